@@ -48,7 +48,7 @@ then run this again."
     if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >>"$log" 2>&1; then
         cat "$log" >&2
         rm -f "$log"
-        fail "apt-get could not install $*. What it said is above."
+        fail "apt-get could not install $*. Its messages are above."
     fi
     rm -f "$log"
 }
@@ -72,7 +72,7 @@ ensure_cmake() {
     have cmake && return 0
     if [ "$(uname -s)" = Darwin ] && have brew; then
         say "Installing cmake with Homebrew, for: speech recognition is built from source."
-        brew install --quiet cmake >&2 || fail "Homebrew could not install cmake; what it said is above."
+        brew install --quiet cmake >&2 || fail "Homebrew could not install cmake; its messages are above."
     else
         apt_install "cmake (speech recognition is built from source)" cmake
     fi
@@ -106,8 +106,8 @@ ensure_bubblewrap() {
     have bwrap || [ "$(uname -s)" != Linux ] ||
         apt_install "bubblewrap (it confines the programs that the assistant runs)" bubblewrap
     [ "$(uname -s)" != Linux ] || bwrap --ro-bind / / --unshare-user --unshare-pid --unshare-net true 2>/dev/null ||
-        say "bubblewrap is installed, but this system forbids it to work (user namespaces are switched off, or this is a container that
-forbids them): programs can't be confined here, and each asks before it runs."
+        say "bubblewrap is installed, but this system doesn't let it work (user namespaces are off, or a container forbids them).
+Programs can't be confined here, so Reveille asks before it runs one."
 }
 
 # fetch URL FILE
@@ -136,7 +136,7 @@ install_rustup() {
     # Fetched whole before any of it runs. The person's shell profile is left as it is.
     if ! fetch https://sh.rustup.rs "$installer"; then
         rm -f "$installer"
-        fail "rustup could not be fetched from https://sh.rustup.rs. Is the network there? Nothing was installed by it."
+        fail "rustup could not be fetched from https://sh.rustup.rs. Is the network up? Nothing was installed."
     fi
     if ! sh "$installer" -y --quiet --profile minimal --default-toolchain stable --no-modify-path >&2; then
         rm -f "$installer"
@@ -172,7 +172,7 @@ ensure_rust() {
 # ensure_component NAME PROGRAM: a part of the toolchain that a minimal one lacks.
 ensure_component() {
     "$2" --version >/dev/null 2>&1 && return 0
-    have rustup || fail "$1 is missing, and without rustup it can't be got from here. Install your system's package of it."
+    have rustup || fail "$1 is missing, and without rustup this script can't install it. Install your system's package."
     say "Getting $1 through rustup."
     rustup component add "$1" >&2 || fail "rustup could not add $1; what it said is above."
 }

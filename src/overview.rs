@@ -8,7 +8,8 @@ use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_cycle::decide::{budget::Budget, lineup::ModelState, orient::is_answerable};
 use reveille_store::{
-    Approval, Cap, CycleRow, Incoming, ModelBreaker, Outstanding, Stopped, Store, StoreError, in_force::in_force,
+    Approval, Cap, CycleRow, Incoming, ModelBreaker, Outstanding, Stopped, Store, StoreError,
+    in_force::load_effective_config,
 };
 
 /// The viewer, who limits the visible facts.
@@ -91,23 +92,23 @@ pub struct PassedOverModel {
 }
 
 impl Overview {
-    /// Reads all facts without writing. Within [`Store::reading`] they are of one moment.
+    /// Reads all facts without writing. Within [`Store::with_snapshot`] they are of one moment.
     ///
     /// # Errors
     /// If the store fails.
-    pub fn look(store: &Store, config: &Config, now: DateTime<Utc>, viewer: Viewer) -> Result<Self, StoreError> {
-        let state = cycle::model_state(store, &in_force(config, store)?, now)?;
-        let messages = store.inbox().queued()?;
+    pub fn read(store: &Store, config: &Config, now: DateTime<Utc>, viewer: Viewer) -> Result<Self, StoreError> {
+        let state = cycle::model_state(store, &load_effective_config(config, store)?, now)?;
+        let messages = store.inbox().list_queued_messages()?;
         let questions = store.approvals().pending_approvals(now)?;
         Ok(Self {
-            stopped: store.chats().stopped()?,
+            stopped: store.chats().find_stop_order()?,
             last_cycle: store.history().cycles_since(None, viewer.only_chat(), 1)?.pop(),
-            queue: Queue::look(store, &messages, &state, now)?,
+            queue: Queue::read(store, &messages, &state, now)?,
             messages,
-            outstanding: store.outbox().outstanding()?,
+            outstanding: store.outbox().count_outstanding()?,
             questions: questions.into_iter().filter(|question| viewer.may_see(question.chat)).collect(),
-            budget: Budget::look(store, config, now)?,
-            model: CurrentModel::find(&state, &store.maintenance().breakers()?, viewer),
+            budget: Budget::read(store, config, now)?,
+            model: CurrentModel::from_state(&state, &store.maintenance().list_breakers()?, viewer),
         })
     }
 }
@@ -136,7 +137,7 @@ impl Viewer {
 
 impl Queue {
     /// Sorts the messages in `queued`, and counts the others.
-    fn look(store: &Store, queued: &[Incoming], state: &ModelState, now: DateTime<Utc>) -> Result<Self, StoreError> {
+    fn read(store: &Store, queued: &[Incoming], state: &ModelState, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let parked = store.cycles().parked_cycles()?;
         let is_asking =
             |message: &&Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
@@ -153,9 +154,9 @@ impl Queue {
 }
 
 impl CurrentModel {
-    fn find(state: &ModelState, breakers: &[ModelBreaker], viewer: Viewer) -> Self {
+    fn from_state(state: &ModelState, breakers: &[ModelBreaker], viewer: Viewer) -> Self {
         let trouble = |name: &str| breakers.iter().find(|breaker| breaker.model == name).cloned();
-        let asked = viewer.chat().map_or_else(|| state.asked_at_all(), |chat| state.asked(chat));
+        let asked = viewer.chat().map_or_else(|| state.asked_at_all(), |chat| state.find_model(chat));
         let name = asked.map_or(state.name(), |asked| &asked.name).to_owned();
         let before = state.lineup.iter().take_while(|model| model.name != name);
         let passed_over = before.map(|it| PassedOverModel { name: it.name.clone(), trouble: trouble(&it.name) });

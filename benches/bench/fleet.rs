@@ -62,7 +62,7 @@ fn growth() -> Vec<Row> {
         for n in 0..1_000 {
             let at = now + TimeDelta::milliseconds(n);
             took.push(milliseconds(timed(|| {
-                let claim = registry.claim("w", at, at + TimeDelta::seconds(60)).unwrap().unwrap();
+                let claim = registry.claim_turn("w", at, at + TimeDelta::seconds(60)).unwrap().unwrap();
                 // Due again at once, so one in a hundred always is.
                 registry.give_back("w", &claim, &TurnEnd { due_at: at, trouble: None }, at).unwrap();
             })));
@@ -123,7 +123,7 @@ impl World {
         // The first turn of each assistant makes its memory.
         world.work("2");
         if url.is_some() {
-            let mut registry = world.fleet.registry().unwrap();
+            let mut registry = world.fleet.open_registry().unwrap();
             for n in written_to..listed {
                 registry.add(&format!("b{n}").parse().unwrap(), SystemClock.now() + TimeDelta::days(1)).unwrap();
             }
@@ -180,9 +180,9 @@ impl World {
     }
 
     fn write_to_all(&self, is_due: bool) {
-        let mut registry = self.fleet.registry().unwrap();
+        let mut registry = self.fleet.open_registry().unwrap();
         for name in &self.names {
-            let mut store = database::open(&self.fleet.config_of(name).unwrap()).unwrap();
+            let mut store = database::open(&self.fleet.read_config(name).unwrap()).unwrap();
             let message = NewIncoming {
                 chat: ChatRef::TERMINAL,
                 text: "remember that the shed is red".to_owned(),
@@ -190,9 +190,9 @@ impl World {
                 ..NewIncoming::default()
             };
             let batch = Batch { bot_id: 99, messages: vec![message], ..Batch::default() };
-            store.inbox_mut().accept(&batch, SystemClock.now()).unwrap();
+            store.inbox_mut().accept_batch(&batch, SystemClock.now()).unwrap();
             if is_due {
-                registry.wake(name, SystemClock.now()).unwrap();
+                registry.wake_assistant(name, SystemClock.now()).unwrap();
             }
         }
     }
@@ -214,8 +214,8 @@ impl World {
 
     fn check(&self) {
         for name in &self.names {
-            let store = database::open(&self.fleet.config_of(name).unwrap()).unwrap();
-            assert!(store.inbox().queued().unwrap().is_empty(), "{name} wasn't answered");
+            let store = database::open(&self.fleet.read_config(name).unwrap()).unwrap();
+            assert!(store.inbox().list_queued_messages().unwrap().is_empty(), "{name} wasn't answered");
         }
     }
 }

@@ -25,7 +25,7 @@ const SAID: [(&str, &str, &str); 4] = [
 ];
 
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
-    let (alone, beside) = (Registry::thinking(), Registry::thinking().with(of_servers()));
+    let (alone, beside) = (Registry::for_thinking_model(), Registry::for_thinking_model().with_tools(of_servers()));
     let rows = SAID.iter().flat_map(|(figure, with_servers, said)| {
         // As in a cycle: the reason, followed by the message.
         let words = format!("1 message in chat 4242\n{said}");
@@ -40,8 +40,10 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
 }
 
 fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
-    let (offered, all) =
-        (registry.seen_by(true).offered(words, ToRead::default()).len() as f64, registry.definitions().len() as f64);
+    let (offered, all) = (
+        registry.filter_visible(true).render_offer(words, ToRead::default()).len() as f64,
+        registry.render_definitions().len() as f64,
+    );
     Row {
         figure,
         unit: "tokens, estimated",
@@ -55,7 +57,7 @@ fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
 /// Tools with two arguments each and a description of two sentences.
 fn of_servers() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
-        Tool::foreign(Foreign {
+        Tool::from_foreign(Foreign {
             is_owners: true,
             writes: Vec::new(),
             name: format!("mcp__{server}__action_{n}"),

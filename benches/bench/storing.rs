@@ -53,7 +53,7 @@ fn batch(next: &mut i64) -> Vec<NewIncoming> {
             let n = *next;
             let text = format!("Message {n}: could you remind me to call the plumber about the kitchen tap?");
             NewIncoming {
-                chat: ChatRef::telegram(4242),
+                chat: ChatRef::from_telegram(4242),
                 raw: Some(format!(
                     r#"{{"update_id":{n},"message":{{"message_id":{n},"from":{{"id":4242,"is_bot":false,"first_name":"Ann","language_code":"en"}},"chat":{{"id":4242,"type":"private","first_name":"Ann"}},"date":1795000000,"text":"{text}"}}}}"#
                 )),
@@ -75,7 +75,7 @@ fn accept(store: &mut Store, next: &mut i64, now: DateTime<Utc>) -> Duration {
         .collect();
     timed(|| {
         for batch in &batches {
-            let accepted = store.inbox_mut().accept(batch, now).unwrap();
+            let accepted = store.inbox_mut().accept_batch(batch, now).unwrap();
             assert_eq!(accepted.stored.len(), BATCH);
         }
     })

@@ -51,7 +51,7 @@ mod with_voice {
         let ours = Transcriber::open(model).unwrap().with_threads(THREADS);
         let whole = Transcriber::open(model).unwrap().with_threads(THREADS).with_whole_context();
         let bare = WhisperContext::new_with_params(model, WhisperContextParameters::default()).unwrap();
-        let samples = voice::decode(recording).unwrap().samples;
+        let samples = voice::decode_file(recording).unwrap().samples;
         let transcribe = |transcriber: &Transcriber| timed(|| drop(transcriber.transcribe(recording).unwrap()));
         let (ours_timed, whole_timed) = (|| transcribe(&ours), || transcribe(&whole));
         let bare_timed = || timed(|| call(&bare, &samples));

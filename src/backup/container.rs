@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 use ring::digest::{Context, SHA256};
 
-use reveille_base::random::hex;
+use reveille_base::random::format_hex;
 
 use super::BackupError;
 
@@ -25,7 +25,7 @@ const TIME_AT: std::ops::Range<usize> = 136..147;
 const CHUNK: usize = 64 << 10;
 
 /// Builds the header of a file that its owner may read and write.
-fn header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
+fn build_header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
     let with = |sum: &[u8]| {
         let mut block = Vec::with_capacity(BLOCK);
         let fields: [(&[u8], usize); 10] = [
@@ -33,8 +33,8 @@ fn header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
             (b"0000600\0", 8),
             (b"0000000\0", 8),
             (b"0000000\0", 8),
-            (&digits(bytes), 12),
-            (&digits(time), 12),
+            (&format_octal(bytes), 12),
+            (&format_octal(time), 12),
             (sum, 8),
             (b"0", 1),
             (b"", 100),
@@ -51,11 +51,11 @@ fn header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
     with(format!("{sum:06o}\0 ").as_bytes())
 }
 
-fn digits(number: u64) -> Vec<u8> {
+fn format_octal(number: u64) -> Vec<u8> {
     format!("{number:011o}\0").into_bytes()
 }
 
-fn padding(bytes: u64) -> usize {
+fn count_padding(bytes: u64) -> usize {
     let over = usize::try_from(bytes % BLOCK as u64).unwrap_or(0);
     (BLOCK - over) % BLOCK
 }
@@ -74,14 +74,14 @@ impl<W: Write> Packer<W> {
 
     /// Copies a member of this size, and returns its SHA-256.
     pub(super) fn add(&mut self, name: &str, bytes: u64, from: &mut dyn Read) -> io::Result<String> {
-        self.to.write_all(&header(name, bytes, self.time))?;
-        let digest = copy(from, bytes, &mut self.to)?;
-        self.to.write_all(&vec![0; padding(bytes)])?;
+        self.to.write_all(&build_header(name, bytes, self.time))?;
+        let digest = copy_exact(from, bytes, &mut self.to)?;
+        self.to.write_all(&vec![0; count_padding(bytes)])?;
         Ok(digest)
     }
 
     /// Writes the end of the file.
-    pub(super) fn end(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         self.to.write_all(&[0; 2 * BLOCK])?;
         Ok(self.to)
     }
@@ -95,9 +95,9 @@ pub(super) struct Unpacker<R> {
 
 impl<R: Read> Unpacker<R> {
     /// Starts with a first member of this name and at most this size, and returns its contents.
-    pub(super) fn begin(mut from: R, name: &str, bytes_max: u64) -> Result<(Self, Vec<u8>), BackupError> {
+    pub(super) fn open(mut from: R, name: &str, bytes_max: u64) -> Result<(Self, Vec<u8>), BackupError> {
         let mut first = [0; BLOCK];
-        let is_there = fill(&mut from, &mut first)?;
+        let is_there = fill_buffer(&mut from, &mut first)?;
         let number = |at: std::ops::Range<usize>| {
             let text = std::str::from_utf8(first.get(at)?).ok()?;
             u64::from_str_radix(text, 8).ok()
@@ -105,50 +105,50 @@ impl<R: Read> Unpacker<R> {
         let (Some(bytes), Some(time), true) = (number(SIZE_AT), number(TIME_AT), is_there) else {
             return Err(BackupError::NotOurs);
         };
-        if header(name, bytes, time) != first || bytes > bytes_max {
+        if build_header(name, bytes, time) != first || bytes > bytes_max {
             return Err(BackupError::NotOurs);
         }
         let mut unpacker = Self { from, time };
         let mut content = Vec::new();
-        unpacker.content(name, bytes, &mut content)?;
+        unpacker.copy_content(name, bytes, &mut content)?;
         Ok((unpacker, content))
     }
 
     /// Reads the next member, which must be this one, and returns its SHA-256.
     pub(super) fn next(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
-        self.expect(&header(name, bytes, self.time), name)?;
-        self.content(name, bytes, to)
+        self.expect_bytes(&build_header(name, bytes, self.time), name)?;
+        self.copy_content(name, bytes, to)
     }
 
     /// Checks that nothing follows.
-    pub(super) fn end(mut self) -> Result<(), BackupError> {
-        self.expect(&[0; 2 * BLOCK], "its end")?;
-        match fill(&mut self.from, &mut [0])? {
+    pub(super) fn finish(mut self) -> Result<(), BackupError> {
+        self.expect_bytes(&[0; 2 * BLOCK], "its end")?;
+        match fill_buffer(&mut self.from, &mut [0])? {
             false => Ok(()),
-            true => Err(BackupError::Damaged("something follows after its end".to_owned())),
+            true => Err(BackupError::Damaged("something follows its end".to_owned())),
         }
     }
 
-    fn content(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
-        let digest = copy(&mut self.from, bytes, to).map_err(|error| match error.kind() {
+    fn copy_content(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
+        let digest = copy_exact(&mut self.from, bytes, to).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => BackupError::Damaged(format!("it ends within {name}")),
             _ => BackupError::io("copying", name)(error),
         })?;
-        self.expect(&vec![0; padding(bytes)], name)?;
+        self.expect_bytes(&vec![0; count_padding(bytes)], name)?;
         Ok(digest)
     }
 
-    fn expect(&mut self, expected: &[u8], what: &str) -> Result<(), BackupError> {
+    fn expect_bytes(&mut self, expected: &[u8], what: &str) -> Result<(), BackupError> {
         let mut found = vec![0; expected.len()];
-        match fill(&mut self.from, &mut found)? && found == expected {
+        match fill_buffer(&mut self.from, &mut found)? && found == expected {
             true => Ok(()),
-            false => Err(BackupError::Damaged(format!("it isn't as it was written, at {what}"))),
+            false => Err(BackupError::Damaged(format!("it was altered at {what}"))),
         }
     }
 }
 
 /// Fills the buffer. Returns `false` if the data ends before.
-fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
+fn fill_buffer(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
     match from.read_exact(bytes) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -157,7 +157,7 @@ fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
 }
 
 /// Copies exactly this many bytes, and returns their SHA-256.
-fn copy(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<String> {
+fn copy_exact(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<String> {
     let mut digest = Context::new(&SHA256);
     let mut chunk = vec![0; CHUNK];
     let mut left = bytes;
@@ -169,18 +169,18 @@ fn copy(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<Strin
         to.write_all(chunk)?;
         left -= n as u64;
     }
-    Ok(hex(digest.finish().as_ref()))
+    Ok(format_hex(digest.finish().as_ref()))
 }
 
 /// Returns the size and the SHA-256 of a stream.
-pub(super) fn measure(from: &mut dyn Read) -> io::Result<(u64, String)> {
+pub(super) fn measure_stream(from: &mut dyn Read) -> io::Result<(u64, String)> {
     let mut digest = Context::new(&SHA256);
     let mut chunk = vec![0; CHUNK];
     let mut bytes = 0;
     loop {
         let n = from.read(&mut chunk)?;
         if n == 0 {
-            return Ok((bytes, hex(digest.finish().as_ref())));
+            return Ok((bytes, format_hex(digest.finish().as_ref())));
         }
         digest.update(chunk.get(..n).unwrap_or_default());
         bytes += n as u64;

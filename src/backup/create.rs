@@ -9,8 +9,8 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
-    file::{create_private, directory_of},
+    clock::format_rfc3339,
+    file::{create_private, parent_directory},
 };
 use reveille_config::{Config, SaidSettings, VARIABLES};
 use reveille_git::{Repo, RepoError, Uncommitted};
@@ -18,7 +18,7 @@ use reveille_store::Store;
 
 use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
-    container::{MEMBER_BYTES_MAX, Packer, measure},
+    container::{MEMBER_BYTES_MAX, Packer, measure_stream},
     manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, MEDIA, SETTINGS, TOP, is_plain, name_in_file},
     restore, sync_folder,
 };
@@ -31,10 +31,10 @@ pub(super) const FETCHED_PART: &str = ".part";
 const TRIES: usize = 3;
 /// Parts of a workspace that a person may miss, with the reasons why they are left out.
 const MISSED: [(&str, &str); 4] = [
-    ("copies", "undoing changes in your folders works on this machine alone"),
-    ("scratch", "it is for the moment"),
-    ("logs", "they tell of this machine"),
-    ("models", "they can be fetched again"),
+    ("copies", "they undo changes in your folders, which only works on this machine"),
+    ("scratch", "it holds only temporary files"),
+    ("logs", "they are about this machine"),
+    ("models", "they can be downloaded again"),
 ];
 /// Parts that are recreated, or belong to this machine and moment.
 const MADE_ANEW: [&str; 14] = [
@@ -89,7 +89,7 @@ pub fn create(
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file));
     }
-    let scratch = Scratch::beneath(directory_of(&file))?;
+    let scratch = Scratch::create_in(parent_directory(&file))?;
     let partial = scratch.path().join(PARTIAL);
     let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
     restore::verify(&partial, now)?;
@@ -98,7 +98,7 @@ pub fn create(
         std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
         _ => BackupError::io("naming", file.display())(error),
     })?;
-    sync_folder(directory_of(&file))?;
+    sync_folder(parent_directory(&file))?;
     let bytes = fs::metadata(&file).map_err(BackupError::io("looking at", file.display()))?.len();
     Ok(BackupMade { file, bytes, manifest })
 }
@@ -111,14 +111,14 @@ fn gather_and_write(
     now: DateTime<Utc>,
 ) -> Result<BackupManifest, BackupError> {
     let mut to = create_private(partial).map_err(BackupError::io("making", partial.display()))?;
-    let scratch = Scratch::beneath(directory_of(partial))?;
+    let scratch = Scratch::create_in(parent_directory(partial))?;
     let mut tried = 0;
     let manifest = loop {
         tried += 1;
         to.set_len(0).map_err(BackupError::io("writing", partial.display()))?;
         std::io::Seek::rewind(&mut to).map_err(BackupError::io("writing", partial.display()))?;
-        let (manifest, sources) = gather(config, store, scratch.path(), with_secrets, now)?;
-        match write(&to, &manifest, &sources, now) {
+        let (manifest, sources) = gather_sources(config, store, scratch.path(), with_secrets, now)?;
+        match write_backup(&to, &manifest, &sources, now) {
             Err(BackupError::Changing(_)) if tried < TRIES => {}
             written => break written.map(|()| manifest)?,
         }
@@ -131,7 +131,7 @@ fn gather_and_write(
 /// database doesn't know that commit yet. This looks like a crash right after the commit, which the next wake settles
 /// by the commit's trailer. In the opposite order the database would claim a commit that the backup lacks. Likewise a
 /// file exists before the database mentions it.
-fn gather(
+fn gather_sources(
     config: &Config,
     store: &Store,
     scratch: &Path,
@@ -141,8 +141,8 @@ fn gather(
     let mut sources = Vec::new();
     let database = scratch.join(DATABASE);
     fs::remove_file(&database).ok();
-    store.save_to(&database)?;
-    sources.extend(source(DATABASE, database)?);
+    store.save_copy(&database)?;
+    sources.extend(find_source(DATABASE, database)?);
     let mut left_out = Vec::new();
     let mut deleted = Vec::new();
     let memory = match Repo::open(&config.repo_dir()) {
@@ -153,7 +153,7 @@ fn gather(
                 error => error.into(),
             })?;
             if has_history {
-                sources.extend(source(BUNDLE, bundle)?);
+                sources.extend(find_source(BUNDLE, bundle)?);
             }
             take_uncommitted(uncommitted, scratch, &mut sources, &mut deleted, &mut left_out)?;
             Some(memory)
@@ -162,11 +162,11 @@ fn gather(
         Err(error) => return Err(error.into()),
     };
     for name in TOP.into_iter().filter(|name| *name != SETTINGS) {
-        sources.extend(source(name, config.workspace_dir.join(name))?);
+        sources.extend(find_source(name, config.workspace_dir.join(name))?);
     }
     let mut settings = Vec::new();
     match &config.env_file {
-        Some(file) if with_secrets => sources.extend(source(SETTINGS, file.clone())?),
+        Some(file) if with_secrets => sources.extend(find_source(SETTINGS, file.clone())?),
         Some(_) | None => {
             let said = SaidSettings::gather(config.env_file.as_deref());
             let is_set = |name: &&&str| said.get(name).is_some() && **name != "WORKSPACE_DIR";
@@ -175,16 +175,16 @@ fn gather(
     }
     for folder in FOLDERS {
         let home = if MEDIA.contains(&folder) { &config.media_dir } else { &config.workspace_dir };
-        for (name, path, is_file) in entries(&home.join(folder))? {
+        for (name, path, is_file) in list_entries(&home.join(folder))? {
             if is_file && is_plain(&name) && !name.ends_with(FETCHED_PART) {
-                sources.extend(source(&format!("{folder}/{name}"), path)?);
+                sources.extend(find_source(&format!("{folder}/{name}"), path)?);
             }
         }
     }
-    left_out.extend(rest_of(config)?);
+    left_out.extend(list_left_out(config)?);
     let manifest = BackupManifest {
         format: FORMAT,
-        created_at: rfc3339(now),
+        created_at: format_rfc3339(now),
         program: format!("reveille {}", env!("CARGO_PKG_VERSION")),
         schema: Store::known_schema(),
         holds: store.size()?,
@@ -212,7 +212,7 @@ fn take_uncommitted(
         };
         let copy = scratch.join(format!("edit-{at}"));
         fs::write(&copy, bytes).map_err(BackupError::io("copying", &file.path))?;
-        let found = source(&format!("{EDITS}{}", file.path), copy)?;
+        let found = find_source(&format!("{EDITS}{}", file.path), copy)?;
         sources.extend(found.map(|mut source| {
             source.member.is_executable = file.is_executable;
             source
@@ -223,9 +223,9 @@ fn take_uncommitted(
 }
 
 /// Lists the rest of the workspace, so nothing of the person's is left out silently.
-fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
+fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
-    for (name, ..) in entries(&config.workspace_dir)? {
+    for (name, ..) in list_entries(&config.workspace_dir)? {
         let is_taken = TOP.contains(&name.as_str())
             || FOLDERS.contains(&name.as_str())
             || name == config.repo_name
@@ -237,15 +237,14 @@ fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
             continue;
         }
         let why = MISSED.iter().find(|(missed, _)| *missed == name).map(|(_, why)| *why);
-        let why =
-            why.unwrap_or(if is_earlier { "it is an earlier database" } else { "it isn't Reveille's" }).to_owned();
+        let why = why.unwrap_or(if is_earlier { "it is an older database" } else { "it isn't Reveille's" }).to_owned();
         rest.push(LeftOut { what: name, why });
     }
     Ok(rest)
 }
 
 /// Lists the entries of a folder, sorted by name: names, paths, and `true` for files. Empty if the folder is missing.
-fn entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
+fn list_entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
     let read = match fs::read_dir(dir) {
         Ok(read) => read,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -263,13 +262,13 @@ fn entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
 }
 
 /// Describes a file as a member. `None` if it doesn't exist.
-fn source(path: &str, file: PathBuf) -> Result<Option<Source>, BackupError> {
+fn find_source(path: &str, file: PathBuf) -> Result<Option<Source>, BackupError> {
     let mut open = match fs::File::open(&file) {
         Ok(open) => open,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(BackupError::io("reading", file.display())(error)),
     };
-    let (bytes, sha256) = measure(&mut open).map_err(BackupError::io("reading", file.display()))?;
+    let (bytes, sha256) = measure_stream(&mut open).map_err(BackupError::io("reading", file.display()))?;
     if bytes > MEMBER_BYTES_MAX {
         return Err(BackupError::TooLarge(path.to_owned()));
     }
@@ -277,7 +276,12 @@ fn source(path: &str, file: PathBuf) -> Result<Option<Source>, BackupError> {
     Ok(Some(Source { member, file }))
 }
 
-fn write(to: &fs::File, manifest: &BackupManifest, sources: &[Source], now: DateTime<Utc>) -> Result<(), BackupError> {
+fn write_backup(
+    to: &fs::File,
+    manifest: &BackupManifest,
+    sources: &[Source],
+    now: DateTime<Utc>,
+) -> Result<(), BackupError> {
     let io = |error| BackupError::io("writing", "the backup")(error);
     let list = serde_json::to_vec_pretty(manifest).map_err(|error| io(error.into()))?;
     let time = u64::try_from(now.timestamp()).unwrap_or(0);
@@ -298,5 +302,5 @@ fn write(to: &fs::File, manifest: &BackupManifest, sources: &[Source], now: Date
             return Err(changing());
         }
     }
-    packer.end().and_then(|mut to| to.flush()).map_err(io)
+    packer.finish().and_then(|mut to| to.flush()).map_err(io)
 }

@@ -97,7 +97,7 @@ pub(super) enum MemberPlace<'a> {
 
 impl<'a> MemberPlace<'a> {
     /// Returns the destination of a member. `None` for paths that this program never writes.
-    pub(super) fn of(path: &'a str) -> Option<Self> {
+    pub(super) fn from_path(path: &'a str) -> Option<Self> {
         if path == DATABASE {
             return Some(Self::Database);
         }
@@ -147,14 +147,14 @@ impl BackupManifest {
             serde_json::from_value(value).map_err(|error| damaged(format!("can't be read ({error})")))?;
         let mut seen = BTreeSet::new();
         for BackupMember { path, bytes, .. } in &manifest.members {
-            if MemberPlace::of(path).is_none() {
-                return Err(damaged(format!("names {path:?}, which is nothing of Reveille's")));
+            if MemberPlace::from_path(path).is_none() {
+                return Err(damaged(format!("names {path:?}, which isn't one of Reveille's files")));
             }
             if !seen.insert(path.as_str()) {
                 return Err(damaged(format!("names {path:?} twice")));
             }
             if *bytes > MEMBER_BYTES_MAX {
-                return Err(damaged(format!("says that {path:?} is larger than a backup's files may be")));
+                return Err(damaged(format!("says that {path:?} is larger than a backup may hold")));
             }
         }
         if manifest.members.len() > MEMBERS_MAX {
@@ -174,12 +174,12 @@ impl BackupManifest {
     }
 
     /// Returns the total size of the members.
-    pub fn bytes(&self) -> u64 {
+    pub fn total_bytes(&self) -> u64 {
         self.members.iter().fold(0, |sum, member| sum.saturating_add(member.bytes))
     }
 
     /// Lists the uncommitted and the deleted files of the person.
-    pub fn uncommitted(&self) -> impl Iterator<Item = &str> {
+    pub fn list_uncommitted(&self) -> impl Iterator<Item = &str> {
         let edits = self.members.iter().filter_map(|member| member.path.strip_prefix(EDITS));
         edits.chain(self.deleted.iter().map(String::as_str))
     }

@@ -36,19 +36,19 @@ const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// A file of this name exists.
-    #[error("{} is there already, and stays as it is: choose another name", .0.display())]
+    #[error("{} exists already and stays as it is: choose another name", .0.display())]
     Exists(PathBuf),
     /// The file isn't a backup of this program, or its beginning is damaged.
-    #[error("it isn't a backup of Reveille's, or it is damaged at its beginning. Nothing was written")]
+    #[error("it isn't a Reveille backup, or its beginning is damaged. Nothing was written")]
     NotOurs,
     /// The contents differ from the manifest.
     #[error("the backup is damaged: {0}. Nothing was written")]
     Damaged(String),
     /// A newer program created it.
-    #[error("a newer version of Reveille made this backup: update this one first. Nothing was written")]
+    #[error("this backup was made by a newer version of Reveille: update first. Nothing was written")]
     TooNew,
     /// The destination isn't empty.
-    #[error("{} isn't empty ({what} is there), so nothing was restored: give another folder with --to", dir.display())]
+    #[error("{} isn't empty (it has {what}), so nothing was restored: choose another folder with --to", dir.display())]
     NotEmpty {
         /// The workspace.
         dir: PathBuf,
@@ -56,13 +56,13 @@ pub enum BackupError {
         what: String,
     },
     /// The destination for files of messages holds another database's file of the same name.
-    #[error("{} is there, and it isn't this backup's file, so nothing was restored: let MEDIA_DIR name another folder", .0.display())]
+    #[error("{} exists and isn't from this backup, so nothing was restored: set MEDIA_DIR to another folder", .0.display())]
     OthersMedia(PathBuf),
     /// A wake or the bot is running there.
     #[error("{0} Nothing was restored: stop it first")]
     AtWork(String),
     /// The disk has too little room.
-    #[error("there is too little room: {} needed in {}, {} free. Nothing was written", disk::size(*needed), dir.display(), disk::size(*free))]
+    #[error("not enough room: {} needed in {}, {} free. Nothing was written", disk::format_size(*needed), dir.display(), disk::format_size(*free))]
     NoRoom {
         /// The folder.
         dir: PathBuf,
@@ -72,13 +72,13 @@ pub enum BackupError {
         free: u64,
     },
     /// A file is larger than the format allows.
-    #[error("{0} is larger than 8 GiB, which a backup can't hold")]
+    #[error("{0} is larger than 8 GiB, the limit for a file in a backup")]
     TooLarge(String),
     /// A file changed during every try to copy it.
-    #[error("{0} changed while it was copied, time and again. Try again")]
+    #[error("{0} kept changing while it was copied. Try again")]
     Changing(String),
     /// A killed wake left a commit unfinished, or someone keeps committing.
-    #[error("the memory wouldn't stand still, or a commit is half done: let a wake run (`wake --once`), and try again")]
+    #[error("the memory kept changing, or a commit is half done: let a wake run (`wake --once`), and try again")]
     Restless,
     /// The lock file can't be used.
     #[error("{0}")]
@@ -118,11 +118,11 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn beneath(dir: &Path) -> Result<Self, BackupError> {
+    fn create_in(dir: &Path) -> Result<Self, BackupError> {
         Self::sweep(dir);
-        let bytes =
-            random::bytes::<8>().map_err(|error| BackupError::io("making", "a folder")(io::Error::other(error)))?;
-        let path = dir.join(format!("{SCRATCH}{}", random::hex(&bytes)));
+        let bytes = random::generate_bytes::<8>()
+            .map_err(|error| BackupError::io("making", "a folder")(io::Error::other(error)))?;
+        let path = dir.join(format!("{SCRATCH}{}", random::format_hex(&bytes)));
         let made = create_private_dir(&path).and_then(|()| fs::File::open(&path));
         let open = made.map_err(BackupError::io("making", path.display()))?;
         open.lock().map_err(BackupError::io("locking", path.display()))?;

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     disk,
-    file::{self, add_ending, create_private, create_private_dir, create_private_dirs, directory_of},
+    file::{self, add_ending, create_private, create_private_dir, create_private_dirs, parent_directory},
 };
 use reveille_config::Config;
 use reveille_git::{Repo, RepoError, UncommittedFile};
@@ -22,7 +22,7 @@ use reveille_store::{
 
 use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
-    container::{Unpacker, measure},
+    container::{Unpacker, measure_stream},
     create::FETCHED_PART,
     manifest::{BUNDLE, DATABASE, MEDIA, MemberPlace, SETTINGS, name_in_file},
     sync_folder,
@@ -61,9 +61,9 @@ pub struct RestoredBackup {
 pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAside), BackupError> {
     // Git runs in another directory, so the path must be absolute.
     let file = &std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
-    let scratch = Scratch::beneath(directory_of(file))?;
-    let manifest = unpack(file, scratch.path())?;
-    let set_aside = prepare(&manifest, scratch.path(), now)?;
+    let scratch = Scratch::create_in(parent_directory(file))?;
+    let manifest = unpack_members(file, scratch.path())?;
+    let set_aside = prepare_workspace(&manifest, scratch.path(), now)?;
     Ok((manifest, set_aside))
 }
 
@@ -90,8 +90,8 @@ pub fn restore(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Resto
 fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
     let dir = &config.workspace_dir;
     // The locks keep wakes and the bot out meanwhile.
-    let _wake = lock(&config.lock_path(), "A wake is working there.")?;
-    let _bot = lock(&config.bot_lock_path(), "The bot is running there.")?;
+    let _wake = take_lock(&config.lock_path(), "A wake is running there.")?;
+    let _bot = take_lock(&config.bot_lock_path(), "The bot is running there.")?;
     Scratch::sweep(dir);
     let there = fs::read_dir(dir).map_err(BackupError::io("reading", dir.display()))?;
     for entry in there {
@@ -101,10 +101,10 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
             return Err(BackupError::NotEmpty { dir: dir.clone(), what });
         }
     }
-    let scratch = Scratch::beneath(dir)?;
-    let manifest = unpack(file, scratch.path())?;
-    let set_aside = prepare(&manifest, scratch.path(), now)?;
-    let ready = workspace_in(scratch.path());
+    let scratch = Scratch::create_in(dir)?;
+    let manifest = unpack_members(file, scratch.path())?;
+    let set_aside = prepare_workspace(&manifest, scratch.path(), now)?;
+    let ready = workspace_path(scratch.path());
     let mut names: Vec<_> = fs::read_dir(&ready)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>())
         .map_err(BackupError::io("reading", ready.display()))?;
@@ -122,7 +122,7 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
             continue;
         }
         if is_elsewhere(&name) {
-            bring(&ready.join(&name), &config.media_dir.join(&name))?;
+            copy_media(&ready.join(&name), &config.media_dir.join(&name))?;
             continue;
         }
         let to = dir.join(&name);
@@ -152,7 +152,7 @@ fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
 }
 
 /// Copies files of messages to the folder shared by all machines. Existing files stay, since others may read them.
-fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
+fn copy_media(from: &Path, to: &Path) -> Result<(), BackupError> {
     let copying = || BackupError::io("copying", to.display());
     create_private_dirs(to).map_err(copying())?;
     for entry in fs::read_dir(from).map_err(copying())? {
@@ -169,7 +169,7 @@ fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
     sync_folder(to)
 }
 
-fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
+fn take_lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
     WakeLock::take(path).map_err(|error| match error {
         LockError::Held(_) => BackupError::AtWork(who.to_owned()),
         error => error.into(),
@@ -177,63 +177,63 @@ fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
 }
 
 /// Returns the path of an unpacked member, by its number, so no name from the file is used as a path.
-fn unpacked(scratch: &Path, at: usize) -> PathBuf {
+fn member_path(scratch: &Path, at: usize) -> PathBuf {
     scratch.join(format!("member-{at}"))
 }
 
-fn workspace_in(scratch: &Path) -> PathBuf {
+fn workspace_path(scratch: &Path) -> PathBuf {
     scratch.join("workspace")
 }
 
 /// Verifies the whole file, and writes its members into an empty folder.
-fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
+fn unpack_members(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
     let io = |error| BackupError::io("reading", file.display())(error);
     let open = fs::File::open(file).map_err(io)?;
     let there = open.metadata().map_err(io)?;
     if !there.is_file() {
         return Err(BackupError::NotOurs);
     }
-    let (mut from, list) = Unpacker::begin(BufReader::new(open), MANIFEST, MANIFEST_BYTES_MAX.min(there.len()))?;
-    let (_, sum) = measure(&mut list.as_slice()).map_err(io)?;
+    let (mut from, list) = Unpacker::open(BufReader::new(open), MANIFEST, MANIFEST_BYTES_MAX.min(there.len()))?;
+    let (_, sum) = measure_stream(&mut list.as_slice()).map_err(io)?;
     let mut line = Vec::new();
     let expected = format!("{sum}  {MANIFEST}\n");
     from.next(MANIFEST_SUM, expected.len() as u64, &mut line)?;
     if line != expected.as_bytes() {
-        return Err(BackupError::Damaged("its list isn't as it was written".to_owned()));
+        return Err(BackupError::Damaged("its list was altered".to_owned()));
     }
     let manifest = BackupManifest::parse(&list)?;
     // Nothing is compressed, so a manifest with more bytes than the file is damaged or lying.
-    if manifest.bytes() > there.len() {
-        return Err(BackupError::Damaged("it says that it holds more than it does".to_owned()));
+    if manifest.total_bytes() > there.len() {
+        return Err(BackupError::Damaged("it claims to hold more than it does".to_owned()));
     }
     // Space for the members, and again for the memory's history and files.
-    let needed = manifest.bytes().saturating_mul(2);
+    let needed = manifest.total_bytes().saturating_mul(2);
     let free = disk::free_bytes(scratch).map_err(BackupError::io("asking for room in", scratch.display()))?;
     if needed > free {
-        return Err(BackupError::NoRoom { dir: directory_of(scratch).to_owned(), needed, free });
+        return Err(BackupError::NoRoom { dir: parent_directory(scratch).to_owned(), needed, free });
     }
     for (at, member) in manifest.members.iter().enumerate() {
-        let to = unpacked(scratch, at);
+        let to = member_path(scratch, at);
         let mut to = create_private(&to).map_err(BackupError::io("writing", to.display()))?;
         let sum = from.next(&name_in_file(at, &member.path), member.bytes, &mut to)?;
         if sum != member.sha256 {
-            return Err(BackupError::Damaged(format!("{:?} isn't as it was written", member.path)));
+            return Err(BackupError::Damaged(format!("{:?} was altered", member.path)));
         }
         to.sync_all().map_err(BackupError::io("syncing", &member.path))?;
     }
-    from.end()?;
+    from.finish()?;
     Ok(manifest)
 }
 
 /// Builds a usable workspace from the members.
-fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Result<SetAside, BackupError> {
-    let workspace = workspace_in(scratch);
+fn prepare_workspace(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Result<SetAside, BackupError> {
+    let workspace = workspace_path(scratch);
     make_folder(&workspace)?;
     let mut bundle = None;
     let mut edits = Vec::new();
     for (at, member) in manifest.members.iter().enumerate() {
-        let from = unpacked(scratch, at);
-        let to = match MemberPlace::of(&member.path) {
+        let from = member_path(scratch, at);
+        let to = match MemberPlace::from_path(&member.path) {
             Some(MemberPlace::Database) => workspace.join(DATABASE),
             Some(MemberPlace::Top(name)) => workspace.join(name),
             Some(MemberPlace::In(folder, name)) => {
@@ -253,7 +253,7 @@ fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Res
                 edits.push((from, path.to_owned(), member.is_executable));
                 continue;
             }
-            None => return Err(BackupError::Damaged(format!("{:?} is nothing of Reveille's", member.path))),
+            None => return Err(BackupError::Damaged(format!("{:?} isn't one of Reveille's files", member.path))),
         };
         fs::rename(&from, &to).map_err(BackupError::io("moving", &member.path))?;
     }
@@ -268,11 +268,11 @@ fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Res
             Repo::from_bundle(&workspace.join(&manifest.repo_name), bundle.as_deref(), memory).map_err(damaged)?;
         for (file, path, is_executable) in edits {
             let bytes = Some(fs::read(&file).map_err(BackupError::io("reading", &path))?);
-            repo.put_uncommitted(&UncommittedFile { path, bytes, is_executable }).map_err(damaged)?;
+            repo.restore_uncommitted(&UncommittedFile { path, bytes, is_executable }).map_err(damaged)?;
         }
         for path in &manifest.deleted {
             let file = UncommittedFile { path: path.clone(), bytes: None, is_executable: false };
-            repo.put_uncommitted(&file).map_err(damaged)?;
+            repo.restore_uncommitted(&file).map_err(damaged)?;
         }
     }
     let mut store = Store::open_foreign(&workspace.join(DATABASE)).map_err(|error| match error {
@@ -280,7 +280,7 @@ fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Res
         StoreError::Damaged(why) => BackupError::Damaged(why),
         error => error.into(),
     })?;
-    Ok(store.begin_restored(now)?)
+    Ok(store.settle_restored_store(now)?)
 }
 
 fn make_folder(path: &Path) -> Result<(), BackupError> {

@@ -11,38 +11,38 @@ use clap::Parser;
 
 use reveille_encoder::{EmbedderAnswer, EmbedderRequest, Encoder, EncoderError, to_text};
 
-/// Makes vectors of texts, for `wake`. A line of its input is a batch, `{"texts":["…"]}`; the answer is a line, `{"vectors":["<base64 of
-/// little-endian f32>"]}`. It ends with its input.
+/// Turns texts into vectors, for `wake`. Each line of its input is a batch, `{"texts":["…"]}`; the answer is a line,
+/// `{"vectors":["<base64 of little-endian f32>"]}`. It ends with its input.
 #[derive(Debug, Parser)]
 #[command(name = "reveille-embedder", version = env!("REVEILLE_VERSION"))]
 struct Arguments {
-    /// The folder with the sentence encoder: `scripts/fetch-model embed` gets one.
+    /// The folder with the sentence encoder: `scripts/fetch-model embed` downloads one.
     folder: PathBuf,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match work(&arguments.folder) {
+    match serve_requests(&arguments.folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("failed: {error}"));
+            print_error(&format!("failed: {error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-fn work(folder: &Path) -> std::io::Result<()> {
+fn serve_requests(folder: &Path) -> std::io::Result<()> {
     // A broken folder is reported as an answer, so the caller can tell it from a killed child.
     let encoder = Encoder::open(folder);
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let answer = match (&encoder, serde_json::from_str::<EmbedderRequest>(&line?)) {
-            (Err(error), _) => refusal(error),
+            (Err(error), _) => build_error_answer(error),
             (_, Err(error)) => {
-                complain(&format!("a line isn't a batch of texts: {error}"));
+                print_error(&format!("an input line isn't a batch of texts: {error}"));
                 return Ok(());
             }
-            (Ok(encoder), Ok(request)) => answer(encoder, &request.texts),
+            (Ok(encoder), Ok(request)) => answer_request(encoder, &request.texts),
         };
         writeln!(output, "{}", serde_json::to_string(&answer)?)?;
         output.flush()?;
@@ -50,18 +50,18 @@ fn work(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn answer(encoder: &Encoder, texts: &[String]) -> EmbedderAnswer {
+fn answer_request(encoder: &Encoder, texts: &[String]) -> EmbedderAnswer {
     match encoder.embed(texts) {
         Ok(vectors) => EmbedderAnswer { vectors: vectors.iter().map(|vector| to_text(vector)).collect(), error: None },
-        Err(error) => refusal(&error),
+        Err(error) => build_error_answer(&error),
     }
 }
 
-fn refusal(error: &EncoderError) -> EmbedderAnswer {
+fn build_error_answer(error: &EncoderError) -> EmbedderAnswer {
     EmbedderAnswer { error: Some(error.to_string()), ..EmbedderAnswer::default() }
 }
 
 #[expect(clippy::print_stderr, reason = "it has nothing of the library")]
-fn complain(text: &str) {
+fn print_error(text: &str) {
     eprintln!("{text}");
 }

@@ -7,9 +7,9 @@ use clap::Parser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use reveille_media::MAX_FILE_BYTES;
-use reveille_pdf::{MAX_MEMORY_BYTES, PdfFault, text_of};
+use reveille_pdf::{MAX_MEMORY_BYTES, PdfFault, extract_text};
 
-/// Reads the text of a PDF, for `wake`. The answer is a line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
+/// Extracts the text of a PDF, for `wake`. It answers with one line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
 #[derive(Debug, Parser)]
 #[command(name = "reveille-pdf", version = env!("REVEILLE_VERSION"))]
 struct Arguments {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     // Some systems lack this limit; the caller's time limit applies in any case.
     let bound = Rlimit { current: Some(MAX_MEMORY_BYTES), maximum: getrlimit(Resource::As).maximum };
     setrlimit(Resource::As, bound).ok();
-    match answer(&arguments) {
+    match answer_request(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("failed: {error}");
@@ -32,10 +32,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(arguments: &Arguments) -> std::io::Result<()> {
+fn answer_request(arguments: &Arguments) -> std::io::Result<()> {
     let answer = match std::fs::metadata(&arguments.file) {
         Ok(found) if found.len() > MAX_FILE_BYTES => Err(PdfFault::TooMuch),
-        _ => text_of(std::fs::read(&arguments.file)?),
+        _ => extract_text(std::fs::read(&arguments.file)?),
     };
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(&answer)?)
 }

@@ -12,19 +12,19 @@ use serde::Serialize;
 
 use reveille_speech::{Transcriber, Unheard};
 
-/// Understands speech, for `bot`; by hand that is `bot transcribe`. Its first line says whether the model could be read, `{"Ok":null}` or
-/// `{"Err":{"set_up":"…"}}`. Then a line of its input is the path of a recording, as a JSON string; the answer is a line, `{"Ok":{…}}` with
-/// the transcript or `{"Err":…}`. It ends with its input.
+/// Transcribes speech, for `bot`; people use `bot transcribe`. Its first line says whether the model could be read,
+/// `{"Ok":null}` or `{"Err":{"set_up":"…"}}`. Then each line of its input is the path of a recording, as a JSON string; the
+/// answer is a line, `{"Ok":{…}}` with the transcript or `{"Err":…}`. It ends with its input.
 #[derive(Debug, Parser)]
 #[command(name = "reveille-transcriber", version = env!("REVEILLE_VERSION"))]
 struct Arguments {
-    /// The file of the speech model: `scripts/fetch-model base` gets one.
+    /// The file of the speech model: `scripts/fetch-model base` downloads one.
     model: PathBuf,
 }
 
 #[expect(clippy::print_stderr, reason = "it has nothing of the library")]
 fn main() -> ExitCode {
-    match listen(&Arguments::parse().model) {
+    match serve_requests(&Arguments::parse().model) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("failed: {error}");
@@ -33,20 +33,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn listen(model: &Path) -> io::Result<()> {
+fn serve_requests(model: &Path) -> io::Result<()> {
     let transcriber = match Transcriber::open(model) {
         Ok(transcriber) => transcriber,
-        Err(error) => return answer::<()>(&Err(error.into())),
+        Err(error) => return write_answer::<()>(&Err(error.into())),
     };
-    answer(&Ok(()))?;
+    write_answer(&Ok(()))?;
     for line in io::stdin().lock().lines() {
         let recording: PathBuf = serde_json::from_str(&line?)?;
-        answer(&transcriber.transcribe(&recording).map_err(Unheard::from))?;
+        write_answer(&transcriber.transcribe(&recording).map_err(Unheard::from))?;
     }
     Ok(())
 }
 
-fn answer<T: Serialize>(answer: &Result<T, Unheard>) -> io::Result<()> {
+fn write_answer<T: Serialize>(answer: &Result<T, Unheard>) -> io::Result<()> {
     let mut output = io::stdout().lock();
     writeln!(output, "{}", serde_json::to_string(answer)?)?;
     output.flush()

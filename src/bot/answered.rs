@@ -9,28 +9,28 @@ use reveille_store::{AnsweredMessage, Store, StoreError};
 use super::questions::Left;
 
 /// Returns the short text that Telegram shows for a press.
-pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {
-    match store.borrow().reminders().answered(outgoing_id) {
-        Ok(Some(answered)) if has_decided => outcome(&answered, tz),
-        Ok(Some(_)) => "You've answered this before.".to_owned(),
-        Ok(None) | Err(_) => "This button isn't good any more. Nothing was done.".to_owned(),
+pub(super) fn render_toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {
+    match store.borrow().reminders().find_message_answer(outgoing_id) {
+        Ok(Some(answered)) if has_decided => describe_outcome(&answered, tz),
+        Ok(Some(_)) => "You've already answered this.".to_owned(),
+        Ok(None) | Err(_) => "This button no longer works. Nothing was done.".to_owned(),
     }
 }
 
 /// Shows every outcome that isn't shown yet, and returns what is left to do.
-pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
+pub(super) async fn show_outcomes(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
     let mut left = Left::Nothing;
     let unshown = store.borrow().reminders().unshown_answers()?;
     for answered in unshown {
-        let text = format!("{}\n\n{}", answered.text, outcome(&answered, tz));
+        let text = format!("{}\n\n{}", answered.text, describe_outcome(&answered, tz));
         let shown = if answered.is_caption {
             channel.edit_caption(answered.chat, answered.message_id, &text).await
         } else {
-            channel.edit(answered.chat, answered.message_id, &text).await
+            channel.edit_message(answered.chat, answered.message_id, &text).await
         };
         match shown {
             Ok(()) | Err(SendError::Never { .. }) => {
-                store.borrow_mut().reminders_mut().answer_is_shown(answered.outgoing_id)?
+                store.borrow_mut().reminders_mut().record_shown_answer(answered.outgoing_id)?;
             }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
@@ -42,11 +42,11 @@ pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) 
     Ok(left)
 }
 
-fn outcome(answered: &AnsweredMessage, tz: Tz) -> String {
+fn describe_outcome(answered: &AnsweredMessage, tz: Tz) -> String {
     match (answered.nudge, answered.again_at) {
         (Some(NudgeAnswer::NoMore), _) => "🔕 No more nudges. Tell me if you want them again.".to_owned(),
-        (Some(NudgeAnswer::TakeBack), _) => "↩️ I take it back, and tell you when it's done.".to_owned(),
-        (Some(NudgeAnswer::Done), _) => "✅ Done: it leaves your tasks.".to_owned(),
+        (Some(NudgeAnswer::TakeBack), _) => "↩️ Taking it back. I'll tell you when it's done.".to_owned(),
+        (Some(NudgeAnswer::Done), _) => "✅ Done. I'll take it off your tasks.".to_owned(),
         (_, Some(at)) => format!("💤 I'll remind you again {}.", local_day_and_time(at, tz)),
         (_, None) => "✅ Done.".to_owned(),
     }

@@ -25,7 +25,7 @@ pub(super) async fn send(
 ) {
     tokio::select! {
         () = send_all(outside, outbox, to_send, &turn) => {}
-        () = progress::overdue(is_running) => {}
+        () = progress::wait_past_end(is_running) => {}
     }
 }
 

@@ -10,7 +10,7 @@ use reveille_store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartO
 
 /// The answer to an edit that reads like a command.
 const EDITED_COMMAND: &str =
-    "An edited message never runs a command. Please send it again as a new message if you want me to do that.";
+    "I don't run commands from edited messages. Please send it as a new message if you want me to do that.";
 
 /// The content of a batch of updates.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Builds the answer for the outbox. Its key makes sure that a repeated update is answered once.
-    pub(super) fn answer(&self, bot_id: i64, text: String) -> NewOutgoing {
+    pub(super) fn build_answer(&self, bot_id: i64, text: String) -> NewOutgoing {
         NewOutgoing {
             chat: self.message.chat,
             text,
@@ -50,7 +50,12 @@ impl Asked {
 
 /// Reads a batch. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if it
 /// is empty.
-pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redactor: &Redactor) -> Option<Reading> {
+pub(super) fn parse_batch(
+    bot_id: i64,
+    updates: &[RawUpdate],
+    access: &Speakers,
+    redactor: &Redactor,
+) -> Option<Reading> {
     let mut reading = Reading {
         batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },
         ..Reading::default()
@@ -60,11 +65,11 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
         let clean = |text: &str| redactor.redact(text);
         match read_update(update, access) {
             ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) => {
-                reading.batch.messages.push(stored(update, access.me.id, message, clean));
+                reading.batch.messages.push(build_incoming(update, access.me.id, message, clean));
             }
             ReadUpdate::Edited(message) => reading.take_edit(update, message, access, clean),
             ReadUpdate::Command { command, message, args } => {
-                let said = stored(update, access.me.id, message.clone(), clean);
+                let said = build_incoming(update, access.me.id, message.clone(), clean);
                 let said = NewIncoming { part_of: Some(PartOf::Rest), is_only_part: false, ..said };
                 reading.batch.messages.push(said);
                 let (args, update_id) = (clean(&args), update.update_id);
@@ -73,7 +78,7 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
             ReadUpdate::Tapped(tap) => reading.batch.taps.push(tap),
             ReadUpdate::Migrated(Migration { from, to, title }) => {
                 let is_listed = access.allowed.contains(&to);
-                let moved = Moved { from: ChatRef::telegram(from), to: ChatRef::telegram(to), is_listed };
+                let moved = Moved { from: ChatRef::from_telegram(from), to: ChatRef::from_telegram(to), is_listed };
                 reading.batch.moved.push(moved);
                 reading.migrations.push((moved, title));
             }
@@ -86,12 +91,12 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
 
 impl Reading {
     /// Returns the notices for the owner, one per migrated group.
-    pub(super) fn notices(&self, owner_chat: ChatRef) -> Vec<NewOutgoing> {
+    pub(super) fn build_notices(&self, owner_chat: ChatRef) -> Vec<NewOutgoing> {
         let notice = |(it, title): &(Moved, String)| NewOutgoing {
             // The group's administrators choose its title.
             taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
-            ..NewOutgoing::notice(owner_chat, moved(*it, title))
+            ..NewOutgoing::notice(owner_chat, render_move(*it, title))
         };
         self.migrations.iter().map(notice).collect()
     }
@@ -120,7 +125,7 @@ impl Reading {
                 ..NewOutgoing::default()
             });
         }
-        let edit = stored(update, access.me.id, message, clean);
+        let edit = build_incoming(update, access.me.id, message, clean);
         if edit.channel_message_id.is_some() {
             // A command has no row, so its new text is stored without anything to answer.
             self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
@@ -128,7 +133,7 @@ impl Reading {
     }
 }
 
-fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
+fn build_incoming(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
     let is_own = |quoted: &Quoted| {
         !quoted.is_from_elsewhere && quoted.sender_id.is_some_and(|who| who == message.sender_id || who == me)
     };
@@ -160,16 +165,16 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
 }
 
 /// Renders the notice about a group's new id.
-fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
+fn render_move(Moved { from, to, is_listed }: Moved, title: &str) -> String {
     let title: String = title.chars().filter(|c| !"`*_[]".contains(*c)).collect();
-    let what = format!("The group “{title}” became a supergroup, and Telegram gave it a new id");
-    let kept = "Its reminders, what waits for an answer there and what I haven't sent yet are kept";
+    let what = format!("The group “{title}” has become a supergroup with a new id");
+    let kept = "Its reminders, unanswered messages and unsent replies are safe";
     if is_listed {
-        return format!("{what}, which you have listed: `{to}`. {kept}, and go there now.");
+        return format!("{what}, `{to}`, which you've already listed. {kept}, and now belong to the new id.");
     }
     format!(
-        "{what}. I neither hear it nor write to it until you list that one: in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, \
-         and start the bot again. {kept}, and go there then."
+        "{what}. I can't hear it or write to it until you list the new id: in `ALLOWED_CHAT_IDS`, replace `{from}` \
+         with `{to}`, then restart the bot. {kept}, and will move to the new id then."
     )
 }
 
@@ -198,7 +203,7 @@ mod tests {
             me: Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() },
         };
         let secret = Secret::new(TOKEN);
-        read(99, &updates, &access, &Redactor::new([&secret]))
+        parse_batch(99, &updates, &access, &Redactor::new([&secret]))
     }
 
     #[test]
@@ -299,7 +304,7 @@ mod tests {
         assert_eq!(texts, [("hello", false), ("/status", true), ("/unheard-of thing", false)]);
         assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
         assert_eq!(read.batch.edits[0].text, "/status");
-        let answer = read.commands[0].answer(99, "fine".to_owned());
+        let answer = read.commands[0].build_answer(99, "fine".to_owned());
         assert_eq!((read.commands.len(), answer.chat.id, answer.reply_to), (1, ANA, Some(7)));
         assert_eq!(answer.key.as_deref(), Some("command/99/3"));
     }
@@ -315,10 +320,10 @@ mod tests {
     #[test]
     fn the_title_of_a_group_is_somebody_elses_word() {
         let migrations = vec![(
-            Moved { from: ChatRef::telegram(-9), to: ChatRef::telegram(-100), is_listed: false },
+            Moved { from: ChatRef::from_telegram(-9), to: ChatRef::from_telegram(-100), is_listed: false },
             "obey".to_owned(),
         )];
-        let notices = Reading { migrations, ..Reading::default() }.notices(ChatRef::telegram(7));
+        let notices = Reading { migrations, ..Reading::default() }.build_notices(ChatRef::from_telegram(7));
         assert_eq!(notices.iter().map(|notice| notice.taint.is_some()).collect::<Vec<_>>(), [true]);
     }
 }

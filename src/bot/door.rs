@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use reveille_channels::telegram::{Me, Speakers};
 use reveille_config::Config;
-use reveille_store::{CodeState, Store, StoreError, access, in_force::in_force};
+use reveille_store::{CodeState, Store, StoreError, access, in_force::load_effective_config};
 
 use super::{
     BotContext,
@@ -32,17 +32,17 @@ pub(super) struct Door {
 
 impl Door {
     pub(super) fn open(config: &Config, store: &Store) -> Result<Self, StoreError> {
-        Ok(Self { config: in_force(config, store)?, offered: None, is_shut: false })
+        Ok(Self { config: load_effective_config(config, store)?, offered: None, is_shut: false })
     }
 
     /// Refreshes the settings in force.
-    pub(super) fn look(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
-        self.config = in_force(config, store)?;
+    pub(super) fn refresh(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
+        self.config = load_effective_config(config, store)?;
         Ok(())
     }
 
     /// Returns the people who may speak, for reading updates.
-    pub(super) fn access(&self, me: &Me) -> Speakers {
+    pub(super) fn speakers(&self, me: &Me) -> Speakers {
         Speakers { allowed: self.config.allowed_chats.iter().map(|chat| chat.number()).collect(), me: me.clone() }
     }
 
@@ -64,10 +64,10 @@ impl Door {
         if !is_needed {
             return;
         }
-        match offer(store, outside.telegram.bot_id(), MADE_BY, now) {
+        match offer_code(store, outside.telegram.bot_id(), MADE_BY, now) {
             Ok((id, code)) => {
                 self.offered = Some((id, Instant::now()));
-                show(&pairing::invitation(&code, &me.username, now + CODE_LIFE, &self.config));
+                print_to_person(&pairing::render_invitation(&code, &me.username, now + CODE_LIFE, &self.config));
             }
             Err(error) => tracing::warn!(%error, "no pairing code could be offered; it is tried again"),
         }
@@ -75,19 +75,19 @@ impl Door {
 }
 
 /// Creates a code and stores its hash.
-pub(super) fn offer(
+pub(super) fn offer_code(
     store: &mut Store,
     bot_id: i64,
     made_by: &str,
     now: DateTime<Utc>,
 ) -> Result<(i64, Code), Box<dyn std::error::Error>> {
-    let code = Code::fresh()?;
+    let code = Code::generate()?;
     let id = store.people_mut().offer_code(&code.hash(bot_id), made_by, now + CODE_LIFE, now)?;
     Ok((id, code))
 }
 
 /// Prints for the person at the terminal, or for those who may read the log in stderr. It ignores the log level:
 /// without the code, nobody can start.
-fn show(text: &str) {
+fn print_to_person(text: &str) {
     writeln!(std::io::stderr().lock(), "\n{text}\n").ok();
 }

@@ -8,7 +8,7 @@ use std::{
 
 use reveille_config::Config;
 use reveille_cycle as cycle;
-use reveille_store::{StoreError, database, in_force::in_force, wake_lock, wake_lock::waker::Starting};
+use reveille_store::{StoreError, database, in_force::load_effective_config, wake_lock, wake_lock::waker::Starting};
 
 use super::{
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
@@ -52,7 +52,7 @@ impl DueWatch {
     /// Looks if the time has come, and starts a wake if something is due. Meant to be called about once a second.
     pub fn tick(&mut self, config: &Config) {
         if let (Some(program), None) = (self.shown_as, &self.shown) {
-            self.shown = program.show(config);
+            self.shown = program.mark_process(config);
             if self.shown.is_none() {
                 return;
             }
@@ -62,15 +62,15 @@ impl DueWatch {
             return;
         }
         loop {
-            event = match self.nudger.on(event, self.began.elapsed()) {
-                NudgeAction::Look => look(config).map_or_else(
+            event = match self.nudger.on_event(event, self.began.elapsed()) {
+                NudgeAction::Look => read_due_work(config).map_or_else(
                     |error| {
                         tracing::debug!(%error, "what is due can't be read; it is looked at again");
                         NudgeEvent::LookFailed
                     },
                     NudgeEvent::Looked,
                 ),
-                NudgeAction::Start => self.start(config),
+                NudgeAction::Start => self.start_wake(config),
                 NudgeAction::Wait(until) => {
                     self.tick_at = until;
                     return;
@@ -80,7 +80,7 @@ impl DueWatch {
         }
     }
 
-    fn start(&mut self, config: &Config) -> NudgeEvent {
+    fn start_wake(&mut self, config: &Config) -> NudgeEvent {
         match wake::start_unseen(self.reason, &config.settings_arguments()) {
             Ok(child) => {
                 self.child = Some(child);
@@ -100,7 +100,7 @@ impl DueWatch {
         if !matches!(child.try_wait(), Ok(None)) {
             return true;
         }
-        let holder = wake_lock::read(&config.lock_path());
+        let holder = wake_lock::read_holder(&config.lock_path());
         if holder.is_some_and(|holder| holder.pid == child.id() && !holder.is_at_work(config.stale_lock)) {
             self.stopped.push(child);
             return true;
@@ -110,13 +110,13 @@ impl DueWatch {
     }
 }
 
-fn look(config: &Config) -> Result<StoreLook, StoreError> {
-    let Some(store) = database::look(config)? else { return Ok(StoreLook::default()) };
+fn read_due_work(config: &Config) -> Result<StoreLook, StoreError> {
+    let Some(store) = database::open_read_only(config)? else { return Ok(StoreLook::default()) };
     let now = config.clock().now();
-    let waiting = cycle::waiting(&store, &in_force(config, &store)?, now)?;
+    let waiting = cycle::read_waiting_work(&store, &load_effective_config(config, &store)?, now)?;
     Ok(StoreLook {
         due: waiting.due,
         next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
-        is_held: wake_lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock)),
+        is_held: wake_lock::read_holder(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock)),
     })
 }

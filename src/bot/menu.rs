@@ -28,7 +28,7 @@ pub(super) async fn register(telegram: &Telegram, mut is_known: watch::Receiver<
         if failures == 0 {
             tracing::info!(%error, "the menu of commands was not registered; they work all the same");
         }
-        let Some(wait) = wait_after(failures, &error, fastrand::f64()) else { return };
+        let Some(wait) = compute_wait(failures, &error, fastrand::f64()) else { return };
         failures += 1;
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -38,7 +38,7 @@ pub(super) async fn register(telegram: &Telegram, mut is_known: watch::Receiver<
 }
 
 /// Returns the wait after `failures` earlier failures. `jitter` is random, from 0 to 1. `None` if a retry is useless.
-fn wait_after(failures: u32, error: &TelegramError, jitter: f64) -> Option<Duration> {
+fn compute_wait(failures: u32, error: &TelegramError, jitter: f64) -> Option<Duration> {
     let wait = (FIRST_WAIT * (1 << failures.min(16))).min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0);
     match error {
         TelegramError::RetryAfter(after) => Some(wait.max(*after)),
@@ -58,16 +58,16 @@ mod tests {
     #[test]
     fn waits_double_up_to_ten_minutes_and_telegrams_wish_is_obeyed() {
         let down = TelegramError::NotSent { why: "no route".to_owned() };
-        let waits = (0..12).map(|failures| wait_after(failures, &down, 1.0).unwrap().as_secs()).collect::<Vec<_>>();
+        let waits = (0..12).map(|failures| compute_wait(failures, &down, 1.0).unwrap().as_secs()).collect::<Vec<_>>();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
-        assert_eq!(wait_after(0, &down, 0.0), Some(FIRST_WAIT / 2));
+        assert_eq!(compute_wait(0, &down, 0.0), Some(FIRST_WAIT / 2));
         let hour = Duration::from_secs(3600);
-        assert_eq!(wait_after(0, &TelegramError::RetryAfter(hour), 0.0), Some(hour));
+        assert_eq!(compute_wait(0, &TelegramError::RetryAfter(hour), 0.0), Some(hour));
     }
 
     #[test]
     fn what_telegram_will_not_take_is_not_asked_again() {
         let refused = TelegramError::Rejected { code: 400, description: "BOT_COMMAND_INVALID".to_owned() };
-        assert_eq!(wait_after(0, &refused, 1.0), None);
+        assert_eq!(compute_wait(0, &refused, 1.0), None);
     }
 }

@@ -51,13 +51,13 @@ use reveille_store::{
     wake_lock::{Holder, LockError, WakeLock},
 };
 
-pub use commands::terminal::{AtTerminal, at_terminal};
+pub use commands::terminal::{AtTerminal, answer_at_terminal};
 pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};
 use poll_turn::PollTurn;
-pub use progress::line as progress_line;
+pub use progress::render_line as progress_line;
 use run::{Aides, Bot};
-pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};
+pub use said::{AfterPut, MAX_SAID_BYTES, Put, store_terminal_statement};
 pub use send::{Sending, send};
 use trouble::FailureStretch;
 pub use wake::{start_fleet, start_wake};
@@ -80,7 +80,7 @@ pub struct BotContext<'a> {
 pub enum BotError {
     /// Another bot already polls for this workspace.
     #[error(
-        "another bot runs on this workspace{}. Nothing was changed; end that one first if this one is to take its place",
+        "another bot is already running on this workspace{}. Nothing was changed; to run this one instead, stop that one first",
         .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
     )]
     Taken(Option<Box<Holder>>),
@@ -108,10 +108,10 @@ pub enum BotError {
         saved: Option<PathBuf>,
     },
     /// No pairing code can be generated.
-    #[error("no pairing code can be made: {0}")]
+    #[error("couldn't make a pairing code: {0}")]
     Code(String),
     /// The system doesn't deliver signals.
-    #[error("signals can't be received: {0}")]
+    #[error("couldn't listen for signals: {0}")]
     Signals(std::io::Error),
 }
 
@@ -166,15 +166,15 @@ pub async fn run(
     let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let (is_known, known) = watch::channel(false);
-    let wake = wake.unwrap_or_else(wake::program);
+    let wake = wake.unwrap_or_else(wake::find_program);
     // The tasks beside the loop share one connection, since each costs some hundred KiB. They borrow it only between
     // two waits.
-    let aside = RefCell::new(cycle::workspace::open(outside.config)?);
+    let aside = RefCell::new(cycle::workspace::open_database(outside.config)?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
     let (turn, keeper) = PollTurn::begin(outside.config, outside.redactor)?;
-    let inbox = (mode == BotMode::Turn).then(|| Inbox::at(outside.config.inbox_dir()));
+    let inbox = (mode == BotMode::Turn).then(|| Inbox::at_path(outside.config.inbox_dir()));
     let mut bot = Bot::new(outside, store, wake, told, (turn.clone(), inbox))?;
     let lock_path = outside.config.lock_path();
     let asked = stop.clone();
@@ -189,7 +189,7 @@ pub async fn run(
         work,
         answers::send(outside, outbox, to_send, turn, running.clone()),
         menu::register(outside.telegram, known),
-        media::tend(outside, &aside, &bells, transcriber, running.clone()),
+        media::run(outside, &aside, &bells, transcriber, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
         answer_presses(outside, &aside, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),
@@ -211,14 +211,14 @@ async fn answer_presses(
     let timezone = outside.config.timezone;
     tokio::select! {
         () = questions::show(outside.telegram, aside, outside.clock, timezone, tapped, running.clone()) => {}
-        () = progress::overdue(running) => {}
+        () = progress::wait_past_end(running) => {}
     }
 }
 
 /// Tells whoever asked for a restart that it failed and that the bot continues.
 pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
     let told = cycle::open_store(config)
-        .and_then(|mut store| Ok(store.maintenance_mut().end_restarts(&restart::refusal(why), clock.now())?));
+        .and_then(|mut store| Ok(store.maintenance_mut().end_restarts(&restart::render_refusal(why), clock.now())?));
     if let Err(error) = told {
         tracing::warn!(%error, "that the restart failed couldn't be told");
     }
@@ -236,7 +236,7 @@ async fn open_patiently(
     let mut has_complained = false;
     let mut untold = None;
     loop {
-        let wait = match open(outside) {
+        let wait = match open_workspace(outside) {
             Err(error) if error.is_for_want_of_room() => {
                 if !std::mem::replace(&mut has_complained, true) {
                     tracing::error!(%error, "no room on the disk to begin with; it is tried again until there is, Telegram keeps messages for a day");
@@ -265,14 +265,14 @@ async fn open_patiently(
     }
 }
 
-fn open(outside: BotContext<'_>) -> Result<(WakeLock, Store, Store), BotError> {
+fn open_workspace(outside: BotContext<'_>) -> Result<(WakeLock, Store, Store), BotError> {
     cycle::prepare_workspace(outside.config)?;
-    let one_poller = lock(outside)?;
-    let store = cycle::workspace::open(outside.config)?;
-    Ok((one_poller, store, cycle::workspace::open(outside.config)?))
+    let one_poller = lock_poller(outside)?;
+    let store = cycle::workspace::open_database(outside.config)?;
+    Ok((one_poller, store, cycle::workspace::open_database(outside.config)?))
 }
 
-fn lock(outside: BotContext<'_>) -> Result<WakeLock, BotError> {
+fn lock_poller(outside: BotContext<'_>) -> Result<WakeLock, BotError> {
     let path = outside.config.bot_lock_path();
     WakeLock::try_acquire(&path, &Identity::current(), outside.clock.now()).map_err(|error| match error {
         LockError::Held(holder) => BotError::Taken(holder),

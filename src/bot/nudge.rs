@@ -100,7 +100,7 @@ impl Nudger {
     }
 
     /// Takes in an event and decides the next action.
-    pub(super) fn on(&mut self, event: NudgeEvent, now: Duration) -> NudgeAction {
+    pub(super) fn on_event(&mut self, event: NudgeEvent, now: Duration) -> NudgeAction {
         match event {
             NudgeEvent::Stored => {
                 let first = self.burst.map_or(now, |(first, _)| first);
@@ -108,16 +108,16 @@ impl Nudger {
                 self.next(now)
             }
             NudgeEvent::Tick => self.next(now),
-            NudgeEvent::Looked(look) => self.looked(look, now),
+            NudgeEvent::Looked(look) => self.on_look(look, now),
             NudgeEvent::LookFailed => {
                 self.phase = Phase::Idle;
                 self.look_at = now + LOOK_EVERY;
-                self.wait(now)
+                self.plan_wait(now)
             }
             NudgeEvent::StartFailed => {
                 self.phase = Phase::Idle;
                 self.back_off(now);
-                self.wait(now)
+                self.plan_wait(now)
             }
             NudgeEvent::Ended => {
                 self.phase = Phase::Ended;
@@ -143,10 +143,10 @@ impl Nudger {
             self.has_fresh = true;
             self.look_at = now;
         }
-        if self.look_at <= now && !self.is_running() { NudgeAction::Look } else { self.wait(now) }
+        if self.look_at <= now && !self.is_running() { NudgeAction::Look } else { self.plan_wait(now) }
     }
 
-    fn looked(&mut self, look: StoreLook, now: Duration) -> NudgeAction {
+    fn on_look(&mut self, look: StoreLook, now: Duration) -> NudgeAction {
         if std::mem::take(&mut self.phase) == Phase::Ended {
             if self.tried.is_subset(&look.due) {
                 self.back_off(now);
@@ -171,7 +171,7 @@ impl Nudger {
         } else {
             self.look_at = self.not_before.min(next_look);
         }
-        self.wait(now)
+        self.plan_wait(now)
     }
 
     fn back_off(&mut self, now: Duration) {
@@ -182,7 +182,7 @@ impl Nudger {
     }
 
     /// Waits for the next look or the end of the burst. While a wake runs only its end matters; the tick is a heartbeat.
-    fn wait(&self, now: Duration) -> NudgeAction {
+    fn plan_wait(&self, now: Duration) -> NudgeAction {
         let look_at = if self.is_running() { now + LOOK_EVERY } else { self.look_at };
         let burst_end = if self.is_running() { None } else { self.burst_end() };
         NudgeAction::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
@@ -211,50 +211,50 @@ mod tests {
     /// A bot that has looked once at time 0 and found nothing.
     fn idle() -> Nudger {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&[]), ms(0)), NudgeAction::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&[]), ms(0)), NudgeAction::Wait(LOOK_EVERY));
         nudger
     }
 
     #[test]
     fn what_waits_at_the_start_is_taken_up_at_once() {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
     }
 
     #[test]
     fn a_burst_makes_one_wake() {
         let mut nudger = idle();
         for at in [2000, 2200, 2400, 2600, 2800] {
-            let action = nudger.on(NudgeEvent::Stored, ms(at));
+            let action = nudger.on_event(NudgeEvent::Stored, ms(at));
             assert!(matches!(action, NudgeAction::Wait(until) if until <= ms(3000)), "{action:?}");
         }
         // The first message waits for a second at most, however long the burst goes on.
-        assert_eq!(nudger.on(NudgeEvent::Stored, ms(2950)), NudgeAction::Wait(ms(3000)));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(3000)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Stored, ms(2950)), NudgeAction::Wait(ms(3000)));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(3000)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1", "message 2"]), ms(3000)), NudgeAction::Start);
         // What comes while it runs starts no second one beside it.
-        assert_eq!(nudger.on(NudgeEvent::Stored, ms(3100)), NudgeAction::Wait(ms(3100) + LOOK_EVERY));
+        assert_eq!(nudger.on_event(NudgeEvent::Stored, ms(3100)), NudgeAction::Wait(ms(3100) + LOOK_EVERY));
         assert!(nudger.is_running());
     }
 
     #[test]
     fn a_single_message_waits_for_a_gap_only() {
         let mut nudger = idle();
-        assert_eq!(nudger.on(NudgeEvent::Stored, ms(5000)), NudgeAction::Wait(ms(5400)));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(5400)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Stored, ms(5000)), NudgeAction::Wait(ms(5400)));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(5400)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(5400)), NudgeAction::Start);
     }
 
     #[test]
     fn what_came_during_a_wake_is_taken_up_after_it() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(NudgeEvent::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
-        let _wait = nudger.on(NudgeEvent::Stored, ms(100));
-        assert_eq!(nudger.on(NudgeEvent::Ended, ms(200)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), NudgeAction::Start);
+        let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        let _wait = nudger.on_event(NudgeEvent::Stored, ms(100));
+        assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(200)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 2"]), ms(200)), NudgeAction::Start);
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         let (mut now, mut starts) = (ms(0), Vec::new());
         let mut event = NudgeEvent::Tick;
         while now < Duration::from_secs(3600) {
-            event = match nudger.on(event, now) {
+            event = match nudger.on_event(event, now) {
                 NudgeAction::Look => due(&["message 1"]),
                 NudgeAction::Start => {
                     starts.push(now);
@@ -285,74 +285,74 @@ mod tests {
     #[test]
     fn a_new_message_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(NudgeEvent::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
-        assert_eq!(nudger.on(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), NudgeAction::Wait(ms(5010)));
-        let _wait = nudger.on(NudgeEvent::Stored, ms(1000));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), NudgeAction::Start);
+        let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(10)), NudgeAction::Wait(ms(5010)));
+        let _wait = nudger.on_event(NudgeEvent::Stored, ms(1000));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1", "message 2"]), ms(1400)), NudgeAction::Start);
         // One of two answered is progress.
-        assert_eq!(nudger.on(NudgeEvent::Ended, ms(2000)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(2000)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(2000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_reminder_is_met_at_its_time() {
         let mut nudger = idle();
         let look = StoreLook { next_in: Some(ms(3000)), ..StoreLook::default() };
-        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
-        assert_eq!(nudger.on(NudgeEvent::Looked(look), LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + ms(3000)));
-        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY + ms(3000)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
+        assert_eq!(nudger.on_event(NudgeEvent::Looked(look), LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + ms(3000)));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, LOOK_EVERY + ms(3000)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_reminder_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(NudgeEvent::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
-        assert_eq!(nudger.on(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
+        let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
         let look = StoreLook { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
-        assert_eq!(nudger.on(NudgeEvent::Looked(look), ms(10)), NudgeAction::Wait(ms(1000)));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1000)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Looked(look), ms(10)), NudgeAction::Wait(ms(1000)));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(1000)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1", "reminder 1"]), ms(1000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_wake_of_somebody_else_is_waited_for() {
         let mut nudger = idle();
-        let _wait = nudger.on(NudgeEvent::Stored, ms(1000));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
+        let _wait = nudger.on_event(NudgeEvent::Stored, ms(1000));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
         let NudgeEvent::Looked(look) = due(&["message 1"]) else { unreachable!() };
         let held = NudgeEvent::Looked(StoreLook { is_held: true, ..look });
-        assert_eq!(nudger.on(held, ms(1400)), NudgeAction::Wait(ms(1400) + LOOK_WHILE_HELD));
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(4400)), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(held, ms(1400)), NudgeAction::Wait(ms(1400) + LOOK_WHILE_HELD));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(4400)), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(4400)), NudgeAction::Start);
     }
 
     #[test]
     fn a_failed_start_or_look_is_tried_again_later() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(NudgeEvent::Tick, ms(0));
-        assert_eq!(nudger.on(NudgeEvent::LookFailed, ms(0)), NudgeAction::Wait(LOOK_EVERY));
-        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), NudgeAction::Start);
-        assert_eq!(nudger.on(NudgeEvent::StartFailed, LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + FIRST_BACKOFF));
+        let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on_event(NudgeEvent::LookFailed, ms(0)), NudgeAction::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
+        assert_eq!(nudger.on_event(due(&["message 1"]), LOOK_EVERY), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::StartFailed, LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + FIRST_BACKOFF));
         assert!(!nudger.is_running());
     }
 
     #[test]
     fn asked_to_end_it_lets_a_wake_finish_but_not_for_ever() {
-        assert_eq!(idle().on(NudgeEvent::Stop, ms(100)), NudgeAction::Finish);
+        assert_eq!(idle().on_event(NudgeEvent::Stop, ms(100)), NudgeAction::Finish);
 
         let mut nudger = Nudger::default();
-        let _look = nudger.on(NudgeEvent::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
-        assert_eq!(nudger.on(NudgeEvent::Stop, ms(100)), NudgeAction::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(NudgeEvent::Stored, ms(200)), NudgeAction::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(NudgeEvent::Ended, ms(300)), NudgeAction::Finish);
-        assert_eq!(nudger.on(NudgeEvent::Tick, ms(100) + STOP_GRACE), NudgeAction::Finish);
+        let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on_event(NudgeEvent::Stop, ms(100)), NudgeAction::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on_event(NudgeEvent::Stored, ms(200)), NudgeAction::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(300)), NudgeAction::Finish);
+        assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(100) + STOP_GRACE), NudgeAction::Finish);
     }
 
     proptest::proptest! {
@@ -379,7 +379,7 @@ mod tests {
                 };
                 let mut looks = 0;
                 loop {
-                    event = match nudger.on(event, now) {
+                    event = match nudger.on_event(event, now) {
                         NudgeAction::Look => {
                             looks += 1;
                             proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);

@@ -41,18 +41,19 @@ pub async fn pair(
     show: impl FnOnce(&Code, bool),
 ) -> Result<Pairing, BotError> {
     reveille_cycle::workspace::prepare_workspace(config)?;
-    let mut store = reveille_cycle::workspace::open(config)?;
+    let mut store = reveille_cycle::workspace::open_database(config)?;
     let bot_id = config.bot_id().unwrap_or_default();
-    let (id, code) =
-        door::offer(&mut store, bot_id, MADE_BY, clock.now()).map_err(|error| BotError::Code(error.to_string()))?;
-    let is_bot_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
+    let (id, code) = door::offer_code(&mut store, bot_id, MADE_BY, clock.now())
+        .map_err(|error| BotError::Code(error.to_string()))?;
+    let is_bot_running =
+        wake_lock::read_holder(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
     show(&code, is_bot_running);
     let until = tokio::time::Instant::now() + CODE_LIFE.to_std().unwrap_or_default();
     loop {
         match store.people().code_state(id, clock.now())? {
             CodeState::Used(user_id) => {
                 let nameless = Paired { user_id, name: String::new(), at: None };
-                let person = store.people().paired()?.into_iter().find(|person| person.user_id == user_id);
+                let person = store.people().list_paired_people()?.into_iter().find(|person| person.user_id == user_id);
                 return Ok(Pairing::Paired(person.unwrap_or(nameless)));
             }
             CodeState::Void => return Ok(Pairing::Void),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use ring::digest;
 
 use reveille_base::{
-    random::{self, NoRandomness, hex},
+    random::{self, NoRandomness, format_hex},
     types::ChatRef,
 };
 use reveille_channels::telegram::{RawUpdate, Speakers, private_text};
@@ -34,15 +34,15 @@ impl Code {
     ///
     /// # Errors
     /// If the system provides no randomness.
-    pub fn fresh() -> Result<Self, NoRandomness> {
-        let bytes = random::bytes::<CODE_SIGNS>()?;
+    pub fn generate() -> Result<Self, NoRandomness> {
+        let bytes = random::generate_bytes::<CODE_SIGNS>()?;
         // 256 is a multiple of 32, so all characters are equally likely.
         Ok(Self(bytes.map(|byte| SIGNS.get(usize::from(byte) % SIGNS.len()).copied().unwrap_or(b'0'))))
     }
 
     /// Parses a typed code. Case, spaces, hyphens and lookalikes such as `O` for `0` don't matter. `None` if it isn't
     /// shaped like a code.
-    pub fn typed(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_TYPED_BYTES {
             return None;
         }
@@ -61,7 +61,7 @@ impl Code {
     /// hashes.
     pub fn hash(&self, bot_id: i64) -> String {
         let text = format!("reveille pairing {bot_id} {self}");
-        hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
+        format_hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Tries {
 }
 
 /// Looks for codes in private messages from strangers.
-pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], config: &Config) -> Tries {
+pub(super) fn find_tries(updates: &[RawUpdate], access: &Speakers, open: &[String], config: &Config) -> Tries {
     let mut tries = Tries { taken: updates.len(), ..Tries::default() };
     if open.is_empty() {
         return tries;
@@ -100,10 +100,10 @@ pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], c
         let Some(said) = private_text(update).filter(|said| !access.allowed.contains(&said.user_id)) else {
             continue;
         };
-        let Some(code) = Code::typed(&said.text) else { continue };
+        let Some(code) = Code::parse(&said.text) else { continue };
         let hash = code.hash(access.me.id);
         if open.contains(&hash) {
-            let words = words(said.user_id, &said.name, config);
+            let words = build_messages(said.user_id, &said.name, config);
             tries.pairs = Some(NewPaired { user_id: said.user_id, name: said.name, hash, words });
             tries.taken = at + 1;
             break;
@@ -114,13 +114,12 @@ pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], c
 }
 
 /// The messages after a pairing: to the new person, and to the owner if that is someone else.
-fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
+fn build_messages(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     let owner = config.owner_chat;
-    let is_owner = owner == ChatRef::TERMINAL || owner.person() == Some(user_id);
-    let kept =
-        if is_owner { "" } else { " What you tell me is kept in my owner's memory, and they can be told of it." };
+    let is_owner = owner == ChatRef::TERMINAL || owner.person_id() == Some(user_id);
+    let kept = if is_owner { "" } else { " I keep what you tell me in my owner's memory, and may tell them about it." };
     let mut words = vec![NewOutgoing::notice(
-        ChatRef::telegram(user_id),
+        ChatRef::from_telegram(user_id),
         format!(
             "We're paired: from now on I listen to you. Just write to me, or send /help.{kept} To end this, run `bot unpair` \
              on my machine."
@@ -130,8 +129,8 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
         // Their own display name, without characters that could format it.
         let name: String = name.chars().filter(|c| !"`*_[]<>".contains(*c)).collect();
         let text = format!(
-            "{name} (id {user_id}) has paired with me by a code. I listen to them from now on; \
-             `bot unpair {user_id}` ends it."
+            "{name} (id {user_id}) has paired with me using a code, so I listen to them from now on. To end this, \
+             run `bot unpair {user_id}`."
         );
         let taint = Some("the name of who paired".to_owned());
         words.push(NewOutgoing { taint, ..NewOutgoing::notice(owner, text) });
@@ -140,11 +139,11 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
 }
 
 /// The terminal's text while nobody may talk to the bot.
-pub(super) fn invitation(code: &Code, username: &str, until: DateTime<Utc>, config: &Config) -> String {
+pub(super) fn render_invitation(code: &Code, username: &str, until: DateTime<Utc>, config: &Config) -> String {
     let until = until.with_timezone(&config.timezone).format("%H:%M");
     format!(
-        "Nobody may talk to me yet. To pair, send this code to @{username} on Telegram before {until}:\n\n    {code}\n\n\
-         I'll listen to whoever sends it first. It works once; after that time there is a new one."
+        "Nobody can talk to me yet. To pair, send this code to @{username} on Telegram before {until}:\n\n    {code}\n\n\
+         I'll listen to whoever sends it first. It works once; when it expires, I'll show a new one."
     )
 }
 
@@ -174,31 +173,31 @@ mod tests {
         let access = Speakers { allowed: BTreeSet::from([42]), me };
         let open: Vec<String> = open.iter().map(|code| code.hash(99)).collect();
         let env = [("WORKSPACE_DIR".to_owned(), "/nowhere/reveille".to_owned())].into();
-        tries(&updates, &access, &open, &Config::from_sources(&env, None, Some("UTC")).unwrap())
+        find_tries(&updates, &access, &open, &Config::from_sources(&env, None, Some("UTC")).unwrap())
     }
 
     fn code(text: &str) -> Code {
-        Code::typed(text).unwrap()
+        Code::parse(text).unwrap()
     }
 
     #[test]
     fn a_code_is_read_as_people_type_it() {
         let right = code("K7QM-201X");
         for typed in ["k7qm201x", " K7QM 2O1X\n", "k7qm-2oix", "K7-QM-2O-LX"] {
-            assert_eq!(Code::typed(typed), Some(right.clone()), "{typed}");
+            assert_eq!(Code::parse(typed), Some(right.clone()), "{typed}");
         }
         for typed in ["", "K7QM-201", "K7QM-201XX", "K7QM_201X", "U7QM-201X", "ÄÄÄÄ", &"-".repeat(40)] {
-            assert_eq!(Code::typed(typed), None, "{typed}");
+            assert_eq!(Code::parse(typed), None, "{typed}");
         }
         assert_eq!(right.to_string(), "K7QM-201X");
     }
 
     #[test]
     fn codes_differ_and_one_bots_code_is_nothing_to_another() {
-        let codes: BTreeSet<String> = (0..64).map(|_| Code::fresh().unwrap().to_string()).collect();
+        let codes: BTreeSet<String> = (0..64).map(|_| Code::generate().unwrap().to_string()).collect();
         assert_eq!(codes.len(), 64);
         assert!(codes.iter().all(|text| code(text).to_string() == *text));
-        let code = Code::fresh().unwrap();
+        let code = Code::generate().unwrap();
         assert_ne!(code.hash(1), code.hash(2));
         assert!(!code.hash(1).contains(&code.to_string()));
     }
@@ -222,9 +221,10 @@ mod tests {
     fn the_owner_is_shown_a_name_and_no_link() {
         let env = [("WORKSPACE_DIR", "/nowhere/reveille"), ("ALLOWED_CHAT_IDS", "42")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let words = words(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
+        let words =
+            build_messages(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
         assert_eq!(words.iter().map(|message| message.chat.id).collect::<Vec<_>>(), [7, 42]);
-        assert!(words[0].text.contains("kept in my owner's memory"), "{}", words[0].text);
+        assert!(words[0].text.contains("in my owner's memory"), "{}", words[0].text);
         assert_eq!([0, 1].map(|at| words[at].taint.is_some()), [false, true], "they named themselves");
         assert!(words[1].text.contains("Ana(https") && !words[1].text.contains("]("), "{}", words[1].text);
     }

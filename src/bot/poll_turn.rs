@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use reveille_base::{
-    clock::{Clock, parse_time, rfc3339},
+    clock::{Clock, format_rfc3339, parse_time},
     redact::Redactor,
 };
 use reveille_config::Config;
@@ -44,10 +44,12 @@ pub(super) struct PollTurn {
 impl PollTurn {
     /// Starts taking turns. The keeper releases the lease when dropped.
     pub(super) fn begin(config: &Config, redactor: &Redactor) -> Result<(Self, Option<Keeper>), WakeError> {
-        let Some(lease) = RemoteLease::of(config, LeasePart::Bot) else { return Ok((Self { shared: None }, None)) };
+        let Some(lease) = RemoteLease::from_config(config, LeasePart::Bot) else {
+            return Ok((Self { shared: None }, None));
+        };
         let (is_ours, turns) = watch::channel(false);
         let clock: Arc<dyn Clock> = Arc::from(config.clock());
-        let (store, redactor) = (cycle::workspace::open(config)?, redactor.clone());
+        let (store, redactor) = (cycle::workspace::open_database(config)?, redactor.clone());
         let (bot_id, clock_too) = (config.bot_id(), Arc::clone(&clock));
         let handed = HandedKeys { store, bot_id, redactor, clock: clock_too, is_ours };
         let keeper = Keeper::take_turns(Arc::new(lease), config.lease.term, clock, handed);
@@ -61,18 +63,18 @@ impl PollTurn {
 
     /// Returns `true` if this machine may poll now.
     pub(super) fn is_ours(&self) -> bool {
-        self.shared.as_ref().is_none_or(|(lease, _)| !lease.left().is_zero())
+        self.shared.as_ref().is_none_or(|(lease, _)| !lease.remaining_term().is_zero())
     }
 
     /// Waits for this machine's turn.
-    pub(super) async fn comes(&self) {
+    pub(super) async fn wait_for_turn(&self) {
         let Some((lease, turns)) = &self.shared else { return };
         loop {
             if turns.clone().wait_for(|is_ours| *is_ours).await.is_err() {
                 // The keeper of the lease is gone: the bot ends.
                 std::future::pending::<()>().await;
             }
-            if !lease.left().is_zero() {
+            if !lease.remaining_term().is_zero() {
                 return;
             }
             // The term is over, and the keeper will notice soon.
@@ -81,10 +83,10 @@ impl PollTurn {
     }
 
     /// Waits for the end of this machine's turn. Waits for ever if it is alone.
-    pub(super) async fn over(&self) {
+    pub(super) async fn wait_for_end(&self) {
         let Some((lease, _)) = &self.shared else { return std::future::pending().await };
         loop {
-            let left = lease.left();
+            let left = lease.remaining_term();
             if left.is_zero() {
                 return;
             }
@@ -104,7 +106,7 @@ struct HandedKeys {
 
 impl Handed for HandedKeys {
     fn to_hand_over(&mut self) -> Vec<(String, String)> {
-        let keys = self.store.maintenance().newest_handled(&HANDED_OVER, MAX_KEYS).unwrap_or_else(|error| {
+        let keys = self.store.maintenance().list_newest_handled_keys(&HANDED_OVER, MAX_KEYS).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was handled couldn't be read for the next machine");
             Vec::new()
         });
@@ -115,8 +117,8 @@ impl Handed for HandedKeys {
         };
         // A task's title may contain anything, and a push can't be taken back.
         let is_secret = |(key, _): &(String, String)| self.redactor.contains_secret(key);
-        let heard = self.bot_id.and_then(|bot_id| self.store.inbox().last_heard(bot_id).ok().flatten());
-        let heard = heard.map(|at| (HEARD.to_owned(), rfc3339(at)));
+        let heard = self.bot_id.and_then(|bot_id| self.store.inbox().find_last_poll_time(bot_id).ok().flatten());
+        let heard = heard.map(|at| (HEARD.to_owned(), format_rfc3339(at)));
         heard.into_iter().chain(keys.into_iter().filter(|key| !is_secret(key))).take_while(fits).collect()
     }
 
@@ -128,13 +130,13 @@ impl Handed for HandedKeys {
         let is_ours = |(key, _): &(String, String)| HANDED_OVER.iter().any(|prefix| key.starts_with(prefix));
         let handled: Vec<_> = handed.into_iter().filter(is_ours).take(MAX_KEYS).collect();
         if let Err(error) =
-            noted.and_then(|()| self.store.maintenance_mut().take_over_handled(&handled, self.clock.now()))
+            noted.and_then(|()| self.store.maintenance_mut().take_over_handled_keys(&handled, self.clock.now()))
         {
             tracing::warn!(%error, "what the machine before has handled couldn't be written down");
         }
     }
 
-    fn changed(&mut self, is_held: bool) {
+    fn on_change(&mut self, is_held: bool) {
         self.is_ours.send_replace(is_held);
     }
 }

@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::Instant};
 
 use reveille_base::{
     redact::Redactor,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_channels::{Outgoing, Presence, SendError};
 use reveille_cycle::decide::verify;
@@ -19,7 +19,7 @@ use reveille_memory::render::{self, RenderedPart};
 use reveille_store::{Entry, Store, StoreError};
 use reveille_tools::Plan;
 
-use super::typing::{AtWork, at_work};
+use super::typing::{AtWork, read_running_cycle};
 
 /// A shorter cycle needs no line.
 const FIRST_AFTER: Duration = Duration::from_secs(8);
@@ -45,15 +45,15 @@ pub(super) async fn show(
         take_away(channel, store, None, &mut not_before).await;
         tokio::select! {
             begun = is_running.wait_for(|is_running| *is_running) => if begun.is_err() { return },
-            () = until(not_before) => continue,
+            () = sleep_until(not_before) => continue,
         }
-        let bots_end = overdue(is_running.clone());
+        let bots_end = wait_past_end(is_running.clone());
         tokio::pin!(bots_end);
         let mut pace = Pace::default();
         let ended = loop {
             // The end of a wake doesn't cancel a look, or a line could be sent without its id being known.
             tokio::select! {
-                () = look(channel, store, lock_path, redactor, &mut pace, &mut not_before) => {}
+                () = show_if_due(channel, store, lock_path, redactor, &mut pace, &mut not_before) => {}
                 () = &mut bots_end => return,
             }
             tokio::select! {
@@ -70,7 +70,7 @@ pub(super) async fn show(
 }
 
 /// Waits for that time. `None` waits for ever.
-async fn until(time: Option<Instant>) {
+async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
@@ -78,13 +78,13 @@ async fn until(time: Option<Instant>) {
 }
 
 /// Waits until some time after the bot's end. Courtesies such as progress lines must not delay the end any longer.
-pub(super) async fn overdue(mut is_running: watch::Receiver<bool>) {
+pub(super) async fn wait_past_end(mut is_running: watch::Receiver<bool>) {
     while is_running.changed().await.is_ok() {}
     tokio::time::sleep(AT_THE_END).await;
 }
 
 /// Reads the progress of the running cycle and shows it if the time has come.
-async fn look(
+async fn show_if_due(
     channel: &dyn Presence,
     store: &RefCell<Store>,
     lock_path: &Path,
@@ -92,9 +92,9 @@ async fn look(
     pace: &mut Pace,
     not_before: &mut Option<Instant>,
 ) {
-    let at_work = at_work(lock_path);
+    let at_work = read_running_cycle(lock_path);
     let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
-    if pace.turn_to(cycle_id, Instant::now()) {
+    if pace.switch_cycle(cycle_id, Instant::now()) {
         take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
@@ -102,12 +102,14 @@ async fn look(
     if store.borrow().people().is_unpaired(at_work.chat.number()).unwrap_or(true) {
         return;
     }
-    let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
+    let news = read_progress(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
     match news {
-        Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, render::verbatim(&text)).await {
-            Ok(()) => pace.said(text, Instant::now()),
-            Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
-        },
+        Ok(text) if pace.is_news(&text) => {
+            match show_line(channel, store, &at_work, render::render_verbatim(&text)).await {
+                Ok(()) => pace.set_text(text, Instant::now()),
+                Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
+            }
+        }
         Ok(_) => {}
         // The next look reads it again. The bot's main loop reports a store in trouble.
         Err(error) => tracing::debug!(%error, "how far the cycle is could not be read"),
@@ -124,7 +126,7 @@ struct Pace {
 
 impl Pace {
     /// Turns to this cycle. Returns `true` if it differs from the previous one.
-    fn turn_to(&mut self, cycle_id: Option<&str>, now: Instant) -> bool {
+    fn switch_cycle(&mut self, cycle_id: Option<&str>, now: Instant) -> bool {
         if self.cycle_id.as_deref() == cycle_id {
             return false;
         }
@@ -141,7 +143,7 @@ impl Pace {
         self.text != text
     }
 
-    fn said(&mut self, text: String, now: Instant) {
+    fn set_text(&mut self, text: String, now: Instant) {
         self.text = text;
         self.wait_until(now + CHANGE_EVERY);
     }
@@ -151,12 +153,12 @@ impl Pace {
     }
 }
 
-fn said(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
-    Ok(line(&store.status_lines().calls_of(&at_work.cycle_id)?))
+fn read_progress(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
+    Ok(render_line(&store.status_lines().list_cycle_calls(&at_work.cycle_id)?))
 }
 
 /// Renders the progress of a cycle as one line, from its calls.
-pub fn line(calls: &[Entry]) -> String {
+pub fn render_line(calls: &[Entry]) -> String {
     let mut plan: Option<Plan> = None;
     let mut done = Vec::new();
     for entry in calls {
@@ -169,9 +171,9 @@ pub fn line(calls: &[Entry]) -> String {
     let Some(plan) = plan.filter(|plan| !plan.steps.is_empty()) else {
         return "⏳ I'm working on it.".to_owned();
     };
-    match verify::first_not_done(&plan, &done) {
+    match verify::find_first_missing(&plan, &done) {
         Some((at, step)) => {
-            let what = shortened(&one_line(step), STEP_CHARS_MAX);
+            let what = truncate_text(&one_line(step), STEP_CHARS_MAX);
             format!("⏳ Step {} of {}: {what}", at + 1, plan.steps.len())
         }
         None => format!("⏳ All {} steps are done; I'm writing the answer.", plan.steps.len()),
@@ -182,20 +184,20 @@ pub fn line(calls: &[Entry]) -> String {
 ///
 /// # Errors
 /// The time after which another attempt makes sense.
-async fn say(
+async fn show_line(
     channel: &dyn Presence,
     store: &RefCell<Store>,
     at_work: &AtWork,
     line: RenderedPart,
 ) -> Result<(), Duration> {
     let cycle_id = &at_work.cycle_id;
-    let standing = standing(&store.borrow(), cycle_id);
+    let standing = find_line(&store.borrow(), cycle_id);
     let said = match standing {
-        Ok(Some(message_id)) => channel.edit(at_work.chat, message_id, &line.plain).await,
+        Ok(Some(message_id)) => channel.edit_message(at_work.chat, message_id, &line.plain).await,
         Ok(None) => {
             let has_begun = store.borrow_mut().status_lines_mut().begin_status_line(cycle_id, at_work.chat);
             match has_begun {
-                Ok(true) => send(channel, store, at_work, line).await,
+                Ok(true) => send_line(channel, store, at_work, line).await,
                 // Nobody knows if a line was sent, and another might be a duplicate.
                 // fault: line-sent-sent-again
                 Ok(false) | Err(_) => Ok(()),
@@ -213,7 +215,7 @@ async fn say(
 }
 
 /// Sends a new line, already recorded as begun.
-async fn send(
+async fn send_line(
     channel: &dyn Presence,
     store: &RefCell<Store>,
     at_work: &AtWork,
@@ -222,7 +224,7 @@ async fn send(
     match channel.send(&new_line(at_work, line)).await {
         Ok(sent) => {
             if let Err(error) =
-                store.borrow_mut().status_lines_mut().status_line_sent(&at_work.cycle_id, sent.message_id)
+                store.borrow_mut().status_lines_mut().record_sent_status_line(&at_work.cycle_id, sent.message_id)
             {
                 tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
             }
@@ -252,7 +254,7 @@ fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
 }
 
 /// Returns the channel's id of the cycle's line, if a line was certainly sent.
-fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
+fn find_line(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
     Ok(store
         .status_lines()
         .status_lines()?
@@ -276,7 +278,7 @@ async fn take_away(
     let lines = store.borrow().status_lines().status_lines().unwrap_or_default();
     for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
         if let Some(message_id) = line.message_id
-            && let Err(error) = channel.delete(line.chat, message_id).await
+            && let Err(error) = channel.delete_message(line.chat, message_id).await
         {
             tracing::debug!(%error, "the line that tells of a wake's progress could not be taken away");
             match error {
@@ -330,15 +332,15 @@ mod tests {
 
     #[test]
     fn the_first_step_that_is_not_done_is_told() {
-        assert_eq!(line(&[]), "⏳ I'm working on it.");
+        assert_eq!(render_line(&[]), "⏳ I'm working on it.");
         let mut calls = vec![plan(), outcome("plan", false)];
-        assert_eq!(line(&calls), "⏳ Step 1 of 3: read the backlog");
+        assert_eq!(render_line(&calls), "⏳ Step 1 of 3: read the backlog");
         calls.extend([outcome("memory_read", true)]);
-        assert_eq!(line(&calls), "⏳ Step 1 of 3: read the backlog");
+        assert_eq!(render_line(&calls), "⏳ Step 1 of 3: read the backlog");
         calls.extend([outcome("memory_read", false)]);
-        assert_eq!(line(&calls), "⏳ Step 2 of 3: drop what is done");
+        assert_eq!(render_line(&calls), "⏳ Step 2 of 3: drop what is done");
         calls.extend([outcome("task_update", false), outcome("reply", false)]);
-        assert_eq!(line(&calls), "⏳ All 3 steps are done; I'm writing the answer.");
+        assert_eq!(render_line(&calls), "⏳ All 3 steps are done; I'm writing the answer.");
     }
 
     /// A chat that wants to be left alone for this long, and how often it was asked to take a line away.
@@ -351,7 +353,7 @@ mod tests {
     }
 
     impl Presence for Busy {
-        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
+        fn show_typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
             panic!("nothing is shown here")
         }
 
@@ -359,11 +361,11 @@ mod tests {
             panic!("nothing has come here")
         }
 
-        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
+        fn edit_message<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing is changed here")
         }
 
-        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
+        fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             self.1.set(self.1.get() + 1);
             let after = self.0;
             Box::pin(async move { Err(SendError::Later { after, why: String::new() }) })
@@ -375,8 +377,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = RefCell::new(Store::open(&dir.path().join("messages.db")).unwrap());
         for cycle_id in ["a", "b"] {
-            store.borrow_mut().status_lines_mut().begin_status_line(cycle_id, ChatRef::telegram(7)).unwrap();
-            store.borrow_mut().status_lines_mut().status_line_sent(cycle_id, 70).unwrap();
+            store.borrow_mut().status_lines_mut().begin_status_line(cycle_id, ChatRef::from_telegram(7)).unwrap();
+            store.borrow_mut().status_lines_mut().record_sent_status_line(cycle_id, 70).unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (wait, asked) in [(Duration::from_secs(3_600), 1), (Duration::ZERO, 2)] {
@@ -391,20 +393,20 @@ mod tests {
 
     #[test]
     fn a_plan_that_can_not_be_read_is_none() {
-        assert_eq!(line(&[called("plan", &json!("?"))]), "⏳ I'm working on it.");
+        assert_eq!(render_line(&[called("plan", &json!("?"))]), "⏳ I'm working on it.");
     }
 
     #[test]
     fn a_short_cycle_has_no_line_and_a_long_one_is_not_hurried() {
         let (mut pace, begun) = (Pace::default(), Instant::now());
         assert!(!pace.is_time(begun), "nobody is at work");
-        assert!(pace.turn_to(Some("a"), begun) && !pace.turn_to(Some("a"), begun));
+        assert!(pace.switch_cycle(Some("a"), begun) && !pace.switch_cycle(Some("a"), begun));
         assert!(!pace.is_time(begun + FIRST_AFTER - Duration::from_millis(1)));
         let first = begun + FIRST_AFTER;
         assert!(pace.is_time(first) && pace.is_news("one"));
-        pace.said("one".to_owned(), first);
+        pace.set_text("one".to_owned(), first);
         assert!(!pace.is_time(first + CHANGE_EVERY / 2) && !pace.is_news("one") && pace.is_news("two"));
         // Another cycle begins anew.
-        assert!(pace.turn_to(Some("b"), first) && !pace.is_time(first) && pace.is_news("one"));
+        assert!(pace.switch_cycle(Some("b"), first) && !pace.is_time(first) && pace.is_news("one"));
     }
 }

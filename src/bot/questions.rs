@@ -40,7 +40,7 @@ pub(super) async fn show(
     let mut not_before = Instant::now();
     loop {
         if not_before <= Instant::now() {
-            match look(channel, store, tz).await {
+            match show_outcomes(channel, store, tz).await {
                 Ok(Left::Nothing) => again_at = None,
                 Ok(Left::Some) => again_at = Some(Instant::now() + AGAIN_AFTER),
                 Ok(Left::AloneFor(time)) => {
@@ -68,7 +68,7 @@ pub(super) async fn show(
             tap = taps.recv() => match tap {
                 // A later answer is useless.
                 Some((tap, has_decided)) if not_before <= Instant::now() => {
-                    if let Some(time) = answer(channel, store, clock, tz, &tap, has_decided).await {
+                    if let Some(time) = answer_press(channel, store, clock, tz, &tap, has_decided).await {
                         not_before = Instant::now() + time;
                         again_at = Some(not_before);
                     }
@@ -91,7 +91,7 @@ pub(super) enum Left {
 }
 
 /// Answers whoever pressed a button. Returns the pause that Telegram asks for, if any.
-async fn answer(
+async fn answer_press(
     channel: &dyn Buttons,
     store: &RefCell<Store>,
     clock: &dyn Clock,
@@ -102,23 +102,25 @@ async fn answer(
     let text = match &tap.choice {
         ButtonChoice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
         ButtonChoice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
-        ButtonChoice::Approval { nonce, .. } => about(store, nonce, |approval| why_not(approval, clock)),
-        ButtonChoice::Always { nonce } => about(store, nonce, |approval| match (approval.state, approval.rule) {
-            (ApprovalState::Pending, Some(RuleState::Shown)) if approval.chat == tap.chat => {
-                "Here is the rule. Nothing is allowed yet."
-            }
-            _ => why_not(approval, clock),
-        }),
+        ButtonChoice::Approval { nonce, .. } => render_answer(store, nonce, |approval| why_not(approval, clock)),
+        ButtonChoice::Always { nonce } => {
+            render_answer(store, nonce, |approval| match (approval.state, approval.rule) {
+                (ApprovalState::Pending, Some(RuleState::Shown)) if approval.chat == tap.chat => {
+                    "Here is the rule. Nothing is allowed yet."
+                }
+                _ => why_not(approval, clock),
+            })
+        }
         ButtonChoice::Rule { is_yes: false, .. } if has_decided => "Not added. The question is still open.".to_owned(),
-        ButtonChoice::Rule { nonce, is_yes } => about(store, nonce, |approval| match approval.rule {
-            Some(RuleState::Added) if *is_yes && has_decided => "Added. From now on I do this unasked.",
-            Some(RuleState::Added) => "This rule was added before.",
+        ButtonChoice::Rule { nonce, is_yes } => render_answer(store, nonce, |approval| match approval.rule {
+            Some(RuleState::Added) if *is_yes && has_decided => "Added. From now on I'll do this without asking.",
+            Some(RuleState::Added) => "This rule has already been added.",
             Some(_) if has_decided => "Nothing was added. I'll tell you why.",
-            Some(RuleState::Declined) => "This was left before. “Always allow this” shows it again.",
+            Some(RuleState::Declined) => "You've already declined this rule. “Always allow this” shows it again.",
             _ => why_not(approval, clock),
         }),
         ButtonChoice::Reminder { outgoing_id, .. } | ButtonChoice::Nudge { outgoing_id, .. } => {
-            answered::toast(store, *outgoing_id, has_decided, tz)
+            answered::render_toast(store, *outgoing_id, has_decided, tz)
         }
     };
     match channel.answer_tap(&tap.callback_id, &text).await {
@@ -131,17 +133,17 @@ async fn answer(
 }
 
 /// Renders an answer from the question that a button belongs to.
-fn about(store: &RefCell<Store>, nonce: &str, say: impl FnOnce(&Approval) -> &'static str) -> String {
+fn render_answer(store: &RefCell<Store>, nonce: &str, say: impl FnOnce(&Approval) -> &'static str) -> String {
     match store.borrow().approvals().approval_by_nonce(nonce) {
         Ok(Some(approval)) => say(&approval).to_owned(),
-        Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
+        Ok(None) | Err(_) => "I no longer have this question. Nothing was done.".to_owned(),
     }
 }
 
 fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
     match approval.state {
-        ApprovalState::Approved => "This was allowed before.",
-        ApprovalState::Denied => "This was refused before.",
+        ApprovalState::Approved => "This has already been allowed.",
+        ApprovalState::Denied => "This has already been refused.",
         ApprovalState::Withdrawn => "This question is over. Nothing was done.",
         _ if approval.is_expired(clock.now()) => "This came too late. Nothing was done.",
         _ => "Only the person I asked can answer this.",
@@ -149,8 +151,8 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
 }
 
 /// Shows every outcome that isn't shown yet, and returns the remaining work.
-async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
-    let mut left = match answered::look(channel, store, tz).await? {
+async fn show_outcomes(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
+    let mut left = match answered::show_outcomes(channel, store, tz).await? {
         Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
         left => left,
     };
@@ -158,12 +160,16 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     for (Unshown { approval, message_id, text }, row) in unshown {
         let shown = match message_id {
             Some(message_id) => {
-                channel.edit(approval.chat, message_id, &format!("{text}\n\n{}", of_rule(&approval))).await
+                channel
+                    .edit_message(approval.chat, message_id, &format!("{text}\n\n{}", describe_rule_outcome(&approval)))
+                    .await
             }
             None => Ok(()),
         };
         match shown {
-            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rules_mut().rule_is_shown(approval.id, row)?,
+            Ok(()) | Err(SendError::Never { .. }) => {
+                store.borrow_mut().rules_mut().record_shown_rule(approval.id, row)?;
+            }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
                 tracing::debug!(%error, "what became of a rule is not shown yet");
@@ -176,18 +182,18 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
         let Some(message_id) = message_id.filter(|_| approval.chat != ChatRef::TERMINAL) else {
             // A question without a message needs no edit. A copy in delivery keeps its buttons, and a press on it is
             // answered.
-            store.borrow_mut().approvals_mut().approval_is_shown(approval.id, approval.state)?;
+            store.borrow_mut().approvals_mut().record_shown_state(approval.id, approval.state)?;
             continue;
         };
-        let text = format!("{text}\n\n{}", outcome(&approval, tz));
+        let text = format!("{text}\n\n{}", describe_outcome(&approval, tz));
         let shown = if is_long(&approval.action, &approval.named, &approval.reasons) {
             channel.edit_caption(approval.chat, message_id, &text).await
         } else {
-            channel.edit(approval.chat, message_id, &text).await
+            channel.edit_message(approval.chat, message_id, &text).await
         };
         match shown {
             Ok(()) | Err(SendError::Never { .. }) => {
-                store.borrow_mut().approvals_mut().approval_is_shown(approval.id, approval.state)?;
+                store.borrow_mut().approvals_mut().record_shown_state(approval.id, approval.state)?;
             }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
@@ -199,7 +205,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     Ok(left)
 }
 
-fn outcome(approval: &Approval, tz: Tz) -> String {
+fn describe_outcome(approval: &Approval, tz: Tz) -> String {
     let at = approval.decided_at.map(|at| format!(", {}", local_day_and_time(at, tz))).unwrap_or_default();
     let by = if approval.decided_by.as_deref() == Some("console") { " in the terminal" } else { "" };
     match approval.state {
@@ -215,11 +221,11 @@ fn outcome(approval: &Approval, tz: Tz) -> String {
 }
 
 /// Describes the outcome of a rule.
-fn of_rule(approval: &Approval) -> &'static str {
+fn describe_rule_outcome(approval: &Approval) -> &'static str {
     match approval.rule {
-        Some(RuleState::Added) => "✅ Added. /rules lists it and takes it back.",
+        Some(RuleState::Added) => "✅ Added. /rules lists it and can remove it.",
         Some(RuleState::Declined) => "❌ Not added. The question is still open.",
-        _ => "❌ Not added: the question was answered in another way.",
+        _ => "❌ Not added: the question was answered another way.",
     }
 }
 
@@ -244,7 +250,7 @@ mod tests {
     }
 
     impl Presence for Answers {
-        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
+        fn show_typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
             panic!("nothing is shown here")
         }
 
@@ -252,11 +258,11 @@ mod tests {
             panic!("nothing has come here")
         }
 
-        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
+        fn edit_message<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing is changed here")
         }
 
-        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
+        fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing is deleted here")
         }
     }
@@ -285,7 +291,7 @@ mod tests {
             let tap = Tap {
                 callback_id: "1".to_owned(),
                 choice: ButtonChoice::Approval { nonce: "none".to_owned(), is_approval: true },
-                chat: ChatRef::telegram(7),
+                chat: ChatRef::from_telegram(7),
                 message_id: 70,
                 message_date: None,
                 sender_id: 7,

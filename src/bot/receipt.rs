@@ -25,7 +25,7 @@ pub(super) struct Acknowledgement {
 
 /// Returns the last message to the assistant of each chat. Messages between people in a group don't count, and a
 /// command gets an answer instead.
-pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
+pub(super) fn list_receipts(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<ChatRef, i64> =
         ours.filter_map(|message| Some((message.chat, message.channel_message_id?))).collect();
@@ -58,22 +58,22 @@ mod tests {
     #[test]
     fn a_burst_is_acknowledged_once_in_each_chat() {
         let message = |chat, channel_message_id| NewIncoming { chat, channel_message_id, ..NewIncoming::default() };
-        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::telegram(7), Some(3)) };
-        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::telegram(8), Some(6)) };
+        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::from_telegram(7), Some(3)) };
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::from_telegram(8), Some(6)) };
         let messages = [
-            message(ChatRef::telegram(7), Some(1)),
-            message(ChatRef::telegram(8), Some(5)),
-            message(ChatRef::telegram(7), Some(2)),
-            message(ChatRef::telegram(9), None),
+            message(ChatRef::from_telegram(7), Some(1)),
+            message(ChatRef::from_telegram(8), Some(5)),
+            message(ChatRef::from_telegram(7), Some(2)),
+            message(ChatRef::from_telegram(9), None),
             to_others,
             command,
         ];
-        let receipts = of(&messages);
+        let receipts = list_receipts(&messages);
         assert_eq!(
             receipts,
             [
-                Acknowledgement { chat: ChatRef::telegram(7), message_id: 2 },
-                Acknowledgement { chat: ChatRef::telegram(8), message_id: 5 }
+                Acknowledgement { chat: ChatRef::from_telegram(7), message_id: 2 },
+                Acknowledgement { chat: ChatRef::from_telegram(8), message_id: 5 }
             ]
         );
     }

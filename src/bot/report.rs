@@ -7,9 +7,9 @@ use reveille_store::{BotReport, Store};
 use super::BotContext;
 
 /// Records that this bot works and whether it has reached Telegram.
-pub(super) fn report_in(store: &mut Store, outside: BotContext<'_>, has_reached: bool) {
+pub(super) fn record_report(store: &mut Store, outside: BotContext<'_>, has_reached: bool) {
     let report = BotReport { bot: Identity::current(), version: crate::VERSION.to_owned(), has_reached };
-    if let Err(error) = store.maintenance_mut().report_in(outside.telegram.bot_id(), &report) {
+    if let Err(error) = store.maintenance_mut().save_bot_report(outside.telegram.bot_id(), &report) {
         tracing::debug!(%error, "that the bot works is not written down");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. The order is stored with its batch and the next offset, so no later poll brings it again. Only the bot that
 //!    stored it restarts.
-//! 2. [`obstacle`] checks that a new bot could run, and [`refused_token`] that Telegram knows a new token. If not, the
+//! 2. [`find_obstacle`] checks that a new bot could run, and [`refused_token`] that Telegram knows a new token. If not, the
 //!    chat is told and nothing changes.
 //! 3. The bot ends as after a signal: it waits a while for a wake and closes the database.
 //! 4. The new program replaces it under the same process id ([`reveille_base::process::start_anew`]). If that fails,
@@ -19,13 +19,13 @@ use reveille_config::{Config, SaidSettings, SettingChanges};
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the reason why a new bot couldn't run. `None` if it could.
-pub(super) fn obstacle(config: &Config) -> Option<String> {
+pub(super) fn find_obstacle(config: &Config) -> Option<String> {
     let said = SaidSettings::gather(config.named_env_file.as_deref());
-    let now = match said.with(&SettingChanges::new()) {
+    let now = match said.resolve_with_changes(&SettingChanges::new()) {
         Ok(now) => now,
         Err(error) => {
             let problems: Vec<String> = error.problems.iter().map(|problem| format!("\n- {problem}")).collect();
-            return Some(format!("the settings need correcting:{}", problems.concat()));
+            return Some(format!("the settings have errors:{}", problems.concat()));
         }
     };
     if let Err(error) = now.require_telegram() {
@@ -33,12 +33,12 @@ pub(super) fn obstacle(config: &Config) -> Option<String> {
     }
     let program = match process::starting_program() {
         Ok(program) => program,
-        Err(error) => return Some(format!("my program isn't known: {error}")),
+        Err(error) => return Some(format!("I can't find my own program: {error}")),
     };
     let probe = Spec::new(program.clone()).args(["--version"]).timeout(PROBE_TIMEOUT);
     match process::run(&probe) {
         Ok(output) if output.status.success() => None,
-        Ok(output) => Some(format!("`{}` ends with {}", program.display(), process::describe(output.status))),
+        Ok(output) => Some(format!("`{}` failed: {}", program.display(), process::describe_exit(output.status))),
         Err(error) => Some(error.to_string()),
     }
 }
@@ -46,17 +46,18 @@ pub(super) fn obstacle(config: &Config) -> Option<String> {
 /// Returns the reason to refuse the token in the current settings. `None` if it is unchanged, accepted, or Telegram
 /// can't be reached.
 pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
-    let now = SaidSettings::gather(config.named_env_file.as_deref()).with(&SettingChanges::new()).ok()?;
+    let now =
+        SaidSettings::gather(config.named_env_file.as_deref()).resolve_with_changes(&SettingChanges::new()).ok()?;
     let token = now.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
-    let refused = "Telegram doesn't accept the TELEGRAM_BOT_TOKEN that the settings say now.";
+    let refused = "Telegram doesn't accept the new TELEGRAM_BOT_TOKEN in the settings.";
     let Ok(telegram) = Telegram::new(&now.telegram_api_url, token.expose().to_owned()) else { return Some(refused) };
     let met = tokio::time::timeout(PROBE_TIMEOUT, telegram.get_me()).await;
     matches!(met, Ok(Err(TelegramError::Unauthorized(_)))).then_some(refused)
 }
 
 /// The message to the chat if a restart isn't possible.
-pub(super) fn refusal(why: &str) -> String {
-    format!("I can't restart: {why}\n\nNothing was changed: I keep running as I am.")
+pub(super) fn render_refusal(why: &str) -> String {
+    format!("I can't restart: {why}\n\nNothing was changed; I'm still running as before.")
 }
 
 /// The message to the chat after a restart.

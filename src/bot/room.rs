@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    disk::{self, Reserve, size},
+    disk::{self, Reserve, format_size},
     words::local_day_and_time,
     zone::Tz,
 };
@@ -31,8 +31,8 @@ pub(super) struct Room {
 
 impl Room {
     /// Restores the state of the last bot.
-    pub(super) fn recall(store: &Store) -> reveille_store::Result<Self> {
-        let told_at = store.outbox().shortage()?;
+    pub(super) fn load(store: &Store) -> reveille_store::Result<Self> {
+        let told_at = store.outbox().find_shortage_time()?;
         Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
     }
 
@@ -42,7 +42,7 @@ impl Room {
     }
 
     /// Checks the disk. Returns a notice to send when the shortage begins or ends.
-    pub(super) fn look(&mut self, store: &mut Store, outside: BotContext<'_>) -> Option<i64> {
+    pub(super) fn check_disk(&mut self, store: &mut Store, outside: BotContext<'_>) -> Option<i64> {
         let config = outside.config;
         let free_bytes = match disk::free_bytes(&config.workspace_dir) {
             Ok(free_bytes) => free_bytes,
@@ -52,7 +52,7 @@ impl Room {
                 return None;
             }
         };
-        self.meet(free_bytes, config.disk_reserve);
+        self.note_free_bytes(free_bytes, config.disk_reserve);
         if self.is_short {
             // Other programs may have filled the disk meanwhile.
             disk::release_ballast(&config.workspace_dir);
@@ -63,10 +63,11 @@ impl Room {
         let to_owner = |text| NewOutgoing::notice(config.owner_chat, outside.redactor.redact(text));
         let stored = match (self.is_short, self.told_at) {
             (true, None) => {
-                let text = shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);
+                let text =
+                    render_shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);
                 store.outbox_mut().begin_shortage(&to_owner(&text), now)
             }
-            (false, Some(_)) => store.outbox_mut().end_shortage(&to_owner(&plenty(free_bytes)), now),
+            (false, Some(_)) => store.outbox_mut().end_shortage(&to_owner(&render_recovery(free_bytes)), now),
             _ => return None,
         };
         match stored {
@@ -85,14 +86,14 @@ impl Room {
     }
 
     /// Takes in the free space, and logs a change of state.
-    fn meet(&mut self, free_bytes: u64, reserve: Reserve) {
+    fn note_free_bytes(&mut self, free_bytes: u64, reserve: Reserve) {
         let was_short = self.is_short;
         self.is_short =
             if was_short { free_bytes < reserve.well_again_bytes() } else { reserve.is_broken_into(free_bytes) };
-        let free = size(free_bytes);
+        let free = format_size(free_bytes);
         match (was_short, self.is_short) {
             (false, true) => {
-                let reserve = size(reserve.bytes());
+                let reserve = format_size(reserve.bytes());
                 tracing::warn!(
                     "no more polling: {free} free on the disk, the reserve is {reserve}; Telegram keeps messages for a day"
                 );
@@ -103,23 +104,23 @@ impl Room {
     }
 }
 
-fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateTime<Utc>, tz: Tz) -> String {
+fn render_shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateTime<Utc>, tz: Tz) -> String {
     format!(
-        "My disk is nearly full: {} are free, and I leave a reserve of {} (DISK_RESERVE_MB). I have stopped fetching messages. \
-         What I have already is safe and will be answered. Telegram keeps what you send now for 24 hours, the first of it \
-         until {}. Please free some space at `{}`. With {} free I'll continue, and tell you.",
-        size(free_bytes),
-        size(reserve.bytes()),
+        "My disk is nearly full: {} are free, and I keep a reserve of {} (DISK_RESERVE_MB), so I've stopped fetching \
+         messages. The ones I already have are safe, and I'll answer them. Telegram keeps new ones for 24 hours, the \
+         first until {}. Please free some space at `{}`. Once {} are free, I'll continue and tell you.",
+        format_size(free_bytes),
+        format_size(reserve.bytes()),
         local_day_and_time(now + TELEGRAM_KEEPS, tz),
         dir.display(),
-        size(reserve.well_again_bytes()),
+        format_size(reserve.well_again_bytes()),
     )
 }
 
 /// The notice that the disk has room again. `gap` reports lost messages with the first poll, if the shortage took that
 /// long.
-fn plenty(free_bytes: u64) -> String {
-    let free = size(free_bytes);
+fn render_recovery(free_bytes: u64) -> String {
+    let free = format_size(free_bytes);
     format!("My disk has room again ({free}), so I'm fetching messages again, oldest first.")
 }
 
@@ -135,7 +136,7 @@ mod tests {
         let mut room = Room::default();
         let short: Vec<bool> = [100, 99, 100, 124, 125, 100, 99]
             .map(|mib| {
-                room.meet(mib * MIB, Reserve::of_mib(100));
+                room.note_free_bytes(mib * MIB, Reserve::from_mib(100));
                 room.is_short()
             })
             .to_vec();
@@ -145,26 +146,30 @@ mod tests {
     #[test]
     fn without_a_reserve_it_never_stops_and_goes_on_when_it_had() {
         let mut room = Room::default();
-        room.meet(0, Reserve::of_mib(0));
+        room.note_free_bytes(0, Reserve::from_mib(0));
         assert!(!room.is_short());
         room.is_short = true;
-        room.meet(0, Reserve::of_mib(0));
+        room.note_free_bytes(0, Reserve::from_mib(0));
         assert!(!room.is_short());
     }
 
     #[test]
     fn the_owner_is_told_what_is_kept_until_when_and_what_to_do() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-        let text = shortage(
+        let text = render_shortage(
             90 * MIB,
-            Reserve::of_mib(100),
+            Reserve::from_mib(100),
             std::path::Path::new("/w"),
             now,
             "Europe/Berlin".parse::<reveille_base::zone::Tz>().unwrap(),
         );
-        for part in
-            ["90.0 MiB are free", "is safe and will be answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]
-        {
+        for part in [
+            "90.0 MiB are free",
+            "are safe, and I'll answer them",
+            "until Sun 22 Nov 15:00",
+            "at `/w`",
+            "125.0 MiB are free",
+        ] {
             assert!(text.contains(part), "{text}");
         }
     }

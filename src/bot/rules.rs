@@ -11,13 +11,13 @@ use reveille_store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap
 
 /// Builds the message that shows a rule after a press on "Always allow this", keyed by the question's nonce. `None` for
 /// other buttons.
-pub(super) fn shown(
+pub(super) fn build_rule_message(
     store: &Store,
     tap: &Tap,
     redactor: &Redactor,
 ) -> Result<Option<(String, NewOutgoing)>, StoreError> {
     let ButtonChoice::Always { nonce } = &tap.choice else { return Ok(None) };
-    let Some(text) = store.approvals().approval_by_nonce(nonce)?.as_ref().and_then(standing::shown) else {
+    let Some(text) = store.approvals().approval_by_nonce(nonce)?.as_ref().and_then(standing::render_rule) else {
         return Ok(None);
     };
     let message = NewOutgoing {
@@ -43,23 +43,23 @@ pub(super) fn carry_out_rules(
 ) -> Result<Vec<i64>, StoreError> {
     let mut told = Vec::new();
     for approval in store.rules().ordered_rules()? {
-        told.extend(add(store, config, redactor, &approval, now)?);
+        told.extend(add_rule(store, config, redactor, &approval, now)?);
     }
     for removal in store.rules().rule_removals()? {
         let text = match standing::remove(config, &removal.rule) {
-            Ok(said) => format!("I took this rule back, so I'll ask again:\n{said}"),
-            Err(error) => format!("I couldn't take that rule back: {error}. Nothing was changed."),
+            Ok(said) => format!("I've removed this rule, so I'll ask again:\n{said}"),
+            Err(error) => format!("I couldn't remove that rule: {error}. Nothing was changed."),
         };
-        told.extend(store.rules_mut().rule_removal_is_done(
+        told.extend(store.rules_mut().finish_rule_removal(
             removal.id,
-            &removal.answer(redactor.redact(&text)),
+            &removal.build_answer(redactor.redact(&text)),
             now,
         )?);
     }
     Ok(told)
 }
 
-fn add(
+fn add_rule(
     store: &mut Store,
     config: &Config,
     redactor: &Redactor,
@@ -67,18 +67,18 @@ fn add(
     now: DateTime<Utc>,
 ) -> Result<Option<i64>, StoreError> {
     let from = format!("from Telegram on {}", now.with_timezone(&config.timezone).format(TIME));
-    match standing::add(config, approval, &from) {
+    match standing::add_rule(config, approval, &from) {
         Ok(_) => {
             tracing::info!(question = approval.id, "a rule was added to policy.toml");
-            store.rules_mut().rule_is_added(approval.id)?;
+            store.rules_mut().record_added_rule(approval.id)?;
             Ok(None)
         }
         Err(error) => {
             tracing::warn!(question = approval.id, %error, "a rule wasn't added to policy.toml");
             let text = format!(
-                "I couldn't add the rule: {error}. Nothing was changed, and the question is still open. Once that is mended, press “Add this rule” again."
+                "I couldn't add the rule: {error}. Nothing was changed, and the question is still open. Once that's fixed, press “Add this rule” again."
             );
-            store.rules_mut().rule_is_refused(approval.id, redactor.redact(&text), now)
+            store.rules_mut().refuse_rule(approval.id, redactor.redact(&text), now)
         }
     }
 }

@@ -22,7 +22,7 @@ use reveille_cycle::workspace;
 use reveille_memory::render;
 use reveille_store::{Displaced, Store, StoreError, Tap};
 
-use self::poll::{PollRequest, Polled, UpdateSource, ask, brings_more};
+use self::poll::{PollRequest, Polled, UpdateSource, brings_more, send_request};
 use super::{
     BotContext, BotEnd, BotError,
     door::Door,
@@ -117,7 +117,7 @@ impl<'a> Bot<'a> {
         told: Aides,
         (turn, inbox): (PollTurn, Option<Inbox>),
     ) -> Result<Self, BotError> {
-        store.people_mut().readmit(&outside.config.allowed_chats)?;
+        store.people_mut().readmit_people(&outside.config.allowed_chats)?;
         let back = store.maintenance_mut().end_restarts(&restart::is_back(), outside.clock.now())?;
         let adopted = if back.is_empty() { Vec::new() } else { process::own_children() };
         if !back.is_empty() {
@@ -126,14 +126,14 @@ impl<'a> Bot<'a> {
         }
         Ok(Self {
             offset: store.inbox().next_offset(outside.telegram.bot_id())?,
-            is_token_known: store.inbox().last_heard(outside.telegram.bot_id())?.is_some(),
+            is_token_known: store.inbox().find_last_poll_time(outside.telegram.bot_id())?.is_some(),
             noted_at: None,
             tick_at: if inbox.is_some() { FILES_TIMEOUT } else { Duration::ZERO },
             source: UpdateSource { turn, inbox: inbox.map(|inbox| Rc::new(RefCell::new(inbox))) },
             taken_in: None,
             door: Door::open(outside.config, &store)?,
             me: None,
-            room: Room::recall(&store)?,
+            room: Room::load(&store)?,
             outside,
             store,
             telegram_trouble: FailureStretch::default(),
@@ -159,9 +159,9 @@ impl<'a> Bot<'a> {
         let mut is_stopping = false;
         // Rules left over by a kill.
         let told = self.carry_out_rules(self.outside.clock.now());
-        self.send(told);
+        self.send_answers(told);
         let source = self.source.clone();
-        let mut poll = Box::pin(ask(telegram, &source, self.next_ask(), Duration::ZERO));
+        let mut poll = Box::pin(send_request(telegram, &source, self.next_ask(), Duration::ZERO));
         loop {
             let tick_at = self.began + self.tick_at;
             let happened = tokio::select! {
@@ -176,12 +176,12 @@ impl<'a> Bot<'a> {
                 Happened::Stop => {
                     tracing::info!("asked to end; no more polling");
                     is_stopping = true;
-                    self.confirm().await;
+                    self.confirm_updates().await;
                     Some(NudgeEvent::Stop)
                 }
                 Happened::Tick => Some(if self.lets_go() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
                 Happened::Child => {
-                    let has_ended = self.reap();
+                    let has_ended = self.reap_wake();
                     if has_ended && self.is_turn() {
                         return Ok(BotEnd::Asked);
                     }
@@ -191,7 +191,7 @@ impl<'a> Bot<'a> {
                 Happened::Polled(polled) => {
                     let polled = if self.is_late() { Ok(Polled::Nothing) } else { polled };
                     let is_last = self.is_turn() && !brings_more(&polled);
-                    let (wait, has_stored) = self.take_in(polled)?;
+                    let (wait, has_stored) = self.handle_poll(polled)?;
                     if let Some(text) = self.outage.take() {
                         self.tell_owner(&text).await;
                     }
@@ -204,20 +204,20 @@ impl<'a> Bot<'a> {
                     {
                         self.is_to_restart = false;
                         let told = self.refuse_restart(why, self.outside.clock.now());
-                        self.send(told);
+                        self.send_answers(told);
                     }
                     // The next poll tells Telegram that the previous updates are kept.
-                    let what = match self.store.displaced() {
+                    let what = match self.store.find_displaced_file() {
                         None => self.next_ask(),
-                        Some(how) => self.leave(how).await?,
+                        Some(how) => self.handle_displaced_database(how).await?,
                     };
                     if self.is_to_restart {
                         tracing::info!("asked to start anew; no more polling");
                         is_stopping = true;
-                        self.confirm().await;
+                        self.confirm_updates().await;
                         Some(NudgeEvent::Stop)
                     } else {
-                        poll.set(ask(telegram, &source, what, wait));
+                        poll.set(send_request(telegram, &source, what, wait));
                         match (self.is_turn(), self.taken_in) {
                             (false, _) => has_stored.then_some(NudgeEvent::Stored),
                             (true, taken_in) => taken_in.map(|_| NudgeEvent::Tick),
@@ -226,7 +226,7 @@ impl<'a> Bot<'a> {
                 }
             };
             if let Some(event) = event
-                && self.nudge(event).is_break()
+                && self.run_nudger(event).is_break()
             {
                 let is_anew = self.is_to_restart && !*stop.borrow();
                 return Ok(if is_anew { BotEnd::Restart } else { BotEnd::Asked });
@@ -245,8 +245,9 @@ impl<'a> Bot<'a> {
     /// pending.
     fn is_turn_over(&self) -> bool {
         let Some(since) = self.taken_in.filter(|_| !self.nudger.is_running()) else { return false };
-        let awaits_files =
-            |store: &Store| Ok::<_, StoreError>(store.inbox().queued()?.iter().any(|message| message.awaits_files));
+        let awaits_files = |store: &Store| {
+            Ok::<_, StoreError>(store.inbox().list_queued_messages()?.iter().any(|message| message.awaits_files))
+        };
         since.elapsed() > FILES_TIMEOUT || !awaits_files(&self.store).unwrap_or(false)
     }
 
@@ -257,7 +258,7 @@ impl<'a> Bot<'a> {
 
     /// Confirms all kept updates, so the next machine's poll doesn't get them again. Updates in the answer are ignored
     /// and stay unconfirmed.
-    async fn confirm(&self) {
+    async fn confirm_updates(&self) {
         if let Some(offset) = self.offset.filter(|_| self.source.turn.is_shared() && self.source.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);
             tokio::time::timeout(CONFIRM_TIMEOUT, confirming).await.ok();
@@ -266,9 +267,9 @@ impl<'a> Bot<'a> {
 
     /// Handles a database file that was moved or replaced: saves the open contents, tells the owner directly, and ends
     /// the bot. If saving fails for a temporary reason, the bot stays and confirms nothing.
-    async fn leave(&mut self, how: Displaced) -> Result<PollRequest, BotError> {
-        let path = workspace::saved_at(self.store.path(), self.outside.clock.now());
-        let saved = match self.store.save_to(&path) {
+    async fn handle_displaced_database(&mut self, how: Displaced) -> Result<PollRequest, BotError> {
+        let path = workspace::build_copy_path(self.store.path(), self.outside.clock.now());
+        let saved = match self.store.save_copy(&path) {
             Ok(()) => {
                 self.store.drop_log();
                 Some(path)
@@ -307,15 +308,15 @@ impl<'a> Bot<'a> {
         if !self.source.turn.is_ours() {
             return PollRequest::Turn;
         }
-        let notice = self.room.look(&mut self.store, outside);
-        self.send(notice.into_iter().collect());
+        let notice = self.room.check_disk(&mut self.store, outside);
+        self.send_answers(notice.into_iter().collect());
         if self.room.is_short() {
             return PollRequest::Nothing;
         }
         PollRequest::Updates { offset: self.offset, explains_rival: self.telegram_trouble.is_rival_news() }
     }
 
-    fn send(&self, answers: Vec<i64>) {
+    fn send_answers(&self, answers: Vec<i64>) {
         if !answers.is_empty() && self.told.answers.try_send(answers).is_err() {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }

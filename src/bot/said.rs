@@ -5,10 +5,11 @@ use chrono::{DateTime, Utc};
 use reveille_base::{redact::Redactor, types::ChatRef};
 use reveille_config::Config;
 use reveille_store::{
-    LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession, in_force::in_force,
+    LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession,
+    in_force::load_effective_config,
 };
 
-use super::{AtTerminal, at_terminal, rules::carry_out_rules};
+use super::{AtTerminal, answer_at_terminal, rules::carry_out_rules};
 
 /// The longest accepted text, in bytes.
 pub const MAX_SAID_BYTES: u64 = 100_000;
@@ -40,7 +41,7 @@ pub enum AfterPut {
 
 impl Put {
     /// Returns the work that remains.
-    pub fn after(&self) -> AfterPut {
+    pub fn remaining_work(&self) -> AfterPut {
         match self {
             Self::Command(
                 None
@@ -73,14 +74,14 @@ impl Put {
 ///
 /// # Errors
 /// If the store fails; nothing was stored.
-pub fn put_said(
+pub fn store_terminal_statement(
     (config, redactor): (&Config, &Redactor),
     store: &mut Store,
     session: &TerminalSession,
     (text, files): (&str, &[LandedFile]),
     now: DateTime<Utc>,
 ) -> Result<Put, StoreError> {
-    let admitted = in_force(config, store)?;
+    let admitted = load_effective_config(config, store)?;
     let text = redactor.redact(text);
     if files.is_empty()
         && let Some((told, has_decided)) = store.terminals_mut().answer_at_terminal(&text, now)?
@@ -89,7 +90,7 @@ pub fn put_said(
         store.terminals_mut().order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
         return Ok(Put::Answer { has_decided });
     }
-    match at_terminal(store, &admitted, now, &text)? {
+    match answer_at_terminal(store, &admitted, now, &text)? {
         AtTerminal::Words => Ok(Put::Message(store.terminals_mut().say_at_terminal(&text, files, session, now)?)),
         AtTerminal::Command { answer, order } => {
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));

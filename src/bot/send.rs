@@ -50,39 +50,39 @@ pub async fn send(
     text: &str,
 ) -> Result<Sending, BotError> {
     reveille_cycle::workspace::prepare_workspace(config)?;
-    let mut store = reveille_cycle::workspace::open(config)?;
+    let mut store = reveille_cycle::workspace::open_database(config)?;
     let message = NewOutgoing::notice(chat, redactor.redact(text));
     let id = store.outbox_mut().plan_message(&message, clock.now())?;
     if chat == ChatRef::TERMINAL {
         return Ok(Sending::Shown);
     }
     // The message is stored by now: if a delivery fails, wakes retry it.
-    match sent(&mut store, channel, clock, redactor, id).await {
+    match deliver_message(&mut store, channel, clock, redactor, id).await {
         Ok(sending) => Ok(sending),
         Err(error) => Ok(Sending::Waits { until: None, why: Some(redactor.redact(&error.to_string())) }),
     }
 }
 
-async fn sent(
+async fn deliver_message(
     store: &mut Store,
     channel: Option<&dyn Channel>,
     clock: &dyn Clock,
     redactor: &Redactor,
     id: Option<i64>,
 ) -> Result<Sending, StoreError> {
-    if let Some(stopped) = store.chats().stopped()? {
+    if let Some(stopped) = store.chats().find_stop_order()? {
         return Ok(Sending::Stopped(stopped));
     }
     let Some(id) = id else {
         return Ok(Sending::Waits { until: None, why: None });
     };
     if let Some(channel) = channel {
-        delivery::deliver(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
+        delivery::deliver_due(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
     }
-    Ok(store.outbox().undelivered_message(id)?.map_or(Sending::Delivered, read))
+    Ok(store.outbox().undelivered_message(id)?.map_or(Sending::Delivered, classify_undelivered))
 }
 
-fn read(left: Undelivered) -> Sending {
+fn classify_undelivered(left: Undelivered) -> Sending {
     let why = left.error;
     match left.state {
         PartState::Failed => Sending::Failed { why: why.unwrap_or_else(|| "for an unknown reason".to_owned()) },

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef, words::local_day_and_time};
+use reveille_base::{clock::format_rfc3339, types::ChatRef, words::local_day_and_time};
 use reveille_config::Config;
 use reveille_store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped};
 
 /// Builds one notice per chat of a batch. Only the owner can end a stop of all work; anyone in a chat can end that
 /// chat's stop.
-pub(super) fn notices(
+pub(super) fn build_notices(
     messages: &[NewIncoming],
     stopped: impl Fn(ChatRef) -> Option<Stopped>,
     is_all_work: bool,
@@ -27,10 +27,10 @@ pub(super) fn notices(
     let notice = |(chat, message): (ChatRef, &NewIncoming)| {
         let stopped = stopped(chat)?;
         let is_owners = chat == config.owner_chat || message.sender_id == Some(config.owner_chat.number());
-        let since = stopped.at.map(rfc3339).unwrap_or_default();
+        let since = stopped.at.map(format_rfc3339).unwrap_or_default();
         Some(NewOutgoing {
             chat,
-            text: text(stopped, !is_all_work || is_owners, config, now),
+            text: render_notice(stopped, !is_all_work || is_owners, config, now),
             // Only commands' answers are sent during a stop.
             kind: OutgoingKind::Command,
             key: Some(format!("stopped/{chat}/{since}/{today}")),
@@ -42,7 +42,7 @@ pub(super) fn notices(
     last.into_iter().filter_map(notice).collect()
 }
 
-fn text(stopped: Stopped, may_resume: bool, config: &Config, now: DateTime<Utc>) -> String {
+fn render_notice(stopped: Stopped, may_resume: bool, config: &Config, now: DateTime<Utc>) -> String {
     let tz = config.timezone;
     let day = |at: DateTime<Utc>| at.with_timezone(&tz).date_naive();
     let since = stopped.at.map(|at| match day(at) == day(now) {
@@ -68,8 +68,8 @@ mod tests {
     }
 
     fn said(messages: &[NewIncoming], now: &str) -> Vec<NewOutgoing> {
-        let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat: ChatRef::telegram(ANA) };
-        notices(messages, |_| Some(stopped), true, &config(), parse_time(now).unwrap())
+        let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat: ChatRef::from_telegram(ANA) };
+        build_notices(messages, |_| Some(stopped), true, &config(), parse_time(now).unwrap())
     }
 
     fn message(chat: ChatRef, channel_message_id: i64) -> NewIncoming {
@@ -80,9 +80,9 @@ mod tests {
     fn each_chat_is_told_once_a_day_since_when_and_what_to_do() {
         let today = said(
             &[
-                message(ChatRef::telegram(ANA), 1),
-                message(ChatRef::telegram(BOB), 2),
-                message(ChatRef::telegram(ANA), 3),
+                message(ChatRef::from_telegram(ANA), 1),
+                message(ChatRef::from_telegram(BOB), 2),
+                message(ChatRef::from_telegram(ANA), 3),
             ],
             "2026-11-21T14:00:00Z",
         );
@@ -96,22 +96,25 @@ mod tests {
         );
         assert_eq!(today[0].reply_to, Some(3));
         let keys = |now| {
-            said(&[message(ChatRef::telegram(ANA), 1)], now).into_iter().map(|notice| notice.key).collect::<Vec<_>>()
+            said(&[message(ChatRef::from_telegram(ANA), 1)], now)
+                .into_iter()
+                .map(|notice| notice.key)
+                .collect::<Vec<_>>()
         };
         assert_eq!(keys("2026-11-21T22:59:00Z"), [today[0].key.clone()]);
         assert_ne!(keys("2026-11-21T23:01:00Z"), [today[0].key.clone()], "it is another day in Berlin");
-        let tomorrow = said(&[message(ChatRef::telegram(ANA), 1)], "2026-11-22T14:00:00Z");
+        let tomorrow = said(&[message(ChatRef::from_telegram(ANA), 1)], "2026-11-22T14:00:00Z");
         assert!(tomorrow[0].text.starts_with("Stopped since Sat 21 Nov 14:03. "), "{}", tomorrow[0].text);
     }
 
     #[test]
     fn who_may_resume_is_told_how() {
         const GROUP: i64 = -77;
-        let stopped = Stopped { at: None, chat: ChatRef::telegram(GROUP) };
+        let stopped = Stopped { at: None, chat: ChatRef::from_telegram(GROUP) };
         let says = |sender_id, is_all_work| {
-            let message = NewIncoming { sender_id: Some(sender_id), ..message(ChatRef::telegram(GROUP), 1) };
+            let message = NewIncoming { sender_id: Some(sender_id), ..message(ChatRef::from_telegram(GROUP), 1) };
             let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-            notices(&[message], |_| Some(stopped), is_all_work, &config(), now).remove(0).text
+            build_notices(&[message], |_| Some(stopped), is_all_work, &config(), now).remove(0).text
         };
         assert!(says(BOB, true).contains("when I'm resumed"));
         assert!(says(ANA, true).contains("send /resume"));
@@ -120,12 +123,12 @@ mod tests {
 
     #[test]
     fn nobody_is_told_who_said_nothing_to_us() {
-        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::telegram(ANA), 1) };
-        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::telegram(ANA), 2) };
+        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::from_telegram(ANA), 1) };
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::from_telegram(ANA), 2) };
         assert_eq!(said(&[to_others, command], "2026-11-21T14:00:00Z"), []);
         assert_eq!(
-            notices(
-                &[message(ChatRef::telegram(ANA), 1)],
+            build_notices(
+                &[message(ChatRef::from_telegram(ANA), 1)],
                 |_| None,
                 true,
                 &config(),

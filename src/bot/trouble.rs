@@ -54,32 +54,32 @@ impl FailureStretch {
             TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } => (Kind::Network, Duration::ZERO),
             TelegramError::Unauthorized(_) => {
                 let text = format!(
-                    "{error}. It worked before, so I'll keep trying, at least every {} min. Restart the bot when you have set another. \
-                     Wakes continue meanwhile",
+                    "{error}. It worked before, so I'll keep trying, at least every {} min. Once you've set a new \
+                     one, restart the bot. Wakes continue in the meantime",
                     LONGEST_WAIT_FOR_TOKEN.as_secs() / 60
                 );
-                return self.failed(Kind::Token, text, Duration::ZERO, jitter);
+                return self.record_failure(Kind::Token, text, Duration::ZERO, jitter);
             }
             TelegramError::MigratedTo(_) | TelegramError::ChatGone(_) | TelegramError::Rejected { .. } => {
                 (Kind::Refused, Duration::ZERO)
             }
         };
         let text = format!("{error}. I'll keep trying to fetch messages; Telegram keeps them for a day");
-        self.failed(kind, text, at_least, jitter)
+        self.record_failure(kind, text, at_least, jitter)
     }
 
     /// Handles a batch that couldn't be stored. It is unconfirmed, so Telegram sends it again.
     pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Advice {
         let text =
             format!("I couldn't store new messages: {error}. Telegram keeps them for a day, and I'll keep trying");
-        self.failed(Kind::Store, text, Duration::ZERO, jitter)
+        self.record_failure(Kind::Store, text, Duration::ZERO, jitter)
     }
 
     /// Handles a database that couldn't be opened.
     pub(super) fn with_opening(&mut self, error: &StoreError, jitter: f64) -> Advice {
         let text =
             format!("I can't open my database: {error}. Telegram keeps messages for a day, and I'll keep trying");
-        self.failed(Kind::Store, text, Duration::ZERO, jitter)
+        self.record_failure(Kind::Store, text, Duration::ZERO, jitter)
     }
 
     /// Returns the message that tells the owner, without the database, that it can't be used. Once per series.
@@ -98,11 +98,11 @@ impl FailureStretch {
     }
 
     /// Ends the series. Returns `true` if it had been reported.
-    pub(super) fn over(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         !std::mem::take(self).explained.is_empty()
     }
 
-    fn failed(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Advice {
+    fn record_failure(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Advice {
         let longest = if kind == Kind::Token { LONGEST_WAIT_FOR_TOKEN } else { LONGEST_WAIT };
         let wait = (FIRST_WAIT * (1 << self.failures.min(16))).min(longest);
         self.failures = self.failures.saturating_add(1);
@@ -128,7 +128,7 @@ mod tests {
         let waits: Vec<u64> = advices.iter().map(|advice| advice.wait.as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         assert_eq!(advices.iter().filter(|advice| advice.say.is_some()).count(), 1);
-        assert!(trouble.over() && !trouble.over());
+        assert!(trouble.end() && !trouble.end());
         assert!(trouble.with_telegram(&down(), 0.0).say.is_some());
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
         let advices: Vec<Advice> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
         assert_eq!(advices[13].wait, LONGEST_WAIT_FOR_TOKEN);
-        assert!(advices[0].say.as_ref().unwrap().contains("Restart the bot"));
+        assert!(advices[0].say.as_ref().unwrap().contains("restart the bot"));
         assert!(advices[1..].iter().all(|advice| advice.say.is_none()));
         // The network is asked sooner again.
         assert_eq!(trouble.with_telegram(&down(), 1.0).wait, LONGEST_WAIT);

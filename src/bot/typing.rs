@@ -34,12 +34,13 @@ async fn show_while_running(channel: &dyn Presence, lock_path: &Path) {
     let mut show_at = Instant::now();
     let mut not_before = Instant::now();
     loop {
-        let (place, now) = (at_work(lock_path).map(|at_work| (at_work.chat, at_work.thread_id)), Instant::now());
+        let (place, now) =
+            (read_running_cycle(lock_path).map(|at_work| (at_work.chat, at_work.thread_id)), Instant::now());
         if let Some((chat, thread_id)) = place
             && not_before <= now
             && (place != shown || show_at <= now)
         {
-            if let Err(SendError::Later { after, .. }) = channel.typing(chat, thread_id).await {
+            if let Err(SendError::Later { after, .. }) = channel.show_typing(chat, thread_id).await {
                 not_before = Instant::now() + after;
             }
             show_at = Instant::now() + SHOW_EVERY;
@@ -58,8 +59,8 @@ pub(super) struct AtWork {
 }
 
 /// Reads the cycle that a living wake runs for a chat. `None` without one, or at the terminal, which shows no indicator.
-pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
-    let holder = wake_lock::read(lock_path)?;
+pub(super) fn read_running_cycle(lock_path: &Path) -> Option<AtWork> {
+    let holder = wake_lock::read_holder(lock_path)?;
     let chat = holder.chat.filter(|chat| *chat != ChatRef::TERMINAL)?;
     let is_alive = holder.identity().is_alive();
     Some(AtWork { cycle_id: holder.cycle_id?, chat, thread_id: holder.thread_id }).filter(|_| is_alive)
@@ -79,7 +80,7 @@ mod tests {
     }
 
     impl Presence for Door {
-        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
+        fn show_typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
             panic!("no chat is named here")
         }
 
@@ -87,11 +88,11 @@ mod tests {
             panic!("nothing has come here")
         }
 
-        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
+        fn edit_message<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing stands here")
         }
 
-        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
+        fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing stands here")
         }
     }

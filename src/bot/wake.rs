@@ -15,8 +15,8 @@ const PROGRAM: &str = "wake";
 const NUDGE: &str = "nudge";
 
 /// Finds the `wake` beside the running program, else on `PATH`.
-pub(super) fn program() -> PathBuf {
-    process::beside(PROGRAM)
+pub(super) fn find_program() -> PathBuf {
+    process::resolve_sibling_program(PROGRAM)
 }
 
 /// Starts a wake in its own process group, so it outlives the bot. It logs to the bot's log.
@@ -34,12 +34,12 @@ pub(super) fn start_turn(program: &Path, settings: &[OsString]) -> std::io::Resu
 /// # Errors
 /// If the process can't be started.
 pub fn start_wake(reason: &str, settings: &[OsString]) -> std::io::Result<Child> {
-    start_as(&program(), reason, &[], settings, Stdio::inherit())
+    start_as(&find_program(), reason, &[], settings, Stdio::inherit())
 }
 
 /// The same beside a terminal in use: the wake logs only to its own log.
 pub(super) fn start_unseen(reason: &str, settings: &[OsString]) -> std::io::Result<Child> {
-    start_as(&program(), reason, &[], settings, Stdio::null())
+    start_as(&find_program(), reason, &[], settings, Stdio::null())
 }
 
 /// Starts the due turns of a fleet's assistants; ends once none is due. The caller polls the child.
@@ -47,7 +47,7 @@ pub(super) fn start_unseen(reason: &str, settings: &[OsString]) -> std::io::Resu
 /// # Errors
 /// If the process can't be started.
 pub fn start_fleet(wake: Option<&Path>, dir: &Path, slots: NonZeroU32) -> std::io::Result<Child> {
-    let (slots, beside) = (slots.to_string(), program());
+    let (slots, beside) = (slots.to_string(), find_program());
     let arguments = ["--fleet".as_ref(), dir.as_os_str(), "--once".as_ref(), "--workers".as_ref(), slots.as_ref()];
     process::spawn_detached(wake.unwrap_or(&beside), &arguments, &[], Stdio::null(), Stdio::inherit())
 }

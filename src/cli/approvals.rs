@@ -15,7 +15,7 @@ use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, ApprovalState, Store, StoreError};
 
-use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
+use super::{complain, out::prompt, print, print_exactly, print_json, report_failure, values};
 
 /// Maximum questions of `wake approvals list --all`.
 const SHOWN_MAX: usize = 50;
@@ -37,14 +37,14 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print the exact bytes that a yes allows, for hashing or for a program.
+    /// Print the exact bytes that an approval allows, for hashing or for a program.
     #[command(after_help = "Example: wake approvals bytes 1 | sha256sum")]
     Bytes {
         /// Number of the question, from the list.
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_number)]
         id: i64,
     },
-    /// Allow an action once, or for good, and run it; several with their numbers.
+    /// Allow actions by their numbers, once or for good, and run them.
     #[command(after_help = "\
 Examples:
   wake approvals approve 1
@@ -52,7 +52,7 @@ Examples:
   wake approvals approve 1 --always")]
     Approve {
         /// Numbers of the questions, from the list.
-        #[arg(value_parser = values::number, required = true)]
+        #[arg(value_parser = values::parse_number, required = true)]
         ids: Vec<i64>,
         /// Show the rule for exactly this action, and add it to policy.toml after a yes in the terminal.
         #[arg(long)]
@@ -61,11 +61,11 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Refuse an action, and let the work continue without it; several with their numbers.
+    /// Refuse actions by their numbers, and let the work continue without them.
     #[command(after_help = "Example: wake approvals deny 1")]
     Deny {
         /// Numbers of the questions, from the list.
-        #[arg(value_parser = values::number, required = true)]
+        #[arg(value_parser = values::parse_number, required = true)]
         ids: Vec<i64>,
         /// Print one JSON document of what the wake did.
         #[arg(long)]
@@ -75,7 +75,7 @@ Examples:
 
 impl ApprovalsCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         match self {
             Self::List { json, .. } | Self::Approve { json, .. } | Self::Deny { json, .. } => *json,
             Self::Bytes { .. } => false,
@@ -87,11 +87,13 @@ impl ApprovalsCommand {
 pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
-        Err(error) => return Some(failed(&error)),
+        Err(error) => return Some(report_failure(&error)),
     };
     let done = match action {
-        ApprovalsCommand::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
-        ApprovalsCommand::Bytes { id } => bytes(&store, *id).map(Some),
+        ApprovalsCommand::List { all, .. } => {
+            list_questions(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS))
+        }
+        ApprovalsCommand::Bytes { id } => print_action_bytes(&store, *id).map(Some),
         ApprovalsCommand::Approve { ids, always: true, .. } => match ids.as_slice() {
             [id] => allow_always(config, &mut store, *id),
             _ => {
@@ -99,17 +101,22 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
                 Ok(Some(ExitCode::from(super::EXIT_USAGE)))
             }
         },
-        ApprovalsCommand::Approve { ids, .. } => decide(config, &mut store, ids, true),
-        ApprovalsCommand::Deny { ids, .. } => decide(config, &mut store, ids, false),
+        ApprovalsCommand::Approve { ids, .. } => decide_questions(config, &mut store, ids, true),
+        ApprovalsCommand::Deny { ids, .. } => decide_questions(config, &mut store, ids, false),
     };
-    done.unwrap_or_else(|error| Some(failed(&error)))
+    done.unwrap_or_else(|error| Some(report_failure(&error)))
 }
 
 /// Decides these questions. Reports those that aren't open and still decides the others.
-fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
+fn decide_questions(
+    config: &Config,
+    store: &mut Store,
+    ids: &[i64],
+    is_approval: bool,
+) -> Result<Option<ExitCode>, StoreError> {
     let (mut has_decided, mut refused) = (false, None);
     for id in ids {
-        if store.approvals_mut().decide(*id, is_approval, config.clock().now())? {
+        if store.approvals_mut().decide_approval(*id, is_approval, config.clock().now())? {
             has_decided = true;
         } else {
             refused = Some(not_open(config, store, *id)?);
@@ -121,10 +128,10 @@ fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) ->
 /// Explains why a question can't be decided.
 fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     let now = config.clock().now();
-    let why = match store.approvals().approval(id)? {
+    let why = match store.approvals().find_approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
-            format!("Question {id} has expired, so it counts as a no.")
+            format!("Question {id} has expired, which counts as a no.")
         }
         Some(approval) => format!("Question {id} is already {}.", approval.state.as_str()),
     };
@@ -135,10 +142,10 @@ fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreEr
 /// Allows an action permanently: shows the rule, and adds it after a yes.
 fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
     let now = config.clock().now();
-    let Some(approval) = store.approvals().approval(id)?.filter(|asked| is_open(asked, now)) else {
+    let Some(approval) = store.approvals().find_approval(id)?.filter(|asked| is_open(asked, now)) else {
         return not_open(config, store, id).map(Some);
     };
-    let Some(rule) = rule(config, &approval) else {
+    let Some(rule) = render_rule(config, &approval) else {
         complain(&format!(
             "Question {id} can't be allowed for good, so nothing was changed. `wake approvals approve {id}` allows it once."
         ));
@@ -179,11 +186,11 @@ pub(super) fn is_yes(answer: &str) -> bool {
 }
 
 /// Renders the rule that would allow the action permanently, with an explanation. `None` if no rule is offered.
-pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
-    let rule = approval.rule.and_then(|_| standing::rule_of(&approval.tool, &approval.action))?;
+pub(super) fn render_rule(config: &Config, approval: &Approval) -> Option<String> {
+    let rule = approval.rule.and_then(|_| standing::derive_rule(&approval.tool, &approval.action))?;
     Some(format!(
-        "This rule would be added to {}:\n\n{rule}\nFrom then on exactly this runs unasked, unless I've read text by others. `wake policy rules` \
-         lists it and takes it back.",
+        "This rule would be added to {}:\n\n{rule}\nFrom then on exactly this runs unasked, unless I've read text by others. `wake \
+         policy rules` lists it and can remove it.",
         config.policy_path().display()
     ))
 }
@@ -197,14 +204,14 @@ pub(super) fn add_rule(
 ) -> Result<Result<bool, String>, StoreError> {
     let now = config.clock().now();
     // Time has passed while the person read the rule.
-    if !store.approvals().approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
+    if !store.approvals().find_approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
         return Ok(Ok(false));
     }
     let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format(TIME));
-    match standing::add(config, approval, &from) {
+    match standing::add_rule(config, approval, &from) {
         Ok(_) if store.rules_mut().decide_for_good(approval.id, now)? => Ok(Ok(true)),
         Ok(_) => Ok(Err(format!(
-            "The rule was added, but question {} was decided elsewhere just before. `wake policy rules` takes the rule back.",
+            "The rule was added, but question {} was answered elsewhere just before. `wake policy rules` can remove the rule.",
             approval.id
         ))),
         Err(error) => Ok(Err(format!(
@@ -214,8 +221,8 @@ pub(super) fn add_rule(
     }
 }
 
-fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
-    Ok(match store.approvals().approval(id)? {
+fn print_action_bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
+    Ok(match store.approvals().find_approval(id)? {
         Some(approval) => {
             print_exactly(&approval.action);
             ExitCode::SUCCESS
@@ -227,7 +234,7 @@ fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     })
 }
 
-fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
+fn list_questions(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
     let approvals = if all {
         store.approvals().last_approvals(SHOWN_MAX)?
     } else {
@@ -241,18 +248,18 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
         complain("No open questions.");
     }
     for approval in &approvals {
-        print(&format!("{}\n", described(config, approval)));
+        print(&format!("{}\n", render_list_entry(config, approval)));
     }
     Ok(())
 }
 
 /// Renders a question for the list.
-fn described(config: &Config, approval: &Approval) -> String {
+fn render_list_entry(config: &Config, approval: &Approval) -> String {
     let Approval { id, state, .. } = approval;
     let state = match state {
         ApprovalState::Pending => format!(
             "Expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.{}",
-            until(config, approval),
+            format_expiry(config, approval),
             if approval.rule.is_some() {
                 format!(" Always: wake approvals approve {id} --always.")
             } else {
@@ -261,37 +268,37 @@ fn described(config: &Config, approval: &Approval) -> String {
         ),
         state => format!("It is {}.", state.as_str()),
     };
-    format!("{}{state}\n", asked(approval))
+    format!("{}{state}\n", render_question(approval))
 }
 
 /// Renders an open question for whoever can answer it at the prompt.
-pub(super) fn in_place(config: &Config, approval: &Approval) -> String {
-    format!("{}Expires {}.\n", asked(approval), until(config, approval))
+pub(super) fn render_for_prompt(config: &Config, approval: &Approval) -> String {
+    format!("{}Expires {}.\n", render_question(approval), format_expiry(config, approval))
 }
 
-fn until(config: &Config, approval: &Approval) -> String {
+fn format_expiry(config: &Config, approval: &Approval) -> String {
     let until =
         approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b at %H:%M").to_string());
     until.unwrap_or_else(|| "?".to_owned())
 }
 
 /// Renders the question: one sentence, the rest of the action in full, and the reasons.
-fn asked(approval: &Approval) -> String {
+fn render_question(approval: &Approval) -> String {
     let Approval { id, tool, action, reasons, origin, named, .. } = approval;
-    let described = approval_text::describe(tool, action);
+    let described = approval_text::describe_action(tool, action);
     let origin = origin
         .as_ref()
         .map(|origin| {
-            let origin = approval_text::visible(origin);
-            format!("Before this I had read text by others ({origin}). This may be their wish, not yours.\n")
+            let origin = approval_text::escape_hidden(origin);
+            format!("I had read untrusted text before this ({origin}), so it may be somebody else's wish, not yours.\n")
         })
         .unwrap_or_default();
     format!(
         "Question {id}: {} Risk: {}.\n{}{}Why I ask: {}\n{origin}",
         described.plain_sentence(),
-        approval.risk().told(),
-        described.plain(),
+        approval.risk().describe(),
+        described.render_plain(),
         approval_text::named_plain(named),
-        approval_text::visible(&reasons.join(" "))
+        approval_text::escape_hidden(&reasons.join(" "))
     )
 }

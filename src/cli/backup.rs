@@ -7,20 +7,20 @@ use clap::Subcommand;
 use reveille_base::{
     clock::parse_time,
     disk,
-    words::{self, in_shell, local},
+    words::{self, format_local_time, quote_for_shell},
 };
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::SetAside;
 
-use super::{complain, failed, print, print_json};
+use super::{complain, print, print_json, report_failure};
 use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BackupCommand {
-    /// Write messages, memory, files, policy and what you haven't committed into one new file, and restore it for a try.
-    ///
-    /// Wakes and the bot may run meanwhile. The file is for you alone (0600), and isn't encrypted. What isn't in it is named.
+    /// Write messages, memory, files, policy and your uncommitted edits into one new file, and test that it restores.
+    /// Wakes and the bot may run meanwhile. Only you can read the file (0600), but it isn't encrypted. It says what it leaves
+    /// out.
     #[command(after_help = "\
 Examples:
   wake backup create reveille.tar
@@ -28,14 +28,14 @@ Examples:
     Create {
         /// The new file: a tar archive.
         file: PathBuf,
-        /// Put your .env into it, with all keys and tokens. Else the settings have to be made anew.
+        /// Include your .env, with all keys and tokens. Without it, you have to set everything up again after restoring.
         #[arg(long)]
         with_secrets: bool,
         /// Print one JSON document: file, bytes, manifest.
         #[arg(long)]
         json: bool,
     },
-    /// Restore a backup into a folder that is gone afterwards, and say what is in it.
+    /// Test a backup by restoring it into a temporary folder, and show what is in it.
     #[command(after_help = "Example: wake backup verify reveille.tar")]
     Verify {
         /// The backup.
@@ -44,10 +44,9 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Restore a backup into an empty workspace. All work is stopped there, until `wake resume` or /resume.
-    ///
-    /// Questions that were open are void. What was to be sent may have been sent since: it is sent once more after you resume, marked
-    /// as a repeat.
+    /// Restore a backup into an empty workspace. All work there stays stopped until `wake resume` or /resume.
+    /// Open questions become void. Unsent messages may have been sent since: they are sent again after you resume, marked as
+    /// repeats.
     #[command(after_help = "\
 Examples:
   wake backup restore reveille.tar
@@ -55,7 +54,7 @@ Examples:
     Restore {
         /// The backup.
         file: PathBuf,
-        /// Restore into this folder in place of the workspace.
+        /// Restore into this folder instead of the workspace.
         #[arg(long, value_name = "DIR")]
         to: Option<PathBuf>,
         /// Print one JSON document: workspace, set_aside, kept_settings, manifest.
@@ -66,7 +65,7 @@ Examples:
 
 impl BackupCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Create { json, .. } | Self::Verify { json, .. } | Self::Restore { json, .. } => *json,
         }
@@ -97,12 +96,12 @@ pub(super) fn run(config: &Config, command: &BackupCommand, json: bool) -> ExitC
             .map(|(manifest, set_aside)| match json {
                 true => print_json(&VerifiedBackup { manifest, set_aside }),
                 false => {
-                    print(&format!("{} is sound: restoring it works.\n\n", file.display()));
-                    print(&in_words(&manifest, config));
+                    print(&format!("{} is good: a test restore worked.\n\n", file.display()));
+                    print(&describe_manifest(&manifest, config));
                 }
             })
             .map_err(|error| error.to_string()),
-        BackupCommand::Restore { file, to, .. } => restored(config, file, to.clone(), now)
+        BackupCommand::Restore { file, to, .. } => restore_backup(config, file, to.clone(), now)
             .map(|restored| match json {
                 true => print_json(&restored),
                 false => print(&restored_in_words(&restored, config)),
@@ -111,11 +110,11 @@ pub(super) fn run(config: &Config, command: &BackupCommand, json: bool) -> ExitC
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => failed(&super::redactor(config).redact(&why)),
+        Err(why) => report_failure(&super::build_redactor(config).redact(&why)),
     }
 }
 
-fn restored(
+fn restore_backup(
     config: &Config,
     file: &std::path::Path,
     to: Option<PathBuf>,
@@ -128,7 +127,7 @@ fn restored(
     let config = Config { workspace_dir, ..config.clone() };
     let restored = backup::restore(&config, file, now)?;
     if restored.manifest.repo_name != config.repo_name {
-        complain(&format!("Set REPO_NAME={}: the memory's folder is called so.", restored.manifest.repo_name));
+        complain(&format!("Set REPO_NAME={}: that is the name of the memory's folder.", restored.manifest.repo_name));
     }
     Ok(restored)
 }
@@ -136,69 +135,70 @@ fn restored(
 fn made_in_words(made: &BackupMade, config: &Config) -> String {
     let BackupMade { file, bytes, manifest } = made;
     format!(
-        "Backed up to {} ({}), and restored from it for a try.\n\n{}",
+        "Backed up to {} ({}); a test restore worked.\n\n{}",
         file.display(),
-        disk::size(*bytes),
-        in_words(manifest, config)
+        disk::format_size(*bytes),
+        describe_manifest(manifest, config)
     )
 }
 
 fn restored_in_words(restored: &RestoredBackup, config: &Config) -> String {
     let RestoredBackup { workspace, set_aside, kept_settings, manifest } = restored;
-    let mut text = format!("Restored to {}.\n\n{}\n", workspace.display(), in_words(manifest, config));
+    let mut text = format!("Restored to {}.\n\n{}\n", workspace.display(), describe_manifest(manifest, config));
     let SetAside { questions, doubtful_parts, open_cycles } = set_aside;
     let mut line = |n: usize, words: &str| {
         if n > 0 {
             text.push_str(&format!("{words}: {n}\n"));
         }
     };
-    line(*questions, "Open questions, now void; what needs them asks again");
-    line(*doubtful_parts, "Messages that may have been sent since; sent once more after you resume, marked as repeats");
-    line(*open_cycles, "Wakes that were under way; the next one goes on from what they wrote down");
-    if *kept_settings {
-        text.push_str("The .env that was here stands; the one in the backup was left out.\n");
-    }
-    text.push_str(
-        "\nAll work is stopped. Make sure that nothing runs on the old machine any more. Then: wake resume\n",
+    line(*questions, "Open questions, now void; I'll ask again where I need an answer");
+    line(
+        *doubtful_parts,
+        "Messages that may have been sent since; I'll send them again after you resume, marked as repeats",
     );
+    line(*open_cycles, "Unfinished cycles; the next wake resumes them from their journals");
+    if *kept_settings {
+        text.push_str("The .env here was kept; the one in the backup was left out.\n");
+    }
+    text.push_str("\nAll work is stopped. Make sure nothing runs on the old machine any more. Then: wake resume\n");
     if *workspace != config.workspace_dir {
-        text.push_str(&format!("(with WORKSPACE_DIR={})\n", in_shell(workspace)));
+        text.push_str(&format!("(with WORKSPACE_DIR={})\n", quote_for_shell(workspace)));
     }
     text
 }
 
-fn in_words(manifest: &BackupManifest, config: &Config) -> String {
-    let at = parse_time(&manifest.created_at).map(|at| local(at, config.timezone)).unwrap_or_default();
+fn describe_manifest(manifest: &BackupManifest, config: &Config) -> String {
+    let at = parse_time(&manifest.created_at).map(|at| format_local_time(at, config.timezone)).unwrap_or_default();
     let holds = manifest.holds;
     let mut text = format!("Made {at} by {} (schema {}).\n", manifest.program, manifest.schema);
     text.push_str(&format!(
         "Database: {}, {}, {} to come.\n",
-        counted(holds.messages, "message"),
-        counted(holds.wakes, "wake"),
-        counted(holds.reminders, "reminder")
+        format_count(holds.messages, "message"),
+        format_count(holds.wakes, "wake"),
+        format_count(holds.reminders, "reminder")
     ));
     match &manifest.memory {
         Some(memory) => {
             let head = memory.head.as_deref().and_then(|head| head.get(..10)).unwrap_or("no commit yet");
-            text.push_str(&format!("Memory: all of its history, {} at {head}.\n", memory.branch));
+            text.push_str(&format!("Memory: its whole history, {} at {head}.\n", memory.branch));
         }
         None => text.push_str("Memory: none yet.\n"),
     }
-    let edits: Vec<&str> = manifest.uncommitted().collect();
+    let edits: Vec<&str> = manifest.list_uncommitted().collect();
     if !edits.is_empty() {
-        text.push_str(&format!("Your edits that aren't committed: {}.\n", edits.join(", ")));
+        text.push_str(&format!("Your uncommitted edits: {}.\n", edits.join(", ")));
     }
     let rest: Vec<String> = manifest
         .members
         .iter()
         .filter(|member| !member.path.starts_with("edits/") && !member.path.starts_with("me"))
-        .map(|member| format!("{} ({})", member.path, disk::size(member.bytes)))
+        .map(|member| format!("{} ({})", member.path, disk::format_size(member.bytes)))
         .collect();
     if !rest.is_empty() {
         text.push_str(&format!("Files: {}.\n", rest.join(", ")));
     }
     if !manifest.settings.is_empty() {
-        text.push_str(&format!("Settings to make anew: {}.\n", manifest.settings.join(", ")));
+        text.push_str(&format!("Settings to enter again: {}.\n", manifest.settings.join(", ")));
     }
     for left in &manifest.left_out {
         text.push_str(&format!("Left out: {} ({}).\n", left.what, left.why));
@@ -206,6 +206,6 @@ fn in_words(manifest: &BackupManifest, config: &Config) -> String {
     text
 }
 
-fn counted(n: i64, what: &str) -> String {
-    words::count(usize::try_from(n).unwrap_or(0), what)
+fn format_count(n: i64, what: &str) -> String {
+    words::format_count(usize::try_from(n).unwrap_or(0), what)
 }

@@ -22,7 +22,7 @@ use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
 
-use reveille_base::{process::Identity, types::ChatRef, words::count};
+use reveille_base::{process::Identity, types::ChatRef, words::format_count};
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_cycle as cycle;
 use reveille_cycle::{
@@ -30,7 +30,7 @@ use reveille_cycle::{
     stop,
 };
 use reveille_store::{
-    Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession, in_force::in_force,
+    Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession, in_force::load_effective_config,
     wake_lock::waker::Starting,
 };
 
@@ -38,8 +38,8 @@ use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
     say::{self, AnswerWait},
-    show::{KEPT, complain_of, exit_code, on_page, what_to_do},
-    wake::{look, why_it_waits, with_signals},
+    show::{KEPT, exit_code, explain_failure, render_for_terminal, what_to_do},
+    wake::{run_wake, why_it_waits, with_signals},
 };
 use crate::bot::{DueWatch, MAX_SAID_BYTES, Put};
 
@@ -64,7 +64,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
     let heard = Arc::clone(&interrupts);
     with_signals(
         config,
-        move |stop| heard.hear(stop),
+        move |stop| heard.listen(stop),
         async |context| {
             (context.at_work)();
             let mut chat = match Chat::open(context, &interrupts, is_interactive) {
@@ -128,7 +128,7 @@ impl Screen for ChatScreen<'_> {
         show_new(self.context, store, self.session, self.is_interactive)
     }
 
-    fn saving(&self) {
+    fn announce_saving(&self) {
         self.working.say(SAVING);
     }
 }
@@ -144,15 +144,15 @@ fn show_new(
         if store.terminals().is_question(id)? {
             // At the prompt, the question is asked later.
             if !is_interactive {
-                complain(&on_page(context.config, text.trim_end()));
+                complain(&render_for_terminal(context.config, text.trim_end()));
             }
         } else {
             let space = if is_interactive { "\n" } else { "" };
-            if !out::print_exactly(&format!("{}\n{space}", on_page(context.config, text.trim_end()))) {
+            if !out::print_exactly(&format!("{}\n{space}", render_for_terminal(context.config, text.trim_end()))) {
                 break;
             }
         }
-        store.terminals_mut().mark_shown(id, context.clock.now())?;
+        store.terminals_mut().record_shown_text(id, context.clock.now())?;
     }
     Ok(())
 }
@@ -160,10 +160,10 @@ fn show_new(
 impl<'a> Chat<'a> {
     fn open(context: Context<'a>, interrupts: &'a Interrupts, is_interactive: bool) -> Result<Self, WakeError> {
         let mut store = cycle::open_store(context.config)?;
-        let session = TerminalSession::fresh()?;
+        let session = TerminalSession::generate()?;
         store.terminals_mut().open_session(&session, &Identity::current(), context.clock.now())?;
         // The offline rules explain their actions in their answers.
-        let is_thinking = in_force(context.config, &store)?.effective_model() != OFFLINE_MODEL;
+        let is_thinking = load_effective_config(context.config, &store)?.effective_model() != OFFLINE_MODEL;
         let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
         let watch = Arc::new(Mutex::new(DueWatch::new(TRIGGER, Some(Starting::Chat))));
@@ -175,13 +175,13 @@ impl<'a> Chat<'a> {
         let mut editor = match MessageEditor::open(self.context.config) {
             Ok(editor) => editor,
             Err(why) => {
-                complain(&format!("The terminal can't be used: {why}. `wake say` works without one."));
+                complain(&format!("I can't use this terminal: {why}. `wake say` works without one."));
                 return Ok(false);
             }
         };
-        complain(&greeting(in_force(self.context.config, &self.store)?.effective_model()));
+        complain(&render_greeting(load_effective_config(self.context.config, &self.store)?.effective_model()));
         if self.store.terminals().is_terminal_paused()? {
-            complain("Work from before is paused: `go on` continues it.");
+            complain("Earlier work is paused: `go on` continues it.");
         }
         let mut has_cleared = false;
         loop {
@@ -192,12 +192,12 @@ impl<'a> Chat<'a> {
             }
             let (config, watch) = (self.context.config.clone(), Arc::clone(&self.watch));
             let news = News { config, session: self.session.clone(), watch };
-            let text = match editor.message(news) {
+            let text = match editor.read_message(news) {
                 Typed::Text(text) => text,
                 Typed::Cleared if has_cleared => break,
                 Typed::Cleared => {
                     has_cleared = true;
-                    complain("Ctrl-C again leaves, and so does Ctrl-D.");
+                    complain("To leave, press Ctrl-C again or Ctrl-D.");
                     continue;
                 }
                 Typed::End => break,
@@ -210,7 +210,7 @@ impl<'a> Chat<'a> {
             }
             if !text.is_empty() {
                 // After a pause, the same key leaves the chat.
-                has_cleared = self.said(text).await?;
+                has_cleared = self.handle_line(text).await?;
             }
         }
         complain(match self.store.terminals().is_terminal_paused()? {
@@ -221,10 +221,10 @@ impl<'a> Chat<'a> {
     }
 
     /// Handles a typed line. Returns `true` if Ctrl-C was pressed meanwhile.
-    async fn said(&mut self, text: &str) -> Result<bool, WakeError> {
+    async fn handle_line(&mut self, text: &str) -> Result<bool, WakeError> {
         if text.len() as u64 > MAX_SAID_BYTES {
             complain(&format!(
-                "That is longer than {MAX_SAID_BYTES} bytes, so it wasn't sent. A path attaches a file."
+                "That is longer than {MAX_SAID_BYTES} bytes, so it wasn't sent. To send a file, type its path."
             ));
             return Ok(false);
         }
@@ -236,83 +236,85 @@ impl<'a> Chat<'a> {
             return Ok(false);
         }
         if self.store.terminals().is_terminal_paused()? && GO_ON.contains(&text.to_lowercase().as_str()) {
-            self.go_on()?;
-            self.work(Work::GoesOn).await?;
+            self.resume()?;
+            self.wake_and_show(Work::GoesOn).await?;
             return Ok(self.interrupts.was_pressed());
         }
         if text == DROP {
-            self.drop_paused().await?;
+            self.drop_paused_messages().await?;
             return Ok(false);
         }
-        let (text, files) = self.attached(text);
-        let put = match say::put(self.context, &mut self.store, &self.session, (&text, &files)) {
+        let (text, files) = self.attach_files(text);
+        let put = match say::store_statement(self.context, &mut self.store, &self.session, (&text, &files)) {
             Ok(put) => put,
             Err(error) => {
                 complain(&format!(
-                    "failed: {error}\nYour message was NOT stored. {} Then say it again.",
+                    "failed: {error}\nYour message was NOT stored. {} Then send it again.",
                     what_to_do(&error)
                 ));
                 return Ok(false);
             }
         };
-        if matches!(put, Put::Message(_)) && self.store.chats().is_stopped_for(Some(ChatRef::TERMINAL))? {
-            complain(match self.store.chats().stopped()? {
+        if matches!(put, Put::Message(_)) && self.store.chats().is_work_stopped(Some(ChatRef::TERMINAL))? {
+            complain(match self.store.chats().find_stop_order()? {
                 Some(_) => "Your message is safe. All work is stopped: /resume continues it.",
-                None => "Your message is safe. My work is paused: `go on` continues it, this message with it.",
+                None => "Your message is safe. My work is paused: `go on` continues it and answers this message too.",
             });
             return Ok(false);
         }
         let is_help = text == "/help";
-        self.work(Work::Said(put)).await?;
+        self.wake_and_show(Work::Said(put)).await?;
         if is_help {
             complain(
-                "Only in this chat: /questions asks again what you put off, /drop gives up what is paused, /quit leaves. The path of a file attaches it.\n",
+                "Only in this chat: /questions shows the questions you put off, /drop gives up paused work, /quit leaves. To attach a file, type its path.\n",
             );
         }
         Ok(self.interrupts.was_pressed())
     }
 
     /// Takes the paused messages out of the queue. The next wake ends their cycle.
-    async fn drop_paused(&mut self) -> Result<(), WakeError> {
+    async fn drop_paused_messages(&mut self) -> Result<(), WakeError> {
         if !self.store.terminals().is_terminal_paused()? {
-            complain("Nothing is paused. /undo takes back what was done last.");
+            complain("Nothing is paused. /undo reverts the last thing I did.");
             return Ok(());
         }
         let now = self.context.clock.now();
         let mut n = 0;
-        for message in self.store.inbox().queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL) {
-            n += usize::from(self.store.inbox_mut().discard(message.id, now)?);
+        for message in
+            self.store.inbox().list_queued_messages()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL)
+        {
+            n += usize::from(self.store.inbox_mut().discard_message(message.id, now)?);
         }
-        self.go_on()?;
-        self.work(Work::GoesOn).await?;
-        complain(&format!("Dropped: {}. Nothing more is done about it.", count(n, "message")));
+        self.resume()?;
+        self.wake_and_show(Work::GoesOn).await?;
+        complain(&format!("Dropped: {}. I won't do any more of it.", format_count(n, "message")));
         Ok(())
     }
 
     /// Attaches the files that a message names, and copies them into the workspace.
-    fn attached(&self, text: &str) -> (String, Vec<LandedFile>) {
+    fn attach_files(&self, text: &str) -> (String, Vec<LandedFile>) {
         let config = self.context.config;
-        let found = files::found(text, config.home.as_deref());
+        let found = files::find_files(text, config.home.as_deref());
         for note in &found.notes {
             complain(note);
         }
-        match found.land(&config.workspace_dir) {
+        match found.copy_to_workspace(&config.workspace_dir) {
             Ok((text, landed)) => {
                 for LandedFile { file, .. } in &landed {
-                    complain(&format!("  📎 {}", files::described(file)));
+                    complain(&format!("  📎 {}", files::describe_file(file)));
                 }
                 (text, landed)
             }
             Err(why) => {
-                complain(&format!("  Nothing was attached: {why}. Your message goes as it is."));
+                complain(&format!("  Nothing was attached: {why}. Your message was sent as it is."));
                 (text.to_owned(), Vec::new())
             }
         }
     }
 
     /// Resumes work for the terminal.
-    fn go_on(&mut self) -> Result<(), WakeError> {
-        Ok(self.store.inbox_mut().order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
+    fn resume(&mut self) -> Result<(), WakeError> {
+        Ok(self.store.inbox_mut().carry_out_order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
     }
 
     /// Reads a pipe's lines as messages. Returns `true` if all were answered.
@@ -323,7 +325,7 @@ impl<'a> Chat<'a> {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(why) => {
-                    complain(&format!("{why} The lines before it were said."));
+                    complain(&format!("{why} The lines before it were sent."));
                     return Ok(false);
                 }
             };
@@ -332,16 +334,16 @@ impl<'a> Chat<'a> {
                 break;
             }
             if !text.is_empty() {
-                let put = say::put(self.context, &mut self.store, &self.session, (text, &[]))?;
-                is_well &= self.work(Work::Said(put)).await?;
+                let put = say::store_statement(self.context, &mut self.store, &self.session, (text, &[]))?;
+                is_well &= self.wake_and_show(Work::Said(put)).await?;
             }
         }
         Ok(is_well && !*self.context.stop.borrow())
     }
 
     /// Runs a wake and shows its results. Returns `true` if it went well.
-    async fn work(&mut self, work: Work) -> Result<bool, WakeError> {
-        let working = Working::on(WORKING);
+    async fn wake_and_show(&mut self, work: Work) -> Result<bool, WakeError> {
+        let working = Working::start(WORKING);
         let message = match &work {
             Work::Said(Put::Message(id)) => Some(*id),
             _ => None,
@@ -355,15 +357,15 @@ impl<'a> Chat<'a> {
         let report = match work {
             Work::Said(put) => {
                 let patience = AnswerWait { trigger: TRIGGER, working: &working, longest: None };
-                say::follow(at_once, store, put, patience).await
+                say::wake_and_wait(at_once, store, put, patience).await
             }
-            Work::GoesOn => look(at_once, store, TRIGGER).await,
+            Work::GoesOn => run_wake(at_once, store, TRIGGER).await,
         };
         drop(watching);
         drop(working);
         let presses = interrupts.end(began);
         match report {
-            Ok(report) => self.show(&report, message, presses),
+            Ok(report) => self.show_report(&report, message, presses),
             Err(error) => {
                 let why = context.redactor.redact(&error.to_string());
                 complain(&format!("failed: {why}\nYour message is stored: the next wake continues from here."));
@@ -372,7 +374,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn show(&mut self, report: &Report, message: Option<i64>, presses: usize) -> Result<bool, WakeError> {
+    fn show_report(&mut self, report: &Report, message: Option<i64>, presses: usize) -> Result<bool, WakeError> {
         if let Some(steps) = &self.steps {
             steps.show_new();
         }
@@ -384,14 +386,20 @@ impl<'a> Chat<'a> {
         if report.outcome == WakeOutcome::Idle && message.is_some() {
             why_it_waits(self.context, &self.store).iter().for_each(|note| complain(note));
         }
-        let stopped = self.store.chats().stopped()?.map(|stopped| stop::notice(stopped, self.context.config.timezone));
+        let stopped = self
+            .store
+            .chats()
+            .find_stop_order()?
+            .map(|stopped| stop::render_notice(stopped, self.context.config.timezone));
         let is_old_news = |note: &String| stopped.as_ref() == Some(note) && message.is_none();
         report.notes.iter().filter(|note| !is_old_news(note)).for_each(|note| complain(note));
         if let Some(error) = &report.error {
-            complain_of(error);
+            explain_failure(error);
         }
         let is_open = match message {
-            Some(id) => self.store.terminals().awaited(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked,
+            Some(id) => {
+                self.store.terminals().read_message_state(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked
+            }
             None => false,
         };
         Ok(report.error.is_none() && report.outcome != WakeOutcome::Failed && !is_open)
@@ -401,11 +409,11 @@ impl<'a> Chat<'a> {
     fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
         if self.store.terminals().is_terminal_paused()? {
             if !self.interrupts.is_leaving() {
-                complain("Paused. `go on` continues, /drop gives it up; what else you write waits.");
+                complain("Paused. `go on` continues, /drop gives it up; anything else you write waits.");
             }
-        } else if self.store.chats().stopped()?.is_none() {
-            self.go_on()?;
-            complain("That was done already.");
+        } else if self.store.chats().find_stop_order()?.is_none() {
+            self.resume()?;
+            complain("That is already done.");
         }
         Ok(())
     }
@@ -423,14 +431,14 @@ impl<'a> Chat<'a> {
             if self.interrupts.is_leaving() {
                 return Ok(());
             }
-            out::print(&format!("{}\n", approvals::in_place(self.context.config, &approval)));
+            out::print(&format!("{}\n", approvals::render_for_prompt(self.context.config, &approval)));
             let id = approval.id;
-            let rule = approvals::rule(self.context.config, &approval);
+            let rule = approvals::render_rule(self.context.config, &approval);
             let is_grave = !matches!(approval.risk.as_str(), "safe" | "caution");
-            let has_decided = match (editor.decision(is_grave, rule.is_some()), rule) {
+            let has_decided = match (editor.read_decision(is_grave, rule.is_some()), rule) {
                 (TypedDecision::Always, Some(rule)) => {
                     complain(&rule);
-                    if !editor.is_agreed(approvals::ADD_IT) {
+                    if !editor.confirm(approvals::ADD_IT) {
                         continue;
                     }
                     match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
@@ -446,15 +454,17 @@ impl<'a> Chat<'a> {
                     complain(&format!("Question {id} stays open; /questions asks again."));
                     continue;
                 }
-                (decision, _) => {
-                    self.store.approvals_mut().decide(id, decision == TypedDecision::Once, self.context.clock.now())?
-                }
+                (decision, _) => self.store.approvals_mut().decide_approval(
+                    id,
+                    decision == TypedDecision::Once,
+                    self.context.clock.now(),
+                )?,
             };
             if has_decided {
-                self.work(Work::GoesOn).await?;
+                self.wake_and_show(Work::GoesOn).await?;
             } else {
                 self.later.insert(id);
-                complain(&format!("Question {id} was decided elsewhere, or has expired. Nothing was changed here."));
+                complain(&format!("Question {id} was answered elsewhere or has expired. Nothing was changed here."));
             }
         }
         Ok(())
@@ -462,12 +472,12 @@ impl<'a> Chat<'a> {
 }
 
 /// Renders two lines: the answering model, and how to leave.
-fn greeting(model: &str) -> String {
+fn render_greeting(model: &str) -> String {
     let who = match model {
         OFFLINE_MODEL => {
             "No AI model is set, so I understand plain requests only, such as `remind me to stretch at 5`.".to_owned()
         }
-        name => format!("{name} answers here."),
+        name => format!("You're talking to {name}."),
     };
     format!("{who}\n/help lists the commands. Ctrl-C pauses my work; Ctrl-D or /quit leaves.")
 }

@@ -6,14 +6,14 @@ use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_config::Config;
 use reveille_store::database;
 
-use super::{EXIT_FAILED, complain, failed, print, print_json};
+use super::{EXIT_FAILED, complain, print, print_json, report_failure};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CostArguments {
-    /// By what costs are told apart. By tool, a turn's cost is shared among its calls.
+    /// How to group costs. By tool, a turn's cost is shared among its calls.
     #[arg(long, value_enum, default_value_t = CostBy::Model)]
     by: CostBy,
-    /// From when on: today, yesterday, 2026-11-20, or how long ago: 12h, 7d; the month's beginning when left out.
+    /// Since when: today, yesterday, 2026-11-20, or how long ago: 12h, 7d; default: since the month began.
     #[arg(long, value_name = "DAY|SPAN")]
     since: Option<String>,
     /// Print one JSON document: today_usd, month_usd, budget, since, by, rows, total, forecast, prompts, unpriced, questions.
@@ -23,23 +23,23 @@ pub(super) struct CostArguments {
 
 /// Prints the report.
 pub(super) fn run(config: &Config, arguments: &CostArguments, as_json: bool) -> ExitCode {
-    let since = match super::since(config, arguments.since.as_deref()) {
+    let since = match super::parse_since(config, arguments.since.as_deref()) {
         Ok(since) => since,
         Err(code) => return code,
     };
-    let store = match database::look(config) {
+    let store = match database::open_read_only(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
             complain("Nothing has been spent: no wake has worked here yet.");
             return ExitCode::from(EXIT_FAILED);
         }
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let query = CostQuery { since, by: arguments.by, chat: None, with_parts: true };
-    match cost::report(&store, config, config.clock().now(), query) {
+    match cost::compute_report(&store, config, config.clock().now(), query) {
         Ok(report) if as_json => print_json(&report),
-        Ok(report) => print(&format!("{}\n", report.on_terminal(config.timezone))),
-        Err(error) => return failed(&error),
+        Ok(report) => print(&format!("{}\n", report.render_for_terminal(config.timezone))),
+        Err(error) => return report_failure(&error),
     }
     ExitCode::SUCCESS
 }

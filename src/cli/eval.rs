@@ -7,7 +7,7 @@ use std::{
 
 use clap::Subcommand;
 
-use reveille_base::{types::Usage, words::count};
+use reveille_base::{types::Usage, words::format_count};
 use reveille_cycle::{context::Context, workspace};
 use reveille_git::Repo;
 use reveille_model::Conversation;
@@ -17,16 +17,18 @@ use reveille_trial::{
     eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
 };
 
-use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
+use super::{
+    EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, out::Working, print, print_json, replay, report_failure,
+};
 
 /// Help text below the options.
 pub(super) const HELP: &str = "\
-A case is a small TOML file; docs/EVAL.md tells what stands in it. Each runs in a temporary workspace with the real memory
-tools; what acts outside is answered by the case. Without --model a case's own script takes the turns, else the offline model:
-that costs nothing. A model that costs something is paid from the same budget as all else.
+A case is a small TOML file, described in docs/EVAL.md. Each runs in a temporary workspace with the real memory tools; for tools that
+act outside, the case holds the answers. Without --model, the case's own script takes the turns, or else the offline model:
+that costs nothing. A paid model uses the same budget as everything else.
 
---live takes the configured model through the cases as it would work for you, spends at most --cap, keeps the result below
-evals/ in the workspace, and says what got better or worse since the last run of the same model.
+--live runs the configured model on the cases as it works for you. It spends at most --cap, keeps the result under
+evals/ in the workspace, and says what got better or worse since the same model's last run.
 
 Exit codes: 0 all cases passed · 1 one failed.
 
@@ -53,28 +55,28 @@ pub(super) struct EvalArguments {
     /// The model that takes the turns of all cases.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Try the model as it works for you: the configured one, or --model. The result is kept and held against the last one.
+    /// Test the model as it works for you: the configured one, or --model. The result is kept and compared with the last one.
     #[arg(long)]
     live: bool,
     /// The most that a live run may cost, in US dollars.
     #[arg(long, value_name = "USD", requires = "live", default_value_t = CAP_USD)]
     cap: f64,
-    /// Print a JSON object a line: case, about, passed, why, model, rounds, tokens, cost_usd; the last one: cases, passed, …
+    /// Print one JSON object per line: case, about, passed, why, model, rounds, tokens, cost_usd; the last one: cases, passed, …
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum EvalCommand {
-    /// Write a recorded wake as a case, without secrets: it outlives its journal.
+    /// Write a recorded wake as a case, without secrets. The case stays when the journal is deleted.
     #[command(after_help = "\
-The file is readable by you alone. It holds your memory as it was then: read it before you share it.
+Only you can read the file. It holds your memory as it was then: read it before you share it.
 
 Example: wake eval add 20261121T0903 my-evals")]
     Add {
-        /// The wake's id or commit, the beginning of either, or a message's number.
+        /// A wake's id or commit, the beginning of either, or a message's number.
         id: String,
-        /// The folder; it is made if need be.
+        /// The folder; created if it doesn't exist.
         dir: PathBuf,
         /// Print one JSON document: path, masked, left_out.
         #[arg(long)]
@@ -84,7 +86,7 @@ Example: wake eval add 20261121T0903 my-evals")]
 
 impl EvalArguments {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         self.json || matches!(self.action, Some(EvalCommand::Add { json: true, .. }))
     }
 }
@@ -107,7 +109,7 @@ struct Total {
 /// Runs the cases, or adds one.
 pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json: bool) -> ExitCode {
     match (&arguments.action, &arguments.dir) {
-        (Some(EvalCommand::Add { id, dir, .. }), _) => add(context, id, dir, as_json),
+        (Some(EvalCommand::Add { id, dir, .. }), _) => add_case(context, id, dir, as_json),
         (None, Some(dir)) => {
             let model = arguments.model.as_deref();
             let cap = arguments.live.then_some(arguments.cap);
@@ -116,7 +118,7 @@ pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json
                 (model, _) => model,
             };
             if cap.is_some() && name.is_none_or(is_free) {
-                complain("A live run tries an AI model, and none is set: see MODEL, or name one with --model.");
+                complain("A live run needs an AI model, and none is set. Set MODEL, or name one with --model.");
                 return ExitCode::from(EXIT_CONFIG);
             }
             Box::pin(run_all(context, dir, (name, cap), as_json)).await
@@ -131,22 +133,22 @@ async fn run_all(
     (model, cap_usd): (Option<&str>, Option<f64>),
     as_json: bool,
 ) -> ExitCode {
-    let cases = match eval::cases_in(dir) {
+    let cases = match eval::list_cases(dir) {
         Ok(cases) if cases.is_empty() => {
             complain(&format!(
-                "{} has no cases: no file there ends in .toml. docs/EVAL.md tells how one looks.",
+                "{} has no cases: no file there ends in .toml. docs/EVAL.md shows what a case looks like.",
                 dir.display()
             ));
             return ExitCode::from(EXIT_FAILED);
         }
         Ok(cases) => cases,
-        Err(error) => return failed(&format!("{} can't be read: {error}", dir.display())),
+        Err(error) => return report_failure(&format!("{} can't be read: {error}", dir.display())),
     };
     // The result of a live run is kept in the workspace.
     if cap_usd.is_some()
         && let Err(error) = workspace::prepare_workspace(context.config)
     {
-        return failed(&error);
+        return report_failure(&error);
     }
     let least_usd = match model.map_or(Ok(0.0), |name| least_usd(context, name, cases.len())) {
         Ok(usd) => usd,
@@ -154,16 +156,16 @@ async fn run_all(
     };
     let place = match TrialPlace::make() {
         Ok(place) => place,
-        Err(error) => return failed(&format!("no temporary folder could be made: {error}")),
+        Err(error) => return report_failure(&format!("can't create a temporary folder: {error}")),
     };
     (context.at_work)();
     let mut total = Total::default();
     let mut kept =
-        cap_usd.and(model).map(|name| KeptRun::begin(context.clock.now(), crate::VERSION, name, &named(dir)));
+        cap_usd.and(model).map(|name| KeptRun::begin(context.clock.now(), crate::VERSION, name, &format_folder(dir)));
     let all = cases.len();
     for path in cases {
         if *context.stop.borrow() {
-            complain("Ended as asked; the other cases weren't run.");
+            complain("Stopped; the other cases weren't run.");
             break;
         }
         let turns = match (model, cap_usd) {
@@ -172,14 +174,14 @@ async fn run_all(
             (Some(name), Some(cap)) if total.cost_usd + least_usd < cap => TurnTaker::Live(name, cap - total.cost_usd),
             (Some(_), Some(cap)) => {
                 complain(&format!(
-                    "${:.2} of the ${cap:.2} (--cap) are spent, and a request may cost more than is left; the other cases weren't \
-                     run.",
+                    "${:.2} of the ${cap:.2} (--cap) are spent, and the next request may cost more than the rest; the other cases \
+                     weren't run.",
                     total.cost_usd
                 ));
                 break;
             }
         };
-        let working = Working::on(&format!("{}…", path.display()));
+        let working = Working::start(&format!("{}…", path.display()));
         let score = Box::pin(eval::run(context, &path, turns, &place)).await;
         drop(working);
         total.cases += 1;
@@ -190,33 +192,33 @@ async fn run_all(
         if as_json {
             print_json(&score);
         } else {
-            print(&line(&score));
+            print(&render_score(&score));
         }
         kept.iter_mut().for_each(|run| run.scores.push(score.clone()));
     }
     total.left_out = all - total.cases;
-    let is_kept = kept.is_none_or(|run| keep(context, &run, &mut total));
+    let is_kept = kept.is_none_or(|run| keep_run(context, &run, &mut total));
     if as_json {
         print_json(&total);
     } else {
         let Total { cases, passed, rounds, tokens, cost_usd, .. } = total;
-        let cost = figures(rounds, tokens, cost_usd);
-        print(&format!("\n{passed} of {} passed: {cost}\n", count(cases, "case")));
+        let cost = format_figures(rounds, tokens, cost_usd);
+        print(&format!("\n{passed} of {} passed: {cost}\n", format_count(cases, "case")));
         total.compared.iter().for_each(|compared| print(&compared.describe()));
     }
     ExitCode::from(if is_kept && total.passed == all { EXIT_OK } else { EXIT_FAILED })
 }
 
 /// Names a folder of cases in a kept run, independent of the current directory.
-fn named(dir: &Path) -> String {
+fn format_folder(dir: &Path) -> String {
     dir.canonicalize().unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }
 
 /// Keeps a live run, and compares it with the last. Returns `true` if it was kept.
-fn keep(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
+fn keep_run(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
     let dir = context.config.workspace_dir.join(EVALS_DIR);
-    total.compared = KeptRun::last(&dir, &run.model, &run.cases).map(|before| run.compare(&before));
-    match run.keep(&dir, context.clock.now()) {
+    total.compared = KeptRun::load_last(&dir, &run.model, &run.cases).map(|before| run.compare(&before));
+    match run.save(&dir, context.clock.now()) {
         Ok(path) => {
             complain(&format!("The result is kept in {}.", path.display()));
             true
@@ -234,7 +236,7 @@ fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, Exit
     if is_free(name) {
         return Ok(0.0);
     }
-    let model = match Booked::named(name, "eval", context.config, (context.config, context.clock)) {
+    let model = match Booked::for_model(name, "eval", context.config, (context.config, context.clock)) {
         Ok(model) => model,
         Err(error) => return Err(replay::no_model(&error)),
     };
@@ -242,20 +244,20 @@ fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, Exit
     match model.left_usd() {
         Ok(Some(left)) => {
             complain(&format!(
-                "{} with {name}, each of one request at least, which may cost ${least:.4} and what its prompt costs. \
-                 ${left:.2} is left of the budget; no more is spent.",
-                count(cases, "case")
+                "{} with {name}, each with at least one request, which may cost ${least:.4} plus its prompt. ${left:.2} of the \
+                 budget is left; it spends no more.",
+                format_count(cases, "case")
             ));
             Ok(least)
         }
         Ok(None) => Ok(0.0),
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(report_failure(&error)),
     }
 }
 
-fn line(score: &CaseScore) -> String {
+fn render_score(score: &CaseScore) -> String {
     let word = if score.passed { "pass" } else { "FAIL" };
-    let cost = figures(score.rounds, score.tokens, score.cost_usd);
+    let cost = format_figures(score.rounds, score.tokens, score.cost_usd);
     let mut text = format!("{word}  {}: {}  ({}, {cost})\n", score.case, score.about, score.model);
     for why in &score.why {
         text.push_str(&format!("      {why}\n"));
@@ -263,29 +265,29 @@ fn line(score: &CaseScore) -> String {
     text
 }
 
-fn figures(rounds: u32, tokens: Usage, cost_usd: f64) -> String {
+fn format_figures(rounds: u32, tokens: Usage, cost_usd: f64) -> String {
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
-    format!("{}, {input} tokens in, {} out, ${cost_usd:.4}", count(rounds as usize, "round"), tokens.output)
+    format!("{}, {input} tokens in, {} out, ${cost_usd:.4}", format_count(rounds as usize, "round"), tokens.output)
 }
 
-fn add(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
+fn add_case(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
     let config = context.config;
-    if let Err(error) = workspace::check(config) {
-        return failed(&error);
+    if let Err(error) = workspace::check_database(config) {
+        return report_failure(&error);
     }
-    let store = match database::look(config) {
+    let store = match database::open_read_only(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
-            complain("Nothing can be added: no wake has worked here yet.");
+            complain("There is nothing to add: no wake has worked here yet.");
             return ExitCode::from(EXIT_FAILED);
         }
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let repo = match Repo::open(&config.repo_dir()) {
         Ok(repo) => repo,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
-    let row = match replay::found(&store, Some(&repo), id) {
+    let row = match replay::find_cycle(&store, Some(&repo), id) {
         Ok(row) => row,
         Err(code) => return code,
     };
@@ -293,18 +295,18 @@ fn add(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
         Ok(false) => {}
         Ok(true) => {
             complain(
-                "This chat is kept on this machine (/local), and a case is given to any model. No case was written; /local off \
-                 lifts it.",
+                "This chat stays on this machine (/local), but a case may go to any model, so no case was written. To lift this: \
+                 /local off.",
             );
             return ExitCode::from(EXIT_FAILED);
         }
         Err(code) => return code,
     }
-    match eval::add((&store, &repo), config, context.redactor, &row, dir) {
+    match eval::add_case((&store, &repo), config, context.redactor, &row, dir) {
         Ok(added) if as_json => print_json(&added),
         Ok(added) => {
-            let masked = count(added.masked, "place");
-            print(&format!("{} is written, for your eyes alone. Masked: {masked}.\n", added.path.display()));
+            let masked = format_count(added.masked, "place");
+            print(&format!("Wrote {}, which only you can read. Masked: {masked}.\n", added.path.display()));
             added.left_out.iter().for_each(|what| print(&format!("{what}\n")));
             complain("It holds your memory as it was then: read it before you share it.");
         }

@@ -16,16 +16,16 @@ use reveille_base::{
     process::Output,
     redact::Secret,
     types::AssistantName,
-    words::local,
+    words::format_local_time,
 };
 use reveille_fleet::{Fleet, FleetError, receive, work};
 use reveille_store::FleetMember;
 use reveille_tools::loopback;
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, failed,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain,
     log::{self, Talk},
-    print, print_json,
+    print, print_json, report_failure,
 };
 use crate::bot;
 
@@ -35,16 +35,16 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const STOP_GRACE: Duration = Duration::from_secs(30);
 
 pub(super) const HELP: &str = "\
-A fleet is a folder: one assistant a person or a team, each with its own settings, secrets, memory and messages. Its turns run in
-a box (bubblewrap) in which no other is to be found. One machine and one person need none of this: see docs/FLEET.md.
+A fleet is a folder with one assistant for each person or team, each with its own settings, secrets, memory and messages. Its turns run
+in a sandbox (bubblewrap) from which it can't see the others. You don't need this for one person on one machine. See docs/FLEET.md.
 
 Examples:
   wake fleet add /srv/fleet ana --env ana.env
   wake fleet connect /srv/fleet ana --url https://bots.example.org
   wake fleet list /srv/fleet
-  wake fleet run /srv/fleet ana log -n 5         any command of wake, about one of them
-  wake --fleet /srv/fleet --once --workers 4     the turns of all who are due: what cron calls
-  bot --webhook 8787 --fleet /srv/fleet          take Telegram's updates, and start the turns";
+  wake fleet run /srv/fleet ana log -n 5         any command of wake, for one assistant
+  wake --fleet /srv/fleet --once --workers 4     run the turns of all that are due: for cron
+  bot --webhook 8787 --fleet /srv/fleet          receive Telegram's updates, and start the turns";
 
 /// Default number of parallel turns.
 const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
@@ -52,10 +52,10 @@ const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
 /// What makes a wake one of a fleet's workers.
 #[derive(Debug, clap::Args)]
 pub(super) struct FleetWork {
-    /// Let the assistants of this folder have their turns, each in a box of its own, instead of waking this one.
+    /// Run the turns of this folder's assistants, each in a sandbox of its own, instead of waking this one.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["say", "turn", "env_file"])]
     pub(super) fleet: Option<PathBuf>,
-    /// Turns at a time.
+    /// Number of turns at a time.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "fleet")]
     pub(super) workers: NonZeroU32,
 }
@@ -69,13 +69,13 @@ impl Default for FleetWork {
 /// What makes a bot the one that receives for a whole fleet.
 #[derive(Debug, clap::Args)]
 pub(super) struct FleetReceiver {
-    /// Take Telegram's updates for all assistants of a fleet, on this port of the loopback; a proxy that speaks TLS stands before it.
+    /// Receive Telegram's updates for all assistants of a fleet, on this port of the loopback, behind a proxy that speaks TLS.
     #[arg(long, value_name = "PORT", requires = "fleet")]
     pub(super) webhook: Option<u16>,
     /// The fleet's folder, see `wake fleet --help`.
     #[arg(long, value_name = "DIR", requires = "webhook")]
     pub(super) fleet: Option<PathBuf>,
-    /// Turns at a time.
+    /// Number of turns at a time.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "webhook")]
     pub(super) workers: NonZeroU32,
 }
@@ -86,19 +86,19 @@ pub(super) enum FleetCommand {
     Add {
         /// The fleet's folder.
         dir: PathBuf,
-        /// What it is called: small letters, digits and _.
+        /// Its name: lower-case letters, digits and _.
         name: AssistantName,
-        /// A file of settings that it begins with, see .env.example; one that it has stays.
+        /// A file with its first settings, see .env.example. An existing file stays.
         #[arg(long, value_name = "FILE")]
         env: Option<PathBuf>,
     },
-    /// Have Telegram bring an assistant's messages to the receiver; a new secret replaces the old one.
+    /// Have Telegram send an assistant's messages to the receiver; a new secret replaces the old one.
     Connect {
         /// The fleet's folder.
         dir: PathBuf,
         /// The assistant; its settings hold its bot's token.
         name: AssistantName,
-        /// Where the proxy before the receiver is reached, such as https://bots.example.org.
+        /// The public address of the proxy in front of the receiver, such as https://bots.example.org.
         #[arg(long)]
         url: String,
     },
@@ -106,11 +106,11 @@ pub(super) enum FleetCommand {
     List {
         /// The fleet's folder.
         dir: PathBuf,
-        /// Print a JSON object a line: name, added_at, due_at, taken_at, is_at_work, receives, failures, trouble.
+        /// Print one JSON object per line: name, added_at, due_at, taken_at, is_at_work, receives, failures, trouble.
         #[arg(long)]
         json: bool,
     },
-    /// Run a command of `wake` about one assistant, in its box; what it prints comes at its end.
+    /// Run a command of `wake` for one assistant, in its sandbox; the output comes when it ends.
     Run {
         /// The fleet's folder.
         dir: PathBuf,
@@ -120,7 +120,7 @@ pub(super) enum FleetCommand {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Take an assistant off the list: it gets no turns and no messages. Its folder stays.
+    /// Remove an assistant from the list: it gets no more turns or messages. Its folder stays.
     Remove {
         /// The fleet's folder.
         dir: PathBuf,
@@ -131,7 +131,7 @@ pub(super) enum FleetCommand {
 
 impl FleetCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self, Self::List { json: true, .. })
     }
 }
@@ -139,16 +139,16 @@ impl FleetCommand {
 /// Carries out the command.
 pub(super) fn run(command: &FleetCommand) -> ExitCode {
     let done = match command {
-        FleetCommand::Add { dir, name, env } => add(dir, name, env.as_deref()),
-        FleetCommand::Connect { dir, name, url } => connect(dir, name, url),
-        FleetCommand::List { dir, json } => list(dir, *json),
+        FleetCommand::Add { dir, name, env } => add_assistant(dir, name, env.as_deref()),
+        FleetCommand::Connect { dir, name, url } => connect_assistant(dir, name, url),
+        FleetCommand::List { dir, json } => list_assistants(dir, *json),
         FleetCommand::Remove { dir, name } => remove(dir, name),
         FleetCommand::Run { dir, name, command } => run_one(dir, name, command),
     };
-    done.unwrap_or_else(|error| told(&error))
+    done.unwrap_or_else(|error| report_error(&error))
 }
 
-fn told(error: &FleetError) -> ExitCode {
+fn report_error(error: &FleetError) -> ExitCode {
     complain(&format!("failed: {error}"));
     ExitCode::from(match error {
         FleetError::None(_) | FleetError::Nobody(_) => EXIT_USAGE,
@@ -157,29 +157,30 @@ fn told(error: &FleetError) -> ExitCode {
     })
 }
 
-fn add(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode, FleetError> {
+fn add_assistant(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode, FleetError> {
     let (fleet, is_new) = Fleet::add(dir, name, env, SystemClock.now())?;
     let workspace = fleet.workspace(name);
-    let known = if is_new { "is added" } else { "was there already; nothing of it was changed" };
+    let known = if is_new { "is added" } else { "existed already and wasn't changed" };
     print(&format!("{name} {known}. Its settings: {}\n", workspace.join(".env").display()));
-    if let Err(problems) = fleet.config_of(name) {
+    if let Err(problems) = fleet.read_config(name) {
         complain(&format!("{problems}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
+fn list_assistants(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
-    let members = fleet.registry()?.members(fleet.config().clock().now())?;
+    let members = fleet.open_registry()?.list_members(fleet.config().clock().now())?;
     if json {
         members.iter().for_each(print_json);
     } else if members.is_empty() {
-        complain("No assistant is here yet: `wake fleet add` adds one.");
+        complain("No assistants yet: `wake fleet add` adds one.");
     } else {
         let zone = fleet.config().timezone;
         let line = |member: &FleetMember| {
             let now = if member.is_at_work { "has its turn" } else { "next look" };
-            let at = if member.is_at_work { String::new() } else { format!(" {}", local(member.due_at, zone)) };
+            let at =
+                if member.is_at_work { String::new() } else { format!(" {}", format_local_time(member.due_at, zone)) };
             let failed = member.trouble.as_ref().map(|why| format!("  failed {} times: {why}", member.failures));
             format!("{}  {now}{at}{}\n", member.name, failed.unwrap_or_default())
         };
@@ -190,23 +191,23 @@ fn list(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
 
 fn remove(dir: &Path, name: &AssistantName) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
-    if !fleet.registry()?.remove(name)? {
-        complain(&format!("{name} isn't on the list. `wake fleet list` shows who is."));
+    if !fleet.open_registry()?.remove(name)? {
+        complain(&format!("{name} isn't on the list. `wake fleet list` shows all."));
         return Ok(ExitCode::from(EXIT_USAGE));
     }
     print(&format!(
-        "{name} gets no turns and no messages any more. What it has stays: {}. Telegram still knows the way here: `bot webhook \
-         delete` with its settings ends that.\n",
+        "{name} gets no more turns or messages. Its folder stays: {}. Telegram still sends its messages here: to end that, run `bot \
+         webhook delete` with its settings.\n",
         fleet.workspace(name).display()
     ));
     Ok(ExitCode::SUCCESS)
 }
 
-fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, FleetError> {
+fn connect_assistant(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
     let address = format!("{}{}{name}", url.trim_end_matches('/'), receive::PATH);
     if !address.starts_with("https://") {
-        complain("--url isn't an address that begins with https://, which is all that Telegram calls.");
+        complain("--url must begin with https://: Telegram calls no other addresses.");
         return Ok(ExitCode::from(EXIT_USAGE));
     }
     // In the assistant's box, like everything that uses its settings.
@@ -215,16 +216,16 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
     if !output.status.success() {
         complain(&String::from_utf8_lossy(&output.stderr));
         complain(
-            "It isn't certain which secret Telegram has now. Run this again; what it can't bring meanwhile it brings later.",
+            "I can't tell which secret Telegram has now. Run this again; Telegram delivers later what it can't deliver until then.",
         );
-        return Ok(exit_of(&output));
+        return Ok(to_exit_code(&output));
     }
     // Telegram's earlier updates are refused and sent again.
     if !fleet.take_secret(name, &secret)? {
-        complain(&format!("{name} isn't on the list: `wake fleet add` puts it there. Then connect it again."));
+        complain(&format!("{name} isn't on the list. Add it with `wake fleet add`, then connect it again."));
         return Ok(ExitCode::from(EXIT_USAGE));
     }
-    print(&format!("Telegram brings what is written to {name} to {url}.\n"));
+    print(&format!("Telegram now sends messages for {name} to {url}.\n"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -236,41 +237,41 @@ fn run_one(dir: &Path, name: &AssistantName, command: &[String]) -> Result<ExitC
     if !output.stderr.is_empty() {
         complain(&String::from_utf8_lossy(&output.stderr));
     }
-    Ok(exit_of(&output))
+    Ok(to_exit_code(&output))
 }
 
-fn exit_of(output: &Output) -> ExitCode {
+fn to_exit_code(output: &Output) -> ExitCode {
     ExitCode::from(output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_FAILED))
 }
 
 /// Runs the turns of all due assistants.
-pub(super) fn work(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
+pub(super) fn run_due_turns(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
     let worked = Fleet::open(dir).and_then(|fleet| {
         log::start(fleet.config(), Talk::Usual, Some("fleet"));
         let stop = super::stop_signal().map_err(|source| FleetError::Disk { path: dir.to_owned(), source })?;
         let (is_over, clock) = (|| *stop.borrow(), SystemClock);
-        work::work(&fleet, &work::WorkOrder { slots, once, is_over: &is_over, clock: &clock })
+        work::run_worker(&fleet, &work::WorkOrder { slots, once, is_over: &is_over, clock: &clock })
     });
     match worked {
         Ok(turns) => {
             tracing::info!(turns, "nobody is due any more");
             ExitCode::SUCCESS
         }
-        Err(error) => told(&error),
+        Err(error) => report_error(&error),
     }
 }
 
 /// Receives updates for all assistants, and starts workers.
-pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Path>) -> ExitCode {
+pub(super) fn receive_updates(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Path>) -> ExitCode {
     let fleet = match Fleet::open(dir) {
         Ok(fleet) => fleet,
-        Err(error) => return told(&error),
+        Err(error) => return report_error(&error),
     };
     log::start(fleet.config(), Talk::Usual, Some("fleet"));
-    let received = super::runtime().and_then(|runtime| {
+    let received = super::build_runtime().and_then(|runtime| {
         runtime.block_on(async {
             let mut stop = super::stop_signal()?;
-            let registry = fleet.registry().map_err(std::io::Error::other)?;
+            let registry = fleet.open_registry().map_err(std::io::Error::other)?;
             let receiver = Arc::new(receive::Receiver::new(fleet.clone()).map_err(std::io::Error::other)?);
             let listeners = loopback::listen(port).await?;
             for listener in &listeners {
@@ -283,7 +284,7 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
             let mut worker =
                 StartedWorker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
             let is_due = || {
-                let next_at = registry.next_at().unwrap_or_else(|error| {
+                let next_at = registry.find_next_turn_time().unwrap_or_else(|error| {
                     tracing::warn!(%error, "who is due couldn't be read");
                     None
                 });
@@ -291,10 +292,10 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
             };
             let supervised = async {
                 loop {
-                    worker.look(is_due);
+                    worker.start_if_due(is_due);
                     tokio::select! {
                         () = receiver.arrived.notified() => {}
-                        () = tokio::time::sleep(worker.wait()) => {}
+                        () = tokio::time::sleep(worker.compute_wait()) => {}
                     }
                 }
             };
@@ -309,7 +310,7 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
     });
     match received {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
@@ -322,7 +323,7 @@ struct StartedWorker {
 }
 
 impl StartedWorker {
-    fn look(&mut self, is_due: impl FnOnce() -> bool) {
+    fn start_if_due(&mut self, is_due: impl FnOnce() -> bool) {
         if let Some(child) = &mut self.child
             && !matches!(child.try_wait(), Ok(None))
         {
@@ -341,14 +342,14 @@ impl StartedWorker {
     }
 
     /// Returns the wait until the next check, short while a worker runs so that its end is noticed.
-    fn wait(&self) -> Duration {
+    fn compute_wait(&self) -> Duration {
         if self.child.is_some() { Duration::from_millis(100) } else { LOOK_EVERY }
     }
 
     /// Asks the worker to end after its turns, and waits a while.
     async fn end(mut self) {
         let Some(child) = &mut self.child else { return };
-        if let Some(who) = reveille_base::process::Identity::of(child.id()) {
+        if let Some(who) = reveille_base::process::Identity::for_pid(child.id()) {
             reveille_base::process::ask_to_end(&who);
         }
         let until = tokio::time::Instant::now() + STOP_GRACE;

@@ -17,8 +17,8 @@ use reveille_cycle::workspace;
 use reveille_store::database;
 
 use super::{
-    EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
-    print_json, redactor,
+    EXIT_FAILED, SettingsArguments, build_redactor, complain, config_failure, health_fix, log, out, print,
+    print_exactly, print_json, report_failure,
 };
 use crate::health::{
     self, HealthReport, Status,
@@ -33,17 +33,17 @@ use crate::health::{
     version = super::VERSION,
     arg_required_else_help = true,
     after_help = "\
-Exit codes: 0 nothing critical (warnings included) · 1 something critical remains after repairs · 2 usage · 78 configuration.
+Exit codes: 0 nothing critical (warnings included) · 1 something critical remains after the repairs · 2 usage · 78 configuration.
 Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
   health check                       look at everything, repair what a crash left
-  health check --quiet               the same, and print only what is wrong and new: what cron calls
-  health check --fix                 the same, and mend what else can be; it asks before what you may not want
-  health check --dry-run             only tell; nothing is locked or written
+  health check --quiet               the same, but print only new problems: for cron
+  health check --fix                 the same, and repair what else it can; it asks before what you may not want
+  health check --dry-run             only report; nothing is locked or written
   health check --json | jq .status   for monitors: \"ok\", \"warn\" or \"critical\"
   health status                      one screen: last wake, queue, memory, cost
-  health bundle                      one redacted archive to send with a report of a fault"
+  health bundle                      one redacted archive to send with a bug report"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -55,9 +55,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run every check, and repair what can be repaired while no wake runs.
-    ///
-    /// A wake that is alive is never taken for stale, however long it takes. Each repair is noted, and the next wake
-    /// writes it into the memory. Telegram and the model's server are asked what only they know, for five seconds at most.
+    /// A wake that is alive never counts as stale, however long it takes. Each repair is noted, and the next wake writes it
+    /// into the memory. It asks Telegram and the model's server what only they know, for five seconds at most.
     #[command(after_help = "\
 Examples:
   health check
@@ -67,23 +66,23 @@ Examples:
         /// Print one JSON document: {"status", "checks": [{"id", "status", "detail", "fix"}], "repaired": [id]}.
         #[arg(long)]
         json: bool,
-        /// Tell what would be repaired, and touch nothing.
+        /// Report what would be repaired, and change nothing.
         #[arg(long, conflicts_with = "new_database")]
         dry_run: bool,
-        /// Print only what is wrong and wasn't at the last quiet check; nothing if that is nothing. For cron.
+        /// Print only problems that are new since the last quiet check. For cron.
         #[arg(long, conflicts_with_all = ["json", "dry_run"])]
         quiet: bool,
-        /// Mend what else can be: what is safe at once, the rest after your yes. Without a terminal only what is safe.
+        /// Repair what else can be: safe repairs at once, the rest after your yes. Without a terminal, only safe repairs.
         #[arg(long, conflicts_with_all = ["json", "dry_run", "quiet"])]
         fix: bool,
-        /// Ask nobody over the network.
+        /// Don't use the network.
         #[arg(long)]
         offline: bool,
-        /// Begin a new messages.db where the old one is gone: what was queued, set and spent in that isn't known any more.
+        /// Create a new messages.db where the old one is gone. What was queued, set and spent in the old one is lost.
         #[arg(long)]
         new_database: bool,
     },
-    /// Show how it is going, on one screen.
+    /// Show the state of things on one screen.
     #[command(after_help = "\
 Examples:
   health status
@@ -93,31 +92,30 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Write one redacted archive that can be sent with a report of a fault.
-    ///
-    /// In it: version and build, which settings are set, the health report, the logs, the database's tables and their sizes, and the
-    /// last wakes without their words. Not in it: keys, messages, answers, the memory. It works with wrong settings, and on a damaged
-    /// or missing workspace; what couldn't be read is named. Nothing else is written, nothing is locked, and nobody is asked over the
-    /// network but a database that DATABASE_URL names. Look through it before you send it.
+    /// Write one redacted archive to send with a bug report.
+    /// It contains version and build, which settings are set, the health report, the logs, the database's tables and their
+    /// sizes, and the last wakes without their words. It doesn't contain keys, messages, answers or the memory. It works with
+    /// wrong settings, and on a damaged or missing workspace; it names what couldn't be read. It writes and locks nothing
+    /// else, and uses the network only for a database that DATABASE_URL names. Look through it before you send it.
     #[command(after_help = "\
 Examples:
   health bundle
   health bundle /tmp/report.zip")]
     Bundle {
-        /// The new file, a zip archive for you alone (0600); in the current directory with the date when left out.
+        /// The new file, a zip archive that only you can read (0600); default: in the current directory, named by the date.
         file: Option<PathBuf>,
     },
 }
 
 /// Builds the arguments, for completions and the manual.
-pub(super) fn command() -> clap::Command {
+pub(super) fn build_command() -> clap::Command {
     Arguments::command()
 }
 
 /// Runs the program.
 pub(super) fn main() -> ExitCode {
     reveille_base::process::forbid_core_files();
-    out::end(if super::is_version_asked() { super::tell_version() } else { run() })
+    out::final_exit_code(if super::is_version_asked() { super::tell_version() } else { run() })
 }
 
 fn run() -> ExitCode {
@@ -129,7 +127,7 @@ fn run() -> ExitCode {
         Ok(config) => config,
         Err(error) => {
             if matches!(arguments.command, Command::Check { json: true, .. }) {
-                print_json(&HealthReport::of_configuration(&error.to_string()));
+                print_json(&HealthReport::for_configuration(&error.to_string()));
             }
             return config_failure(&error);
         }
@@ -138,22 +136,22 @@ fn run() -> ExitCode {
     let keeps = matches!(arguments.command, Command::Check { dry_run: false, .. });
     log::start(&config, log::Talk::Usual, keeps.then_some("health"));
     if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
-        note(&config.notes);
+        log_notes(&config.notes);
     }
     match arguments.command {
         Command::Check { new_database: true, .. } if !begin_anew(&config) => ExitCode::from(EXIT_FAILED),
         Command::Check { quiet: true, offline, .. } => check_quietly(&config, offline),
         Command::Check { fix: true, offline, .. } => health_fix::run(&config, offline),
         Command::Check { json, dry_run, offline, .. } => {
-            let report = look(&config, dry_run, offline);
+            let report = run_checks(&config, dry_run, offline);
             if json {
                 print_json(&report);
             } else {
-                show(&config, &report);
+                show_report(&config, &report);
             }
             exit_code(report.status)
         }
-        Command::Status { json } => status(&config, json),
+        Command::Status { json } => show_status(&config, json),
         Command::Bundle { file } => write_bundle(arguments.settings.env_file.as_deref(), file.as_deref()),
     }
 }
@@ -172,7 +170,7 @@ fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
         let parts = value.split(',').map(str::trim).map(Secret::new);
         parts.chain([Secret::new(value)]).collect::<Vec<_>>()
     });
-    let secrets: Vec<Secret> = config.iter().flat_map(super::secrets).chain(values).collect();
+    let secrets: Vec<Secret> = config.iter().flat_map(super::list_secrets).chain(values).collect();
     let redactor = Redactor::new(&secrets);
     let source = BundleSource { said: &said, problems: &problems, config: config.as_ref(), redactor: &redactor, now };
     let file = file.map_or_else(|| bundle::dated_name(now), Path::to_owned);
@@ -180,12 +178,10 @@ fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     let gathered = Bundle::gather(&source);
     if let Err(error) = gathered.write(&file) {
         let why = match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                "it is there already, and stays as it is: choose another name".to_owned()
-            }
+            std::io::ErrorKind::AlreadyExists => "it exists already and stays as it is: choose another name".to_owned(),
             _ => error.to_string(),
         };
-        return failed(&format!("{}: {why}", file.display()));
+        return report_failure(&format!("{}: {why}", file.display()));
     }
     print(&format!("{}\n", file.display()));
     complain(&format!("In it: {}.", bundle::IN_BUNDLE.join("; ")));
@@ -193,20 +189,20 @@ fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     for line in &gathered.unread {
         complain(&format!("Not read: {line}."));
     }
-    complain("Please look through it before you send it: masking can miss things.");
+    complain("Please look through it before you send it: the masking can miss things.");
     ExitCode::SUCCESS
 }
 
 /// Creates a new database in place of a missing one. Returns `true` if it worked.
 fn begin_anew(config: &Config) -> bool {
     let place = database::name(config);
-    if workspace::check(config).is_ok() {
+    if workspace::check_database(config).is_ok() {
         complain(&format!("{place} isn't missing. Nothing was changed."));
         return false;
     }
     match workspace::begin_anew(config, config.clock().now()) {
         Ok(kept) => {
-            let kept = kept.iter().map(|path| format!(" What was left of the old one is kept: {}.", path.display()));
+            let kept = kept.iter().map(|path| format!(" The remains of the old one are kept: {}.", path.display()));
             complain(&format!("{place} is new and empty now.{}", kept.collect::<String>()));
             true
         }
@@ -218,35 +214,35 @@ fn begin_anew(config: &Config) -> bool {
 }
 
 /// Runs all checks, and repairs if `dry_run` is `false`.
-pub(super) fn look(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
+pub(super) fn run_checks(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
     let check = if offline { health::check } else { health::check_asking };
-    check(config, &redactor(config), config.clock().now(), dry_run)
+    check(config, &build_redactor(config), config.clock().now(), dry_run)
 }
 
 /// Prints the report for a person.
-pub(super) fn show(config: &Config, report: &HealthReport) {
+pub(super) fn show_report(config: &Config, report: &HealthReport) {
     print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
 }
 
 /// Prints only problems that weren't reported before, since cron mails the output.
 fn check_quietly(config: &Config, offline: bool) -> ExitCode {
-    let report = look(config, false, offline);
+    let report = run_checks(config, false, offline);
     let path = config.health_told_path();
-    let (news, notes, told) = report.news(&config.notes, &told::read(&path));
-    note(&notes);
+    let (news, notes, told) = report.find_news(&config.notes, &told::read_findings(&path));
+    log_notes(&notes);
     if !news.checks.is_empty() {
         print(&news.render(config.no_color || !std::io::stdout().is_terminal()));
     }
     // Before the first wake there is no workspace, and this command creates none.
     if config.workspace_dir.is_dir()
-        && let Err(error) = told::write(&path, &told)
+        && let Err(error) = told::write_findings(&path, &told)
     {
-        tracing::warn!("{} can't be written, so the same is told again: {error}", path.display());
+        tracing::warn!("{} can't be written, so the same problems will be reported again: {error}", path.display());
     }
     exit_code(report.status)
 }
 
-fn note(notes: &[String]) {
+fn log_notes(notes: &[String]) {
     for note in notes {
         tracing::warn!(target: log::NOTE, "{note}");
     }
@@ -259,8 +255,8 @@ pub(super) fn exit_code(status: Status) -> ExitCode {
     }
 }
 
-pub(super) fn status(config: &Config, json: bool) -> ExitCode {
-    let overview = health::status::look(config, &redactor(config), config.clock().now());
+pub(super) fn show_status(config: &Config, json: bool) -> ExitCode {
+    let overview = health::status::read_status(config, &build_redactor(config), config.clock().now());
     if json {
         print_json(&overview);
     } else {

@@ -18,11 +18,11 @@ use reveille_index::Index;
 use reveille_memory::outside;
 
 use super::{
-    complain, health, install,
+    build_redactor, build_runtime, complain, connect_telegram, health, install,
     memory::{self, MemoryCommand},
     out, print,
     queue::{self, QueueCommand},
-    redactor, runtime, telegram, wake,
+    wake,
 };
 use crate::health::{HealthReport, Remedy, TIDY_UP};
 
@@ -31,12 +31,12 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Checks, repairs, and checks again.
 pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
-    let report = health::look(config, false, offline);
-    let remedies = remedies(&report);
-    health::show(config, &report);
+    let report = health::run_checks(config, false, offline);
+    let remedies = list_remedies(&report);
+    health::show_report(config, &report);
     if remedies.is_empty() {
         if report.status != crate::health::Status::Ok {
-            print("Nothing of this can be mended from here: do what stands behind the arrows.\n");
+            print("None of this can be repaired automatically. Please follow the steps after the arrows.\n");
         }
         return health::exit_code(report.status);
     }
@@ -46,30 +46,30 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     for remedy in &remedies {
         // A wake would meet the problem that is still there.
         if *remedy == Remedy::Wake && is_broken {
-            print(&format!("Left until the memory is mended: {}\n", remedy.command()));
+            print(&format!("Skipped until the memory is repaired: {}\n", remedy.command()));
             continue;
         }
         let is_of_memory = matches!(remedy, Remedy::InMemory { command, .. } if command != TIDY_UP);
-        let what = outside::unmarked(&remedy.what()).into_owned();
+        let what = outside::strip_marks(&remedy.describe()).into_owned();
         if !remedy.is_safe() && !is_watched {
-            print(&format!("Left to you: {what}: {}\n", remedy.command()));
+            print(&format!("For you to do: {what}: {}\n", remedy.command()));
             is_broken |= is_of_memory;
             continue;
         }
-        if !remedy.is_safe() && !is_wanted(&what) {
-            print(&format!("Left as it is. By hand: {}\n", remedy.command()));
+        if !remedy.is_safe() && !confirm_remedy(&what) {
+            print(&format!("Left as it is. To do it yourself: {}\n", remedy.command()));
             is_broken |= is_of_memory;
             continue;
         }
-        match mend(config, remedy) {
+        match apply_remedy(config, remedy) {
             Ok(()) => {
                 is_mended = true;
                 print(&format!("Done: {what}.\n"));
             }
             Err(why) => {
                 is_broken |= is_of_memory;
-                let why = redactor(config).redact(&why);
-                print(&format!("Not done: {what}: {why}\nBy hand: {}\n", remedy.command()));
+                let why = build_redactor(config).redact(&why);
+                print(&format!("Failed: {what}: {why}\nTo do it yourself: {}\n", remedy.command()));
             }
         }
     }
@@ -77,13 +77,13 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
         return health::exit_code(report.status);
     }
     print("\n");
-    let report = health::look(config, false, offline);
-    health::show(config, &report);
+    let report = health::run_checks(config, false, offline);
+    health::show_report(config, &report);
     health::exit_code(report.status)
 }
 
 /// Returns each remedy once, in order of execution: safe ones first.
-fn remedies(report: &HealthReport) -> Vec<Remedy> {
+fn list_remedies(report: &HealthReport) -> Vec<Remedy> {
     let mut all: Vec<Remedy> = Vec::new();
     for remedy in report.checks.iter().flat_map(|check| &check.remedies) {
         if !all.contains(remedy) {
@@ -96,14 +96,14 @@ fn remedies(report: &HealthReport) -> Vec<Remedy> {
 }
 
 /// Asks for a yes. Any other answer is a no.
-fn is_wanted(what: &str) -> bool {
+fn confirm_remedy(what: &str) -> bool {
     out::prompt(&format!("{what}? [y/N] "));
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-fn mend(config: &Config, remedy: &Remedy) -> Result<(), String> {
+fn apply_remedy(config: &Config, remedy: &Remedy) -> Result<(), String> {
     match remedy {
         Remedy::CloseToOthers { path, mode } => {
             fs::set_permissions(path, Permissions::from_mode(*mode)).map_err(|error| error.to_string())
@@ -113,30 +113,32 @@ fn mend(config: &Config, remedy: &Remedy) -> Result<(), String> {
             cleared.map(drop).map_err(|error| error.to_string())
         }
         Remedy::RemoveWebhook { .. } => {
-            let telegram = telegram(config)?.ok_or("TELEGRAM_BOT_TOKEN isn't set any more")?;
-            let deleted = runtime().map_err(|error| error.to_string())?.block_on(telegram.delete_webhook());
+            let telegram = connect_telegram(config)?.ok_or("TELEGRAM_BOT_TOKEN is no longer set")?;
+            let deleted = build_runtime().map_err(|error| error.to_string())?.block_on(telegram.delete_webhook());
             deleted.map_err(|error| error.to_string())
         }
-        Remedy::WakeByItself => match install::by_itself(config) {
+        Remedy::WakeByItself => match install::install_with_defaults(config) {
             Ok(code) if code == ExitCode::SUCCESS => Ok(()),
             Ok(_) => {
-                complain("What was installed is there; what it says above keeps it from working.");
+                complain("It is installed, but the problem above keeps it from working.");
                 Err("it doesn't work yet".to_owned())
             }
             Err(why) => Err(why),
         },
-        Remedy::RetryMessage { id } => succeeded(queue::run(config, &QueueCommand::Retry { id: *id }, false)),
-        Remedy::Embed => succeeded(memory::run(config, &MemoryCommand::Reindex { embed: true, json: false }, false)),
+        Remedy::RetryMessage { id } => check_exit_code(queue::run(config, &QueueCommand::Retry { id: *id }, false)),
+        Remedy::Embed => {
+            check_exit_code(memory::run(config, &MemoryCommand::Reindex { embed: true, json: false }, false))
+        }
         Remedy::InMemory { place, command } => {
-            let spec = Spec::new("/bin/sh").args(["-c", command]).dir(place).timeout(GIT_TIMEOUT);
+            let spec = Spec::new("/bin/sh").args(["-c", command]).current_dir(place).timeout(GIT_TIMEOUT);
             let output = process::run(&spec).map_err(|error| error.to_string())?;
             if output.status.success() { Ok(()) } else { Err(one_line(&String::from_utf8_lossy(&output.stderr))) }
         }
-        Remedy::Wake => succeeded(wake::once_here(config)),
+        Remedy::Wake => check_exit_code(wake::once_here(config)),
     }
 }
 
 /// Turns the exit code of a command that explains its failures itself into a result.
-fn succeeded(code: ExitCode) -> Result<(), String> {
-    if code == ExitCode::SUCCESS { Ok(()) } else { Err("it says above why not".to_owned()) }
+fn check_exit_code(code: ExitCode) -> Result<(), String> {
+    if code == ExitCode::SUCCESS { Ok(()) } else { Err("the reason is above".to_owned()) }
 }

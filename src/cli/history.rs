@@ -14,7 +14,7 @@ use reveille_git::{Commit, CommitInFull, Created, Repo};
 use reveille_memory::outside;
 use reveille_store::database;
 
-use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
+use super::{EXIT_FAILED, complain, print, print_json, provenance, report_failure, values};
 
 /// Default number of lines of `wake log`.
 const LOG_LINES: usize = 20;
@@ -56,27 +56,27 @@ impl From<CommitInFull> for WholeCommit {
 /// Which lines of the log are wanted, as typed.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LogArguments {
-    /// How many lines.
+    /// Number of lines.
     #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
     lines: usize,
-    /// Only lines with these words, in what was done or in what was asked.
+    /// Only lines with these words in what was done or asked.
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
-    /// Only from then on: today, yesterday, 2026-11-20, or how long ago: 90min, 12h, 7d.
+    /// Only since then: today, yesterday, 2026-11-20, or how long ago: 90min, 12h, 7d.
     #[arg(long, value_name = "DAY|SPAN")]
     since: Option<String>,
     /// Only wakes for this chat; 0 is the terminal.
-    #[arg(long, value_name = "ID", value_parser = values::chat, allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", value_parser = values::parse_chat, allow_hyphen_values = true)]
     chat: Option<ChatRef>,
-    /// Print a JSON object a line: commit, at, wake_id, author, subject, state, chat_id, undone, asked.
+    /// Print one JSON object per line: commit, at, wake_id, author, subject, state, chat_id, undone, asked.
     #[arg(long)]
     pub(super) json: bool,
 }
 
 /// Lists the actions, newest first.
-pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
+pub(super) fn list_actions(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
     let (now, tz) = (config.clock().now(), config.timezone);
-    let since = match super::since(config, arguments.since.as_deref()) {
+    let since = match super::parse_since(config, arguments.since.as_deref()) {
         Ok(since) => since,
         Err(code) => return code,
     };
@@ -84,22 +84,22 @@ pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> E
         Ok(repo) => repo,
         Err(code) => return code,
     };
-    let store = match database::look(config) {
+    let store = match database::open_read_only(config) {
         Ok(store) => store,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
-    let redactor = super::redactor(config);
-    let shown = |text: &str| redactor.redact(&outside::unmarked(text));
+    let redactor = super::build_redactor(config);
+    let shown = |text: &str| redactor.redact(&outside::strip_marks(text));
     let grep = arguments.grep.as_deref();
     let query = LogQuery { lines: arguments.lines, skip: 0, chat: arguments.chat, since, grep };
-    let lines = match log::of_memory(store.as_ref(), &repo, query, &shown) {
+    let lines = match log::list_wakes_and_commits(store.as_ref(), &repo, query, &shown) {
         Ok(lines) => lines,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     for line in lines {
         match as_json {
             true => print_json(&line),
-            false => print(&format!("{}\n", line.on_terminal(now, tz))),
+            false => print(&format!("{}\n", line.render_for_terminal(now, tz))),
         }
     }
     ExitCode::SUCCESS
@@ -109,7 +109,7 @@ pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> E
 pub(super) fn has_memory(config: &Config) -> bool {
     let is_there = config.repo_dir().join(".git").exists();
     if !is_there {
-        complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
+        complain(&format!("There is no memory at {} yet. `wake --once` creates it.", config.repo_dir().display()));
     }
     is_there
 }
@@ -121,11 +121,11 @@ pub(super) fn open_or_make(config: &Config) -> Result<Repo, ExitCode> {
         Ok(Some(created)) => {
             let how = match created {
                 Created::Cloned => "cloned from REPO_URL",
-                _ => "made from the templates",
+                _ => "created from the templates",
             };
             complain(&format!("The memory at {} was {how}.", config.repo_dir().display()));
         }
-        Err(error) => return Err(provenance::refused(&error)),
+        Err(error) => return Err(provenance::report_refusal(&error)),
     }
     open_repo(config)
 }
@@ -134,5 +134,5 @@ pub(super) fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
     if !has_memory(config) {
         return Err(ExitCode::from(EXIT_FAILED));
     }
-    Repo::open(&config.repo_dir()).map_err(|error| failed(&error))
+    Repo::open(&config.repo_dir()).map_err(|error| report_failure(&error))
 }

@@ -6,7 +6,7 @@ use reveille_account::provenance::{
     ProvenanceError,
     hand::{Hand, HandTools, PersonsCommit},
 };
-use reveille_base::words::{count, in_shell, list};
+use reveille_base::words::{format_count, format_list, quote_for_shell};
 use reveille_config::{Config, OldSetting};
 use reveille_import as import;
 use reveille_import::{
@@ -16,17 +16,17 @@ use reveille_import::{
     plan::ImportPlan,
 };
 
-use super::{failed, print, print_json, provenance::refused};
+use super::{print, print_json, provenance::report_refusal, report_failure};
 
 /// Additional help text.
 pub(super) const HELP: &str = "\
-It knows ChatGPT's and Claude's exports (the zip, or unpacked), folders of Markdown notes, and the memories of two older
+It recognises ChatGPT's and Claude's exports (the zip, or unpacked), folders of Markdown notes, and the memories of two older
 assistants: in Markdown (memory/*.md, .env) and in JSON (knowledge.json, reminders.json, conversation_log.jsonl).
-Documents come to memory/imported/, facts under “Unconfirmed”, tasks and reminders into the backlog. Done twice, nothing
-comes twice. See docs/IMPORT.md.
+Documents go to memory/imported/, facts under “Unconfirmed”, tasks and reminders into the backlog. Importing something again adds only
+what is new. See docs/IMPORT.md.
 
 Examples:
-  wake import chatgpt-export.zip --dry-run    what would come, and what would be left out
+  wake import chatgpt-export.zip --dry-run    what it would import, and what it would leave out
   wake import chatgpt-export.zip
   wake import ~/notes --as notes";
 
@@ -34,10 +34,10 @@ Examples:
 pub(super) struct ImportArguments {
     /// A folder, an archive (zip), or one file.
     path: PathBuf,
-    /// What it is; else it is recognised, and said.
+    /// What it is; by default Reveille recognises it, and says so.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     kind: Option<ImportKind>,
-    /// Say what would be done, and do nothing.
+    /// Show what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON document: kind, new, updated, known, masked, documents, reminders, settings, left_out, commit.
@@ -72,14 +72,14 @@ struct SettingAsJson<'a> {
 
 /// Imports, or reports what would be imported.
 pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -> ExitCode {
-    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
     // The errors may quote the imported source.
     let told = |error: &ImportError| match error {
-        ImportError::Memory(error) => refused(error),
-        error => failed(&redactor.redact(&error.to_string())),
+        ImportError::Memory(error) => report_refusal(error),
+        error => report_failure(&redactor.redact(&error.to_string())),
     };
-    let (kind, found) = match import::read(&arguments.path, arguments.kind, tools) {
+    let (kind, found) = match import::read_source(&arguments.path, arguments.kind, tools) {
         Ok(read) => read,
         Err(error) => return told(&error),
     };
@@ -88,7 +88,7 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -
         Err(code) => return code,
     };
     let done = match arguments.dry_run {
-        true => import::look(&repo, kind, &found, tools).map(|plan| (plan, None)),
+        true => import::plan_import(&repo, kind, &found, tools).map(|plan| (plan, None)),
         false => import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools),
     };
     match done {
@@ -97,7 +97,7 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -
             ExitCode::SUCCESS
         }
         Ok((ImportPlan { account, .. }, made)) => {
-            print(&in_words(kind, config, &account, made.as_ref(), arguments.dry_run));
+            print(&describe_import(kind, config, &account, made.as_ref(), arguments.dry_run));
             if let Some(made) = &made {
                 super::provenance::told_commit(made);
             }
@@ -122,7 +122,7 @@ fn import_all(
 }
 
 fn as_one_document(kind: ImportKind, dry_run: bool, account: &ImportAccount, made: Option<&PersonsCommit>) {
-    let setting = |old: &OldSetting| (old.shown(), old.is_known(), old.is_secret());
+    let setting = |old: &OldSetting| (old.visible_value(), old.is_known(), old.is_secret());
     let settings = account.settings.iter().map(|old| {
         let (value, is_known, is_secret) = setting(old);
         SettingAsJson { name: &old.name, value, is_known, is_secret }
@@ -142,41 +142,41 @@ fn as_one_document(kind: ImportKind, dry_run: bool, account: &ImportAccount, mad
     });
 }
 
-fn in_words(
+fn describe_import(
     kind: ImportKind,
     config: &Config,
     account: &ImportAccount,
     made: Option<&PersonsCommit>,
     dry_run: bool,
 ) -> String {
-    let mut text = format!("This is {} (--as {}).\n", kind.in_words(), kind.name());
+    let mut text = format!("This is {} (--as {}).\n", kind.describe(), kind.name());
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
     };
     let would = if dry_run { "Would import" } else { "Imported" };
-    match account.counted() {
+    match account.describe_counts() {
         counted if counted.is_empty() => line("Nothing in it is new.".to_owned()),
         counted => line(format!("{would}: {counted}.")),
     }
     if account.updated > 0 {
-        let went_on = if dry_run { "Would go on" } else { "Went on" };
-        line(format!("{went_on}: {} that came before.", count(account.updated, "document")));
+        let went_on = if dry_run { "Would continue" } else { "Continued" };
+        line(format!("{went_on}: {} from an earlier import.", format_count(account.updated, "document")));
     }
     if account.known > 0 {
         line(format!("Known already: {}.", account.known));
     }
     if account.masked > 0 {
-        line(format!("Keys and tokens were masked (***) in {}.", count(account.masked, "text")));
+        line(format!("Keys and tokens were masked (***) in {}.", format_count(account.masked, "text")));
     }
     for LeftOutFor { why, count, named } in &account.left_out {
         let named = if named.is_empty() { String::new() } else { format!(": {}", named.join("; ")) };
         let more = if *count > named.len() && *count > 3 { ", …" } else { "" };
         line(format!("Left out, {count} ({why}){named}{more}"));
     }
-    settings(account, &mut line);
+    describe_settings(account, &mut line);
     if !account.reminders.is_empty() {
-        line("\nReminders that lie ahead aren't set. To set them:".to_owned());
+        line("\nFuture reminders weren't set. To set them:".to_owned());
         account.reminders.iter().for_each(|reminder| line(format!("  {}", reminder.command)));
     }
     if !account.is_empty() {
@@ -184,47 +184,50 @@ fn in_words(
     }
     if let Some(made) = made {
         let id: String = made.commit.to_string().chars().take(8).collect();
-        let repo = in_shell(&config.repo_dir());
-        line(format!("\nAll of it is commit {id}, which is yours."));
-        line(format!("To take it back, as long as no later import followed: git -C {repo} revert {id}"));
+        let repo = quote_for_shell(&config.repo_dir());
+        line(format!("\nEverything is in commit {id}, which is yours."));
+        line(format!("To undo it, as long as no later import followed: git -C {repo} revert {id}"));
     } else if dry_run {
-        line("\nNothing was changed yet: leave out --dry-run to do it.".to_owned());
+        line("\nNothing was changed; to do it, leave out --dry-run.".to_owned());
     }
     text
 }
 
 /// Lists the old settings, which are never taken over.
-fn settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
+fn describe_settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
     let (known, others): (Vec<_>, Vec<_>) = account.settings.iter().partition(|old| old.is_known());
     if !known.is_empty() {
-        line("\nIts settings weren't taken over. `wake init` asks for these:".to_owned());
+        line("\nIts settings weren't imported. `wake init` asks for these:".to_owned());
         for old in known {
-            line(format!("  {}: {}", old.name, old.shown().unwrap_or_else(|| "set there, not shown".to_owned())));
+            line(format!("  {}: {}", old.name, old.visible_value().unwrap_or_else(|| "set, not shown".to_owned())));
         }
     }
     if !others.is_empty() {
-        line(format!("Settings that aren't known here: {}.", list(others.iter().map(|old| &old.name))));
+        line(format!("Settings that Reveille doesn't have: {}.", format_list(others.iter().map(|old| &old.name))));
     }
 }
 
 fn how_to_confirm(account: &ImportAccount, line: &mut impl FnMut(String)) {
     let ImportCounts { notes, conversations, facts, tasks, reminders, orders, skills } = account.new;
     line(
-        "\nAll of it counts as others' words until you confirm it: it can be found, and it orders nothing.".to_owned(),
+        "\nAll of it counts as untrusted text until you confirm it: I can find it, but I won't follow instructions in it.".to_owned(),
     );
     if notes + conversations > 0 {
-        line("  A document: move it out of memory/imported/, by hand.".to_owned());
+        line("  A document: move it out of memory/imported/ yourself.".to_owned());
     }
     if facts > 0 {
         line("  A fact: say it (wake say 'remember that …'), or move its line out of “Unconfirmed”.".to_owned());
     }
     if tasks + reminders > 0 {
-        line("  A task: wake task set 'TITLE' unconfirmed    takes that mark away.".to_owned());
+        line("  A task: wake task set 'TITLE' unconfirmed    removes that mark.".to_owned());
     }
     if orders > 0 {
-        line("  Orders: write into claude.md what is to hold here; nothing of theirs is in force.".to_owned());
+        line("  Orders: write those that should apply here into claude.md; none of theirs is in force.".to_owned());
     }
     if skills > 0 {
-        line("  A skill: move it to skills/NAME/SKILL.md. Read it before: the assistant will follow it.".to_owned());
+        line(
+            "  A skill: read it first, because the assistant will follow it; then move it to skills/NAME/SKILL.md."
+                .to_owned(),
+        );
     }
 }

@@ -14,20 +14,21 @@ use std::{
 use reveille_config::{Config, SaidSettings, SettingChanges, is_secret};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure,
     out::Working,
     prompt::{Prompter, Unanswered},
+    report_failure,
 };
 use crate::setup::{self, AssistantNames, CheckTools, Checked, SetupStep};
 
 /// The text after the help.
 pub(super) const HELP: &str = "\
-On a terminal it asks, and nothing is written before you say yes to all of it: Ctrl-C leaves everything as it was. Run again, it shows
-what is set and what fails, and asks what you want to change. Answers go to .env in the workspace, readable by you alone.
+On a terminal, it asks, and writes nothing before you say yes to all of it: Ctrl-C leaves everything as it was. Run it again to see
+what is set and what fails, and to change it. Answers go to .env in the workspace, which only you can read.
 
 For scripts: --non-interactive takes the settings from the environment (their names are in .env.example; a secret also as a file that
 NAME_FILE names), checks them and keeps them in .env. Secrets are never arguments.
-Exit codes: 0 done · 1 a check failed, or you broke it off; nothing was changed · 2 there is no terminal to ask at · 78 a setting is wrong.
+Exit codes: 0 done · 1 a check failed, or you cancelled; nothing was changed · 2 there is no terminal to ask at · 78 a setting is wrong.
 
 Examples:
   wake init                          asks
@@ -36,16 +37,16 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct InitArguments {
-    /// Say what is set and whether it works; ask nothing and change nothing.
+    /// Show what is set and whether it works; ask nothing and change nothing.
     #[arg(long, conflicts_with = "non_interactive")]
     check: bool,
-    /// Ask nothing: keep what the environment says.
+    /// Ask nothing: keep the environment's settings.
     #[arg(long)]
     non_interactive: bool,
-    /// Without asking servers and programs whether the answers work.
+    /// Don't ask servers and programs whether the answers work.
     #[arg(long, requires = "non_interactive")]
     no_check: bool,
-    /// With --check or --non-interactive: print a JSON object a line: step, settings, state, told.
+    /// With --check or --non-interactive: print one JSON object per line: step, settings, state, told.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -56,12 +57,12 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
         complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
         return ExitCode::from(EXIT_CONFIG);
     }
-    let runtime = match super::runtime() {
+    let runtime = match super::build_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     if arguments.check {
-        return runtime.block_on(overview::check(&said, json));
+        return runtime.block_on(overview::print_overview(&said, json));
     }
     if arguments.non_interactive {
         return runtime.block_on(keep_environment(&said, !arguments.no_check, json));
@@ -75,14 +76,16 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
     }
     let stop = match super::stop_signal() {
         Ok(stop) => stop,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let prompter = match Prompter::start(stop) {
         Ok(prompter) => prompter,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let Some(wizard) = Wizard::new(said, prompter) else {
-        complain("It isn't known where to keep anything: HOME isn't set. Set WORKSPACE_DIR. Nothing was changed.");
+        complain(
+            "I don't know where to keep my files, because HOME isn't set. Please set WORKSPACE_DIR. Nothing was changed.",
+        );
         return ExitCode::from(EXIT_CONFIG);
     };
     let ended = runtime.block_on(Box::pin(wizard.run())).unwrap_or_else(|ended| ended);
@@ -110,8 +113,8 @@ impl Ended {
 impl From<Unanswered> for Ended {
     fn from(why: Unanswered) -> Self {
         let how = match why {
-            Unanswered::BrokenOff => "Broken off",
-            Unanswered::NoMoreInput => "There is no more input",
+            Unanswered::BrokenOff => "Cancelled",
+            Unanswered::NoMoreInput => "The input ended",
         };
         complain(&format!("\n{how}: nothing was changed."));
         Self::Done(ExitCode::from(EXIT_FAILED))
@@ -139,7 +142,7 @@ impl Wizard {
         let changes = SettingChanges::new();
         let usual_workspace = said.workspace().map(Path::to_owned);
         let config = said.with_what_is_right(&changes).0?;
-        let names = after::names(&config);
+        let names = after::read_names(&config);
         let can_wipe = !config.no_color;
         let new_names = names.clone().unwrap_or_default();
         Some(Self {
@@ -150,47 +153,47 @@ impl Wizard {
             names: new_names.clone(),
             usual_workspace,
             new_names,
-            prompter: prompter.wiping(can_wipe),
+            prompter: prompter.with_wiping(can_wipe),
             asks_all: false,
         })
     }
 
     async fn run(mut self) -> Result<Ended, Ended> {
-        let is_new = !self.said.file().is_some_and(|file| file.exists());
+        let is_new = !self.said.file_path().is_some_and(|file| file.exists());
         if is_new {
             complain(
-                "Let's set up Reveille. Each answer is checked at once, and nothing is written before the end.\n\
-                 Enter takes what stands in brackets; Ctrl-C leaves everything as it was.",
+                "Let's set up Reveille. I check each answer at once and write nothing before the end.\n\
+                 Enter keeps the value in brackets; Ctrl-C leaves everything as it was.",
             );
             self.asks_all = true;
             for step in SetupStep::ALL {
-                self.step(step).await?;
+                self.ask_step(step).await?;
             }
         } else {
-            for step in self.chosen().await? {
-                self.step(step).await?;
+            for step in self.choose_steps().await? {
+                self.ask_step(step).await?;
             }
         }
         self.finish(is_new).await
     }
 
     /// Shows the settings, and asks which to change.
-    async fn chosen(&mut self) -> Result<Vec<SetupStep>, Ended> {
-        let file = self.said.file().unwrap_or_default();
-        complain(&format!("This is set in {}:", file.display()));
+    async fn choose_steps(&mut self) -> Result<Vec<SetupStep>, Ended> {
+        let file = self.said.file_path().unwrap_or_default();
+        complain(&format!("Your settings in {}:", file.display()));
         let (states, problems) = {
-            let working = Working::on("checking…");
+            let working = Working::start("checking…");
             let states =
-                overview::states(&self.said, &SettingChanges::new(), true, &|| self.prompter.is_stopped()).await;
+                overview::check_steps(&self.said, &SettingChanges::new(), true, &|| self.prompter.is_stopped()).await;
             drop(working);
             states
         };
         let steps: Vec<SetupStep> = states.iter().map(|(step, _)| *step).chain(self.name_steps()).collect();
         for (at, (step, checked)) in (1..).zip(&states) {
-            complain(&format!("  {at:>2} {}", overview::line(*step, checked)));
+            complain(&format!("  {at:>2} {}", overview::render_step(*step, checked)));
         }
         for (at, step) in (states.len() + 1..).zip(self.name_steps()) {
-            complain(&format!("  {at:>2} ✓ {:<11} {}", step.title(), self.name_of(step)));
+            complain(&format!("  {at:>2} ✓ {:<11} {}", step.title(), self.find_name(step)));
         }
         for problem in problems {
             complain(&format!("   ✗ {problem}"));
@@ -198,7 +201,7 @@ impl Wizard {
         loop {
             let answer = self
                 .prompter
-                .line("\nWhat do you want to change? Numbers such as 2 3, all, or Enter for nothing: ")
+                .read_line("\nWhat do you want to change? Numbers such as 2 3, all, or Enter for nothing: ")
                 .await?;
             if answer.eq_ignore_ascii_case("all") {
                 return Ok(steps);
@@ -215,7 +218,7 @@ impl Wizard {
                 chosen.dedup();
                 return Ok(chosen);
             }
-            complain(&format!("  ✗ “{answer}” isn't numbers from 1 to {}", steps.len()));
+            complain(&format!("  ✗ “{answer}” isn't a list of numbers from 1 to {}", steps.len()));
         }
     }
 
@@ -223,7 +226,7 @@ impl Wizard {
         if self.has_place_for_names { vec![SetupStep::Assistant, SetupStep::Person] } else { Vec::new() }
     }
 
-    fn name_of(&self, step: SetupStep) -> &str {
+    fn find_name(&self, step: SetupStep) -> &str {
         match step {
             SetupStep::Assistant => &self.new_names.assistant,
             _ => self.new_names.person.as_deref().unwrap_or("not told"),
@@ -241,23 +244,23 @@ impl Wizard {
         let has_new_names = self.names != self.new_names;
         if !self.changes.is_empty() || has_new_names || is_new {
             self.show_summary();
-            if !self.write_when_told().await? {
+            if !self.confirm_and_write().await? {
                 complain("Nothing was changed.");
                 return Ok(Ended::Done(ExitCode::from(EXIT_FAILED)));
             }
         } else {
-            complain("Nothing changes.");
+            complain("Nothing to change.");
         }
-        self.after(is_new, has_new_names).await
+        self.run_later_steps(is_new, has_new_names).await
     }
 
     /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so a full disk loses no
     /// answers.
-    async fn write_when_told(&mut self) -> Result<bool, Ended> {
+    async fn confirm_and_write(&mut self) -> Result<bool, Ended> {
         let mut question = "Write this? [Y/n] ";
         loop {
-            match self.prompter.line(question).await?.to_lowercase().as_str() {
-                "" | "y" | "yes" => match write(&self.said, &self.changes) {
+            match self.prompter.read_line(question).await?.to_lowercase().as_str() {
+                "" | "y" | "yes" => match write_changes(&self.said, &self.changes) {
                     Ok(file) => {
                         complain(&format!("Written to {}.", file.display()));
                         return Ok(true);
@@ -268,7 +271,7 @@ impl Wizard {
                     }
                 },
                 "n" | "no" => return Ok(false),
-                other => complain(&format!("  ✗ “{other}” is no answer to that: y or n is one")),
+                other => complain(&format!("  ✗ I didn't understand “{other}”. Please answer y or n.")),
             }
         }
     }
@@ -279,37 +282,37 @@ impl Wizard {
     }
 
     fn show_summary(&self) {
-        let file = self.said.file().unwrap_or_default();
-        complain(&format!("\nThis is written to {}, which only you can read:", file.display()));
+        let file = self.said.file_path().unwrap_or_default();
+        complain(&format!("\nTo be written to {}, which only you can read:", file.display()));
         if self.changes.is_empty() {
-            complain("  (no setting: all is as it comes)");
+            complain("  (nothing: the defaults apply)");
         }
         for (name, value) in &self.changes {
             let shown = match value {
                 None if self.said.get(name).is_none() => continue,
-                None => "(taken out)".to_owned(),
+                None => "(removed)".to_owned(),
                 Some(_) if is_secret(name) => "*** (a secret)".to_owned(),
-                Some(value) => shown(name, value),
+                Some(value) => mask_secret(name, value),
             };
             complain(&format!("  {name:<20} {shown}"));
         }
         if self.names != self.new_names {
             let person =
                 self.new_names.person.as_deref().map_or_else(String::new, |name| format!(", and you are {name}"));
-            complain(&format!("And to its standing orders: it is called {}{person}.", self.new_names.assistant));
+            complain(&format!("And in its standing orders: it is called {}{person}.", self.new_names.assistant));
         }
     }
 }
 
 /// Hides secrets in a value.
-fn shown(name: &str, value: &str) -> String {
+fn mask_secret(name: &str, value: &str) -> String {
     if name == "REPO_URL" { reveille_config::RepoUrl::new(value).to_string() } else { value.to_owned() }
 }
 
 /// Writes the changed settings, or returns the reason of the failure.
-fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
-    let text = said.edited(changes).map_err(|error| error.to_string())?;
-    let file = said.file().unwrap_or_default();
+fn write_changes(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
+    let text = said.render_changed_file(changes).map_err(|error| error.to_string())?;
+    let file = said.file_path().unwrap_or_default();
     setup::write_settings(&file, &text).map_err(|error| error.to_string())?;
     Ok(file)
 }
@@ -317,23 +320,21 @@ fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, Strin
 /// Writes the environment's settings to the file.
 async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) -> ExitCode {
     let changes = setup::from_environment(said);
-    if let Err(error) = said.with(&changes) {
+    if let Err(error) = said.resolve_with_changes(&changes) {
         return config_failure(&error);
     }
-    let (states, _) = overview::states(said, &changes, asks_others, &|| false).await;
+    let (states, _) = overview::check_steps(said, &changes, asks_others, &|| false).await;
     overview::print_states(&states, json);
     let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
     if states.iter().any(|(_, checked)| fails(checked)) {
-        complain(
-            "A check failed, so nothing was written. Correct it, or use --no-check where the network isn't there yet.",
-        );
+        complain("A check failed, so nothing was written. Correct it, or use --no-check if there is no network yet.");
         return ExitCode::from(EXIT_FAILED);
     }
     if changes.is_empty() {
-        complain("The environment sets nothing, so nothing was written.");
+        complain("The environment has no settings, so nothing was written.");
         return ExitCode::SUCCESS;
     }
-    match write(said, &changes) {
+    match write_changes(said, &changes) {
         Ok(file) => {
             let names: Vec<&str> = changes.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
             complain(&format!("Written to {}: {}.", file.display(), names.join(", ")));
@@ -347,6 +348,6 @@ async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) ->
 }
 
 /// The tools for a check.
-fn tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
+fn build_check_tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
     CheckTools { temporary, is_over, asks_others }
 }

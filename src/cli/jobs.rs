@@ -10,7 +10,7 @@ use reveille_cycle::workspace;
 use reveille_store::database;
 use reveille_tools::Documents;
 
-use super::{complain, failed, print_json, show, task::refused};
+use super::{complain, print_json, report_failure, show, task::report_refusal};
 use crate::orders::{OrderError, jobs};
 
 /// Maximum number of listed runs.
@@ -18,32 +18,32 @@ const MAX_RUNS: u32 = 50;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobsCommand {
-    /// List the jobs with their next times, and those whose files aren't understood.
+    /// List the jobs with their next times, and those whose files can't be read.
     List {
-        /// Print a JSON object a line: name, state, when, next_at, gate, has_model, failures, problem.
+        /// Print one JSON object per line: name, state, when, next_at, gate, has_model, failures, problem.
         #[arg(long)]
         json: bool,
     },
-    /// Have one run with the next wake, whatever is planned.
+    /// Run a job with the next wake, whatever its schedule.
     Run {
         /// Its name.
         name: String,
     },
-    /// Let one rest. That is a commit of your own.
+    /// Pause a job, with a commit of yours.
     Pause {
         /// Its name.
         name: String,
     },
-    /// Take one up again that rests.
+    /// Resume a paused job.
     Resume {
         /// Its name.
         name: String,
     },
-    /// List the last runs, newest first, with what they came to.
+    /// List the last runs and their results, newest first.
     Log {
-        /// The job; of all when left out.
+        /// The job; default: all.
         name: Option<String>,
-        /// Print a JSON object a line: id, job, started_at, slot, state, wake, output.
+        /// Print one JSON object per line: id, job, started_at, slot, state, wake, output.
         #[arg(long)]
         json: bool,
     },
@@ -51,7 +51,7 @@ pub(super) enum JobsCommand {
 
 impl JobsCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self, Self::List { json: true } | Self::Log { json: true, .. })
     }
 }
@@ -62,38 +62,40 @@ pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool)
         return code;
     }
     let done = match command {
-        None | Some(JobsCommand::List { .. }) => list(config, as_json),
-        Some(JobsCommand::Log { name, .. }) => log(config, name.as_deref(), as_json),
-        Some(JobsCommand::Run { name }) => ask(config, name),
-        Some(JobsCommand::Pause { name }) => pause(config, name, true),
-        Some(JobsCommand::Resume { name }) => pause(config, name, false),
+        None | Some(JobsCommand::List { .. }) => list_jobs(config, as_json),
+        Some(JobsCommand::Log { name, .. }) => list_runs(config, name.as_deref(), as_json),
+        Some(JobsCommand::Run { name }) => request_run(config, name),
+        Some(JobsCommand::Pause { name }) => set_paused(config, name, true),
+        Some(JobsCommand::Resume { name }) => set_paused(config, name, false),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(OrderError::Store(error)) => failed(&error),
-        Err(error) => refused(&error),
+        Err(OrderError::Store(error)) => report_failure(&error),
+        Err(error) => report_refusal(&error),
     }
 }
 
-fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
+fn list_jobs(config: &Config, as_json: bool) -> Result<(), OrderError> {
     let now = config.clock().now().with_timezone(&config.timezone);
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
-    let rows = match database::look(config)? {
-        Some(store) => store.jobs().jobs()?,
+    let rows = match database::open_read_only(config)? {
+        Some(store) => store.jobs().list_jobs()?,
         None => Vec::new(),
     };
-    let listed = jobs::listed(&found, &rows, now);
+    let listed = jobs::list(&found, &rows, now);
     if as_json {
         listed.iter().for_each(print_json);
     } else {
-        show::print_page(config, &jobs::text(&listed, config.timezone));
+        show::print_page(config, &jobs::render(&listed, config.timezone));
     }
     Ok(())
 }
 
-fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
-    let runs = match database::look(config)? {
-        Some(store) => jobs::runs(store.jobs().job_runs(name, MAX_RUNS)?, &store.jobs().jobs()?, config.timezone),
+fn list_runs(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
+    let runs = match database::open_read_only(config)? {
+        Some(store) => {
+            jobs::list_runs(store.jobs().job_runs(name, MAX_RUNS)?, &store.jobs().list_jobs()?, config.timezone)
+        }
         None => Vec::new(),
     };
     if as_json {
@@ -104,16 +106,16 @@ fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderEr
     Ok(())
 }
 
-fn ask(config: &Config, name: &str) -> Result<(), OrderError> {
+fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
     let now = config.clock().now();
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now.with_timezone(&config.timezone));
-    let mut store = workspace::open(config)?;
-    complain(&jobs::ask(&mut store, &found, name, now)?);
+    let mut store = workspace::open_database(config)?;
+    complain(&jobs::order_run(&mut store, &found, name, now)?);
     Ok(())
 }
 
-fn pause(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
-    let (clock, redactor) = (config.clock(), super::redactor(config));
+fn set_paused(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
+    let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
     let mut hand = Hand::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = jobs::pause(&mut hand, now, name, is_paused);

@@ -25,7 +25,7 @@ use tracing_subscriber::{
 
 use reveille_base::{
     approval_text::without_hidden,
-    clock::{Clock, rfc3339},
+    clock::{Clock, format_rfc3339},
     logs::{LogFile, MAX_LINE_BYTES},
     redact::Redactor,
 };
@@ -50,7 +50,7 @@ pub(super) enum Talk {
 }
 
 /// Returns the level on standard error, from the settings and the program. `is_kept`: files keep the rest.
-fn level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> Level {
+fn choose_level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> Level {
     match (said, talk) {
         (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
         (Some(said), _) => said,
@@ -67,33 +67,33 @@ static MASK: OnceLock<Redactor> = OnceLock::new();
 
 /// Returns the log's redactor, for programs with constant settings.
 pub(super) fn redactor(config: &Config) -> Redactor {
-    MASK.get_or_init(|| super::redactor(config)).clone()
+    MASK.get_or_init(|| super::build_redactor(config)).clone()
 }
 
 /// Starts logging. `program` names the log file, one of [`reveille_base::logs::LOGGED`]. `None` writes no file.
 pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
-    let level = level(config.log_level, talk, is_terminal, program.is_some());
+    let level = choose_level(config.log_level, talk, is_terminal, program.is_some());
     let redactor = Arc::new(redactor(config));
     let clock: Arc<dyn Clock> = Arc::from(config.clock());
 
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
     if let Some(program) = program {
-        layers.push(kept(config, program, &redactor, &clock));
+        layers.push(build_file_layer(config, program, &redactor, &clock));
     }
     let watched = tracing_subscriber::fmt::layer()
         .with_timer(At { clock, who: String::new() })
         .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: LogWriter })
         .with_ansi(is_terminal && !config.no_color)
         .with_target(false)
-        .with_filter(targets(config, level).with_target(TOLD, LevelFilter::OFF));
+        .with_filter(build_targets(config, level).with_target(TOLD, LevelFilter::OFF));
     layers.push(watched.boxed());
     tracing_subscriber::registry().with(layers).init();
 }
 
 /// Builds the layer that writes a program's log file.
-fn kept(
+fn build_file_layer(
     config: &Config,
     program: &'static str,
     redactor: &Arc<Redactor>,
@@ -110,14 +110,14 @@ fn kept(
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(writer)
         .with_ansi(false);
-    let filter = targets(config, config.log_level.unwrap_or(Level::INFO)).with_target(NOTE, LevelFilter::OFF);
+    let filter = build_targets(config, config.log_level.unwrap_or(Level::INFO)).with_target(NOTE, LevelFilter::OFF);
     match form {
         LogFormat::Json => layer.json().flatten_event(true).with_current_span(true).with_filter(filter).boxed(),
         _ => layer.with_target(false).fmt_fields(Plainly(DefaultFields::new())).with_filter(filter).boxed(),
     }
 }
 
-fn targets(config: &Config, level: Level) -> Targets {
+fn build_targets(config: &Config, level: Level) -> Targets {
     // whisper.cpp logs every detail at the info level.
     let library_level = if level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
     let by_level = || Targets::new().with_default(level).with_target("whisper_rs", library_level);
@@ -132,7 +132,7 @@ struct At {
 
 impl FormatTime for At {
     fn format_time(&self, w: &mut Writer<'_>) -> fmt::Result {
-        write!(w, "{}{}", rfc3339(self.clock.now()), self.who)
+        write!(w, "{}{}", format_rfc3339(self.clock.now()), self.who)
     }
 }
 
@@ -208,15 +208,15 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_more_only_when_asked() {
-        assert_eq!(level(None, Talk::Quiet, true, true), Level::ERROR);
-        assert_eq!(level(None, Talk::Quiet, false, false), Level::INFO);
-        assert_eq!(level(None, Talk::Usual, true, true), Level::INFO);
-        assert_eq!(level(Some(Level::WARN), Talk::Quiet, true, true), Level::WARN);
-        assert_eq!(level(Some(Level::ERROR), Talk::Verbose, true, true), Level::INFO);
-        assert_eq!(level(Some(Level::DEBUG), Talk::Verbose, true, true), Level::DEBUG);
+        assert_eq!(choose_level(None, Talk::Quiet, true, true), Level::ERROR);
+        assert_eq!(choose_level(None, Talk::Quiet, false, false), Level::INFO);
+        assert_eq!(choose_level(None, Talk::Usual, true, true), Level::INFO);
+        assert_eq!(choose_level(Some(Level::WARN), Talk::Quiet, true, true), Level::WARN);
+        assert_eq!(choose_level(Some(Level::ERROR), Talk::Verbose, true, true), Level::INFO);
+        assert_eq!(choose_level(Some(Level::DEBUG), Talk::Verbose, true, true), Level::DEBUG);
         // What files keep needn't be mailed, too.
-        assert_eq!(level(None, Talk::Usual, false, true), Level::WARN);
-        assert_eq!(level(Some(Level::INFO), Talk::Quiet, false, true), Level::INFO);
+        assert_eq!(choose_level(None, Talk::Usual, false, true), Level::WARN);
+        assert_eq!(choose_level(Some(Level::INFO), Talk::Quiet, false, true), Level::INFO);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             let env = [("WORKSPACE_DIR", dir_name.as_str()), ("HOME", &dir_name), ("LOG_FORMAT", format)];
             let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
             let config = Config::from_sources(&env, None, Some("UTC")).unwrap();
-            let log = tracing_subscriber::registry().with(vec![kept(&config, "wake", &redactor, &clock)]);
+            let log = tracing_subscriber::registry().with(vec![build_file_layer(&config, "wake", &redactor, &clock)]);
             tracing::subscriber::with_default(log, || {
                 let _span = tracing::info_span!("cycle", id = "c1").entered();
                 let error = "GET https://host/open%20sesame: refused\n2026-11-21T13:00:00Z forged";

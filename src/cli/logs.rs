@@ -2,16 +2,16 @@
 
 use std::{process::ExitCode, thread, time::Duration};
 
-use reveille_base::logs::{Follower, LOGGED, LogFilter, LoggedLine, newest};
+use reveille_base::logs::{Follower, LOGGED, LogFilter, LoggedLine, read_newest};
 use reveille_config::{Config, LogFormat};
 
-use super::{EXIT_USAGE, complain, out, print, since};
+use super::{EXIT_USAGE, complain, out, parse_since, print};
 
 pub(super) const HELP: &str = "\
-The files are logs/wake.log, logs/bot.log and so on in the workspace: five of 10 MB a program. REVEILLE_LOG and RUST_LOG say how \
-much is logged, LOG_FORMAT in which form. At info they hold no words of messages, though an error may quote what a server said; \
-secrets are masked always.
-What the assistant did is told by `wake log` and `wake show`.
+The files are logs/wake.log, logs/bot.log and so on in the workspace: five files of 10 MB per program. REVEILLE_LOG and RUST_LOG \
+set how much is logged, LOG_FORMAT the form. At level info, they hold no text of messages, though an error may quote what a server \
+said. Secrets are always masked.
+`wake log` and `wake show` show what the assistant did.
 
 Examples:
   wake logs
@@ -24,19 +24,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct LogsArguments {
-    /// Go on with what is added, until Ctrl-C.
+    /// Follow the logs until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
-    /// The most lines to begin with.
+    /// Maximum number of lines to begin with.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     lines: usize,
     /// Only lines since then: today, yesterday, a day such as 2026-11-20, or how long ago (90min, 12h, 7d).
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only lines with this text, in large letters or small.
+    /// Only lines with this text, in upper or lower case.
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
-    /// Only the lines of one program: wake, bot, health, page or transcriber.
+    /// Only lines of one program: wake, bot, health, page or transcriber.
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
 }
@@ -44,10 +44,10 @@ pub(super) struct LogsArguments {
 /// Prints lines, and follows the logs if asked to.
 pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     if let Some(program) = arguments.program.as_deref().filter(|name| !LOGGED.contains(name)) {
-        complain(&format!("There is no log of {program:?}. Type one of {}.", LOGGED.join(", ")));
+        complain(&format!("There is no log of {program:?}. Choose one of {}.", LOGGED.join(", ")));
         return ExitCode::from(EXIT_USAGE);
     }
-    let since = match since(config, arguments.since.as_deref()) {
+    let since = match parse_since(config, arguments.since.as_deref()) {
         Ok(since) => since,
         Err(code) => return code,
     };
@@ -55,17 +55,17 @@ pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     let dir = config.logs_dir();
     // Started before the files are read, so a line is rather shown twice than never.
     let follower = arguments.follow.then(|| Follower::new(&dir, filter.clone(), config.clock().now()));
-    let lines = newest(&dir, &filter, arguments.lines);
+    let lines = read_newest(&dir, &filter, arguments.lines);
     if lines.is_empty() && follower.is_none() {
         complain(&match config.log_format {
-            LogFormat::Off => "Nothing is kept: LOG_FORMAT is off.".to_owned(),
-            _ => format!("There is no such line in {}.", dir.display()),
+            LogFormat::Off => "There are no logs: LOG_FORMAT is off.".to_owned(),
+            _ => format!("No such line in {}.", dir.display()),
         });
     }
     print_lines(&lines);
     let Some(mut follower) = follower else { return ExitCode::SUCCESS };
     while !out::has_failed() {
-        print_lines(&follower.look());
+        print_lines(&follower.poll());
         thread::sleep(LOOK_EVERY);
     }
     ExitCode::SUCCESS

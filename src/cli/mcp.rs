@@ -22,7 +22,7 @@ use reveille_tools::mcp::{
     server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
 };
 
-use super::{WakeSettings, complain, failed, print};
+use super::{WakeSettings, complain, print, report_failure};
 
 /// Prefix of the addresses of memory files.
 const SCHEME: &str = "reveille:///";
@@ -34,7 +34,7 @@ const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a 
 #[derive(Debug, Args)]
 pub(super) struct McpArguments {
     /// Serve by HTTP on this loopback address instead of standard input and output, such as 127.0.0.1:8931; port 0 picks one.
-    #[arg(long, value_name = "ADDRESS", value_parser = super::values::address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::values::parse_address)]
     http: Option<SocketAddr>,
     #[command(subcommand)]
     action: Option<Action>,
@@ -42,15 +42,15 @@ pub(super) struct McpArguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the servers of mcp.toml and the tools of theirs that were accepted. Starts nothing.
+    /// List the servers in mcp.toml and their accepted tools. Starts nothing.
     #[command(after_help = "Example: wake mcp list")]
     List,
     /// Ask servers what they offer now, and accept it: the AI model sees their tools from the next wake on.
     #[command(after_help = "Example: wake mcp refresh github")]
     Refresh {
-        /// Which; all of mcp.toml when left out.
+        /// Its name; default: every server in mcp.toml.
         servers: Vec<String>,
-        /// Run servers that are commands even where no sandbox can hold them.
+        /// Run servers that are commands even where there is no sandbox for them.
         #[arg(long)]
         unconfined: bool,
     },
@@ -64,7 +64,7 @@ enum Action {
         /// Its arguments, a JSON object.
         #[arg(default_value = "{}")]
         arguments: String,
-        /// Run a server that is a command even where no sandbox can hold it.
+        /// Run a server that is a command even where there is no sandbox for it.
         #[arg(long)]
         unconfined: bool,
     },
@@ -83,56 +83,58 @@ pub(super) enum McpTask<'a> {
 /// A person's command about servers.
 pub(super) struct ServerLook<'a>(&'a Action);
 
-pub(super) fn asked<'a>(config: &Config, arguments: &'a McpArguments) -> McpTask<'a> {
+pub(super) fn begin_task<'a>(config: &Config, arguments: &'a McpArguments) -> McpTask<'a> {
     match &arguments.action {
         None => McpTask::Serve(arguments.http),
-        Some(Action::List) => McpTask::Done(list(config)),
+        Some(Action::List) => McpTask::Done(list_servers(config)),
         Some(action) => McpTask::Look(ServerLook(action)),
     }
 }
 
-fn settings(config: &Config) -> Settings {
-    let settings = Settings::of(config);
+fn load_settings(config: &Config) -> Settings {
+    let settings = Settings::for_workspace(config);
     for problem in &settings.problems {
         complain(problem);
     }
     if settings.servers.is_empty() && settings.problems.is_empty() {
         complain(&format!(
-            "There are no MCP servers: {} isn't there. docs/mcp.toml is one to begin with.",
+            "There are no MCP servers: {} doesn't exist. Start from the example docs/mcp.toml.",
             config.mcp_path().display()
         ));
     }
     settings
 }
 
-fn exit(is_good: bool) -> ExitCode {
+fn to_exit_code(is_good: bool) -> ExitCode {
     ExitCode::from(if is_good { super::EXIT_OK } else { super::EXIT_FAILED })
 }
 
-fn list(config: &Config) -> ExitCode {
-    let (settings, redactor) = (settings(config), super::redactor(config));
+fn list_servers(config: &Config) -> ExitCode {
+    let (settings, redactor) = (load_settings(config), super::build_redactor(config));
     let print = |text: &str| print(&redactor.redact(text));
     for Server { name, .. } in &settings.servers {
         let pin = Pin::load(&config.mcp_pins_dir(), name);
         match &pin.accepted {
-            Some(listing) => print(&format!("{name} (SHA-256 {})\n{}", listing.sha256(), client::described(listing))),
-            None => print(&format!("{name}: not looked at yet; wake mcp refresh {name}\n")),
+            Some(listing) => {
+                print(&format!("{name} (SHA-256 {})\n{}", listing.sha256(), client::describe_tools(listing)));
+            }
+            None => print(&format!("{name}: nothing accepted yet; wake mcp refresh {name}\n")),
         }
         if let Some(question) = pin.question(name) {
             print(&format!("  {question}\n  wake mcp refresh {name} accepts what it offers now.\n"));
         }
     }
-    exit(settings.problems.is_empty())
+    to_exit_code(settings.problems.is_empty())
 }
 
 impl ServerLook<'_> {
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
-        let settings = settings(context.config);
+        let settings = load_settings(context.config);
         let rules = policy::load(&context.config.policy_path(), context.config.home.as_deref()).rules;
-        let shelter = client::shelter(context.config, &rules, &settings);
+        let shelter = client::build_shelter(context.config, &rules, &settings);
         let unknown = |name: &str| complain(&format!("There is no MCP server {name:?} in mcp.toml."));
         match self.0 {
-            Action::List => list(context.config),
+            Action::List => list_servers(context.config),
             Action::Refresh { servers, unconfined } => {
                 let mut is_good = settings.problems.is_empty();
                 for name in servers.iter().filter(|name| settings.get(name).is_none()) {
@@ -141,56 +143,56 @@ impl ServerLook<'_> {
                 }
                 let is_asked = |server: &&Server| servers.is_empty() || servers.contains(&server.name);
                 for server in settings.servers.iter().filter(is_asked) {
-                    is_good &= refresh(context, server, &shelter, *unconfined).await;
+                    is_good &= refresh_server(context, server, &shelter, *unconfined).await;
                 }
-                exit(is_good)
+                to_exit_code(is_good)
             }
             Action::Try { server, tool, arguments, unconfined } => {
                 let (Some(server), Ok(arguments @ serde_json::Value::Object(_))) =
                     (settings.get(server), serde_json::from_str(arguments))
                 else {
                     unknown(server);
-                    complain("Or the arguments are no JSON object. Nothing was called.");
+                    complain("Or the arguments aren't a JSON object. Nothing was called.");
                     return ExitCode::from(super::EXIT_USAGE);
                 };
                 match client::try_out(server, &shelter, *unconfined, (tool, &arguments)).await {
                     Ok((text, is_failure)) => {
                         print(&format!("{}\n", context.redactor.redact(&text)));
-                        exit(!is_failure)
+                        to_exit_code(!is_failure)
                     }
-                    Err(error) => failed(&context.redactor.redact(&format!("{}: {error}", server.name))),
+                    Err(error) => report_failure(&context.redactor.redact(&format!("{}: {error}", server.name))),
                 }
             }
         }
     }
 }
 
-async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, unconfined: bool) -> bool {
+async fn refresh_server(context: Context<'_>, server: &Server, shelter: &Shelter, unconfined: bool) -> bool {
     let (name, dir) = (&server.name, context.config.mcp_pins_dir());
-    let (listing, problems) = match client::look(server, shelter, unconfined).await {
+    let (listing, problems) = match client::list_current_tools(server, shelter, unconfined).await {
         Ok(found) => found,
         Err(error) => {
-            complain(&context.redactor.redact(&format!("{name}: {error}. What was accepted before stays.")));
+            complain(&context.redactor.redact(&format!("{name}: {error}. The tools accepted before stay.")));
             return false;
         }
     };
     let before = Pin::load(&dir, name).accepted;
     let pin = Pin { accepted: Some(listing.clone()), found: None };
     if let Err(error) = pin.save(&dir, name) {
-        complain(&format!("{name}: what it offers can't be kept: {error}"));
+        complain(&format!("{name}: its tools can't be saved: {error}"));
         return false;
     }
-    let masked = |text: &str| context.redactor.redact(&reveille_base::approval_text::visible(text));
+    let masked = |text: &str| context.redactor.redact(&reveille_base::approval_text::escape_hidden(text));
     let words = before.clone().unwrap_or_default().changed_words(&listing, &masked);
     if !words.is_empty() {
         print(&format!("{words}\n\n"));
     }
-    let what = match before.map(|before| before.changes(&listing)) {
+    let what = match before.map(|before| before.describe_changes(&listing)) {
         None => "accepted".to_owned(),
         Some(changes) if changes.is_empty() => "unchanged".to_owned(),
         Some(changes) => format!("accepted: {changes}"),
     };
-    let what = format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing));
+    let what = format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::describe_tools(&listing));
     print(&context.redactor.redact(&what));
     for problem in problems {
         complain(&context.redactor.redact(&format!("{name}: {problem}")));
@@ -200,7 +202,8 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
 
 /// Serves until the client has ended or the process is asked to end.
 pub(super) async fn serve(context: Context<'_>, address: Option<SocketAddr>) -> ExitCode {
-    let offer = Offer { instructions: INSTRUCTIONS.to_owned(), tools: outside::offered(context), has_resources: true };
+    let offer =
+        Offer { instructions: INSTRUCTIONS.to_owned(), tools: outside::list_tools(context), has_resources: true };
     let mut desk = Desk { context };
     let mut stop = context.stop.clone();
     let serving = async {
@@ -222,21 +225,21 @@ async fn serve_http(config: &Config, address: SocketAddr, offer: Offer, desk: &m
     let path = config.mcp_token_path();
     let token = match token::load_or_make(&path) {
         Ok(token) => token,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let listener = match tokio::net::TcpListener::bind(address).await {
         Ok(listener) => listener,
-        Err(error) => return failed(&format!("{address} can't be listened on: {error}")),
+        Err(error) => return report_failure(&format!("can't listen on {address}: {error}")),
     };
     match listener.local_addr() {
         Ok(address) => {
             complain(&format!("Serving http://{address}{}; the bearer token is in {}.", http::PATH, path.display()));
         }
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     }
     match http::serve(listener, &token, offer, desk).await {
         Ok(never) => match never {},
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
@@ -246,31 +249,31 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    async fn answer(&self, name: &str, input: &str) -> Answer {
+    async fn answer_call(&self, name: &str, input: &str) -> Answer {
         let mut store = match cycle::open_store(self.context.config) {
             Ok(store) => store,
-            Err(error) => return self.trouble(&error),
+            Err(error) => return self.answer_failure(&error),
         };
         // People and secrets may have changed since the last call.
-        let settings = match WakeSettings::look(self.context, &store) {
+        let settings = match WakeSettings::load(self.context, &store) {
             Ok(settings) => settings,
-            Err(error) => return self.trouble(&error),
+            Err(error) => return self.answer_failure(&error),
         };
-        let redactor = super::redactor(self.context.config);
+        let redactor = super::build_redactor(self.context.config);
         let terminal = Terminal::AtEnd;
-        let context = Context { redactor: &redactor, terminal, ..settings.context(self.context) };
-        match Box::pin(outside::call(context, &mut store, name, input)).await {
+        let context = Context { redactor: &redactor, terminal, ..settings.apply_to(self.context) };
+        match Box::pin(outside::call_tool(context, &mut store, name, input)).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
-            Err(error) => self.trouble(&error),
+            Err(error) => self.answer_failure(&error),
         }
     }
 
-    fn store(&self) -> Result<Store, Unread> {
+    fn open_store(&self) -> Result<Store, Unread> {
         cycle::open_store(self.context.config)
             .map_err(|error| Unread::Refused(self.context.redactor.redact(&error.to_string())))
     }
 
-    fn trouble(&self, error: &dyn std::fmt::Display) -> Answer {
+    fn answer_failure(&self, error: &dyn std::fmt::Display) -> Answer {
         let why = self.context.redactor.redact(&error.to_string());
         complain(&format!("failed: {why}"));
         Answer {
@@ -283,17 +286,17 @@ impl Desk<'_> {
 
 impl Handler for Desk<'_> {
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a> {
-        Box::pin(self.answer(&call.name, &call.input))
+        Box::pin(self.answer_call(&call.name, &call.input))
     }
 
-    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
+    fn list_resources(&mut self) -> Result<Vec<Resource>, Unread> {
         let resource = |path: String| Resource { uri: format!("{SCHEME}{path}"), name: path, mime: "text/markdown" };
-        let paths = outside::memory_paths(self.context, &self.store()?)?;
+        let paths = outside::memory_paths(self.context, &self.open_store()?)?;
         Ok(paths.into_iter().map(resource).collect())
     }
 
-    fn read(&mut self, uri: &str) -> Result<String, Unread> {
+    fn read_resource(&mut self, uri: &str) -> Result<String, Unread> {
         let path = uri.strip_prefix(SCHEME).ok_or(Unread::Missing)?;
-        outside::memory_text(self.context, &self.store()?, path)
+        outside::memory_text(self.context, &self.open_store()?, path)
     }
 }

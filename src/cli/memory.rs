@@ -6,14 +6,14 @@ use chrono::NaiveDate;
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
-use reveille_base::{disk::size, words::shortened};
+use reveille_base::{disk::format_size, words::truncate_text};
 use reveille_config::Config;
 use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, embed::BackfillError};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
+    EXIT_CONFIG, EXIT_FAILED, complain, history,
     memory_embed::{self, EmbedAction},
-    print, print_json, provenance, values,
+    print, print_json, provenance, report_failure, values,
 };
 use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError};
 
@@ -34,44 +34,44 @@ Examples:
         /// What to look for, in any words.
         #[arg(required = true)]
         query: Vec<String>,
-        /// Print a JSON object a line: path, line, text, date, score, origin.
+        /// Print one JSON object per line: path, line, text, date, score, origin.
         #[arg(long)]
         json: bool,
-        /// How many hits at most.
+        /// Maximum number of hits.
         #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::how_many)]
         limit: usize,
-        /// As it was known on that day, its evening included.
-        #[arg(long, value_name = "DATE", value_parser = values::day)]
+        /// What was known on that day, up to its end.
+        #[arg(long, value_name = "DATE", value_parser = values::parse_day)]
         as_of: Option<NaiveDate>,
         /// Only in this file or folder of the memory; `messages` for what was said to the assistant, `answers` for what it said.
         #[arg(long = "in", value_name = "PATH")]
         within: Option<String>,
-        /// With each hit, what it was ranked by.
+        /// Show why each hit ranks where it does.
         #[arg(long)]
         why: bool,
     },
-    /// Build the index anew from the memory and the conversations.
+    /// Rebuild the index from the memory and the conversations.
     Reindex {
-        /// Keep the index, and embed all of it that isn't embedded yet (EMBED_MODEL).
+        /// Keep the index, and embed everything in it that isn't embedded yet (EMBED_MODEL).
         #[arg(long)]
         embed: bool,
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
     },
-    /// What embeds the memory, and whether texts may leave this machine for it.
+    /// Show which embedder is used, and decide whether it may get texts from this machine.
     Embed {
         /// What to do.
         #[command(subcommand)]
         action: Option<EmbedAction>,
     },
-    /// Say what the index holds.
+    /// Show what the index holds.
     Stats {
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
     },
-    /// Say where a fact comes from: who wrote the line, the wake, and the message that said it.
+    /// Show where a fact comes from: who wrote the line, the wake, and the message that said it.
     #[command(after_help = "Example: wake memory why 'the wifi code'")]
     Why(provenance::WhyArguments),
     /// Show what changed in the memory.
@@ -81,8 +81,8 @@ Examples:
   wake memory diff yesterday
   wake memory diff 20261121T0903     since that wake")]
     Diff(provenance::DiffArguments),
-    /// Give a document, some of its lines, or the whole memory back as it was, as a commit of yours. What stands there now stays in the
-    /// history.
+    /// Restore a document, some of its lines, or the whole memory as it was, with a commit of yours. The present content stays
+    /// in the history.
     #[command(after_help = "\
 Examples:
   wake memory restore semantic-memory                        as it was before its last change
@@ -90,8 +90,8 @@ Examples:
   wake memory restore semantic-memory --lines 'wifi' --at yesterday
   wake memory restore 20261121T0903                          everything, as that wake left it")]
     Restore(provenance::RestoreArguments),
-    /// Take words out of everything that is searched: the memory's lines, what was said, the records of wakes. Says first what that
-    /// is, and afterwards what git's history still holds.
+    /// Remove words from everything that is searched: the memory's lines, the conversations, the records of wakes. Shows first
+    /// what that affects, and afterwards what git's history still holds.
     #[command(after_help = "\
 Examples:
   wake memory forget --dry-run 'wifi code'
@@ -102,7 +102,7 @@ Examples:
 
 impl MemoryCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Search { json, .. } | Self::Reindex { json, .. } | Self::Stats { json } => *json,
             Self::Why(arguments) => arguments.json,
@@ -128,17 +128,17 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
             let text = &query.join(" ");
             let within = within.as_deref();
             let question = MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
-            search(config, &question, *why, as_json)
+            search_memory(config, &question, *why, as_json)
         }
-        MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
+        MemoryCommand::Reindex { embed, .. } => rebuild_index(config, *embed, as_json),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
-        MemoryCommand::Stats { .. } => stats(config, as_json),
-        MemoryCommand::Why(arguments) => return provenance::why(config, arguments, as_json),
-        MemoryCommand::Diff(arguments) => return provenance::diff(config, arguments, as_json),
+        MemoryCommand::Stats { .. } => show_stats(config, as_json),
+        MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, as_json),
+        MemoryCommand::Diff(arguments) => return provenance::print_changes(config, arguments, as_json),
         MemoryCommand::Restore(arguments) => return provenance::restore(config, arguments),
         MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
     };
-    done.unwrap_or_else(|error| failed(&error))
+    done.unwrap_or_else(|error| report_failure(&error))
 }
 
 /// The reason for a failure.
@@ -172,8 +172,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(hit: &'a Recalled, tells_why: bool) -> Self {
-        let why = || hit.why().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
+    fn from_hit(hit: &'a Recalled, tells_why: bool) -> Self {
+        let why = || hit.explain_score().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
             line: hit.line,
@@ -191,15 +191,15 @@ impl<'a> Line<'a> {
     }
 }
 
-fn search(
+fn search_memory(
     config: &Config,
     question: &MemoryQuestion<'_>,
     tells_why: bool,
     as_json: bool,
 ) -> Result<ExitCode, MemoryFailure> {
-    let mut tell = progress();
+    let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
-        search::search(config, &super::redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
+        search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
     // People see only hits that make sense alone. Programs that rank further get the lines around them too.
     let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
     for note in &notes {
@@ -207,9 +207,9 @@ fn search(
     }
     for hit in &shown {
         if as_json {
-            print_json(&Line::of(hit, tells_why));
+            print_json(&Line::from_hit(hit, tells_why));
         } else {
-            print(&in_words(hit, tells_why));
+            print(&render_hit(hit, tells_why));
         }
     }
     if shown.is_empty() && !as_json {
@@ -218,49 +218,49 @@ fn search(
     Ok(ExitCode::SUCCESS)
 }
 
-fn in_words(hit: &Recalled, why: bool) -> String {
+fn render_hit(hit: &Recalled, why: bool) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
-    let place = if place.is_empty() { String::new() } else { format!("  ({})", shortened(&place.join(", "), 60)) };
+    let place = if place.is_empty() { String::new() } else { format!("  ({})", truncate_text(&place.join(", "), 60)) };
     let speaker = match (&hit.speaker, hit.text.starts_with(&hit.speaker)) {
         (speaker, false) => format!("{speaker}: "),
         _ => String::new(),
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
-    let parts = hit.why().into_iter().map(|(name, part)| format!("{name} {part:.2}"));
+    let parts = hit.explain_score().into_iter().map(|(name, part)| format!("{name} {part:.2}"));
     let why =
         if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
-    format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))
+    format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, truncate_text(&hit.text, MAX_TEXT_CHARS))
 }
 
-fn reindex(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn rebuild_index(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
     if embed {
         return embed_all(config, as_json);
     }
     Index::open(&config.index_path())?.clear()?;
-    stats(config, as_json)
+    show_stats(config, as_json)
 }
 
 /// Embeds everything that isn't embedded yet.
 fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    ask(config, |_| Ok(()))?;
+    ask_index(config, |_| Ok(()))?;
     let mut index = Index::open(&config.index_path())?;
-    let Some(done) = memory_embed::fill(config, &mut index)? else {
+    let Some(done) = memory_embed::embed_missing(config, &mut index)? else {
         complain(
-            "Nothing was embedded: EMBED_MODEL isn't set. `scripts/fetch-model embed` gets a sentence encoder for it.",
+            "Nothing was embedded: EMBED_MODEL isn't set. `scripts/fetch-model embed` downloads a sentence encoder.",
         );
         return Ok(ExitCode::from(EXIT_CONFIG));
     };
     if done.refused > 0 {
-        complain(&format!("{} parts weren't taken by the embedder; they are found by keywords.", done.refused));
+        complain(&format!("The embedder refused {} parts; they can still be found by keywords.", done.refused));
     }
     complain(&format!("{} parts were embedded.", done.embedded));
     drop(index);
-    stats(config, as_json)
+    show_stats(config, as_json)
 }
 
-fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let stats = ask(config, |index| index.stats())?;
+fn show_stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    let stats = ask_index(config, |index| index.stats())?;
     if as_json {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
@@ -272,10 +272,10 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
         stats.messages,
         stats.answers,
         stats.words,
-        size(u64::try_from(stats.bytes).unwrap_or(0)),
+        format_size(u64::try_from(stats.bytes).unwrap_or(0)),
     ));
     if config.embed_model.is_none() {
-        complain("Searched by keywords alone: EMBED_MODEL isn't set.");
+        complain("Search uses keywords only: EMBED_MODEL isn't set.");
     }
     for model in &stats.models {
         print(&format!("embedded by {}: {}, {} to come\n", model.model, model.embedded, model.missing));
@@ -284,8 +284,13 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 }
 
 /// Asks the refreshed index.
-fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
-    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut progress(), ask)?;
+fn ask_index<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
+    let (answer, note) = IndexPlace::from_config(config).ask_all(
+        &config.repo_dir(),
+        config.timezone,
+        &mut build_progress_reporter(),
+        ask,
+    )?;
     if let Some(note) = note {
         complain(&note);
     }
@@ -293,7 +298,7 @@ fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>)
 }
 
 /// Reports the progress of indexing to a person at a terminal.
-fn progress() -> impl FnMut(&Refreshed) {
+fn build_progress_reporter() -> impl FnMut(&Refreshed) {
     let mut parts = 0;
     move |refreshed| {
         parts += refreshed.added;

@@ -14,26 +14,26 @@ use reveille_index::{
 };
 use reveille_store::{Store, StoreError, database};
 
-use super::{EXIT_CONFIG, complain, failed, print, runtime};
+use super::{EXIT_CONFIG, build_runtime, complain, print, report_failure};
 
 /// How many texts between two progress reports.
 const TELL_EVERY: usize = 256;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EmbedAction {
-    /// Let the embedder that EMBED_MODEL names in the cloud have everything that is searched.
+    /// Allow the cloud embedder that EMBED_MODEL names to get everything that is searched.
     Allow,
-    /// Take that back: nothing is sent to it any more.
+    /// Stop sending it anything.
     Deny,
-    /// Say what embeds, and whether it may (the default).
+    /// Show which embedder is used, and whether it is allowed (the default).
     Status,
 }
 
 pub(super) fn run(config: &Config, action: Option<&EmbedAction>) -> ExitCode {
-    let embedder = match embed::of(config) {
+    let embedder = match embed::create_embedder(config) {
         Ok(Some(embedder)) => embedder,
         Ok(None) => {
-            print("Nothing embeds: EMBED_MODEL isn't set. The memory is searched by keywords.\n");
+            print("There is no embedder: EMBED_MODEL isn't set. The memory is searched by keywords.\n");
             return ExitCode::SUCCESS;
         }
         Err(error) => {
@@ -42,7 +42,7 @@ pub(super) fn run(config: &Config, action: Option<&EmbedAction>) -> ExitCode {
         }
     };
     let done = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|mut store| {
-        let done = decide(config, embedder.as_ref(), &mut store, action);
+        let done = run_action(config, embedder.as_ref(), &mut store, action);
         done.map_err(|error| error.to_string())
     });
     match done {
@@ -50,19 +50,19 @@ pub(super) fn run(config: &Config, action: Option<&EmbedAction>) -> ExitCode {
             print(&format!("{said}\n"));
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn decide(
+fn run_action(
     config: &Config,
     embedder: &dyn Embedder,
     store: &mut Store,
     action: Option<&EmbedAction>,
 ) -> Result<String, StoreError> {
     let (id, now) = (embedder.id(), config.clock().now());
-    let Some(to) = embedder.leaves_for() else {
-        return Ok(format!("{id} embeds on this machine. Nothing leaves it, so there is nothing to allow."));
+    let Some(to) = embedder.destination() else {
+        return Ok(format!("{id} runs on this machine. No text leaves it, so there is nothing to allow."));
     };
     Ok(match action {
         Some(EmbedAction::Allow) => {
@@ -73,35 +73,35 @@ fn decide(
         }
         Some(EmbedAction::Deny) => {
             store.maintenance_mut().allow_embedder(None, now)?;
-            format!("Denied: nothing is sent to {to} any more. What it has got by now can't be called back from here.")
+            format!("Denied: I send nothing more to {to}. I can't take back what it has already received.")
         }
         None | Some(EmbedAction::Status) => {
             let may = store.maintenance().allowed_embedder()?.as_deref() == Some(id);
             let allowed = if may { "allowed" } else { "not allowed: wake memory embed allow" };
             format!(
-                "{id} embeds, at ${} for a million tokens{}; {allowed}",
+                "Embedder: {id}, at ${} for a million tokens{}; {allowed}",
                 embedder.usd_per_million(),
-                read_on(embedder)
+                describe_price_date(embedder)
             )
         }
     })
 }
 
 /// Describes how certain the price is.
-fn read_on(embedder: &dyn Embedder) -> String {
+fn describe_price_date(embedder: &dyn Embedder) -> String {
     if embedder.usd_per_million() < price::UNKNOWN_USD_PER_MILLION {
-        format!(" (its price on {})", price::PRICES_READ_ON)
+        format!(" (price of {})", price::PRICES_READ_ON)
     } else {
-        " (its price isn't known, so it is counted as dear)".to_owned()
+        " (price unknown, so a high one is assumed)".to_owned()
     }
 }
 
 /// Embeds all texts without a vector, and reports progress. Finished embeddings are kept if it ends early.
-pub(super) fn fill(config: &Config, index: &mut Index) -> Result<Option<Backfilled>, BackfillError> {
-    let Some(embedder) = embed::of(config)? else { return Ok(None) };
+pub(super) fn embed_missing(config: &Config, index: &mut Index) -> Result<Option<Backfilled>, BackfillError> {
+    let Some(embedder) = embed::create_embedder(config)? else { return Ok(None) };
     let mut store = database::open(config).map_err(EmbedError::Store)?;
-    let caps = Budget::look(&store, config, config.clock().now()).map_err(EmbedError::Store)?.caps();
-    let redactor = super::redactor(config);
+    let caps = Budget::read(&store, config, config.clock().now()).map_err(EmbedError::Store)?.caps();
+    let redactor = super::build_redactor(config);
     let mut told = 0;
     let mut goes_on = |done: &Backfilled| {
         if done.embedded >= told + TELL_EVERY {
@@ -112,6 +112,6 @@ pub(super) fn fill(config: &Config, index: &mut Index) -> Result<Option<Backfill
     };
     let now = config.clock().now();
     let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &caps, now };
-    let working = runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
-    working.block_on(embed::backfill(index, embedder.as_ref(), &mut desk, &mut goes_on)).map(Some)
+    let working = build_runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
+    working.block_on(embed::backfill_vectors(index, embedder.as_ref(), &mut desk, &mut goes_on)).map(Some)
 }

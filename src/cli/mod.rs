@@ -69,8 +69,8 @@ use reveille_channels::telegram::Telegram;
 use reveille_config::{Config, ConfigError, RepoUrl};
 use reveille_cycle::context::Context;
 use reveille_git as repo;
-use reveille_model::{Model, anthropic::login_secrets, configured};
-use reveille_store::{Store, StoreError, in_force::in_force};
+use reveille_model::{Model, anthropic::login_secrets, create_model};
+use reveille_store::{Store, StoreError, in_force::load_effective_config};
 use reveille_tools::mcp::{client::settings::Settings, server as mcp_server};
 
 /// Done, nothing due, or another wake holds the lock.
@@ -107,7 +107,7 @@ fn tell_version() -> ExitCode {
 /// Where settings come from besides the environment, for each program and each of its commands.
 #[derive(Debug, clap::Args)]
 struct SettingsArguments {
-    /// Read settings from this file in place of the workspace's .env; the environment still wins.
+    /// Read settings from this file instead of the workspace's .env; the environment still takes precedence.
     #[arg(long, global = true, value_name = "FILE")]
     env_file: Option<PathBuf>,
 }
@@ -134,17 +134,17 @@ fn config_failure(error: &ConfigError) -> ExitCode {
 }
 
 /// Masks all secrets of the settings and the MCP servers, and passwords in the addresses of the repository's remotes.
-pub fn redactor(config: &Config) -> Redactor {
+pub fn build_redactor(config: &Config) -> Redactor {
     let config = config.clone();
-    Redactor::when_needed(move || secrets(&config))
+    Redactor::new_lazy(move || list_secrets(&config))
 }
 
-fn secrets(config: &Config) -> Vec<Secret> {
+fn list_secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().flat_map(|url| RepoUrl::new(url).secrets()).collect();
-    let servers = Settings::of(config).servers;
+    let servers = Settings::for_workspace(config).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
-    let token = mcp_server::token::existing(&config.mcp_token_path());
+    let token = mcp_server::token::load(&config.mcp_token_path());
     let of_google = config.vertex.login.as_deref().map(login_secrets).unwrap_or_default();
     config.secrets().into_iter().chain(of_google).chain(passwords).chain(of_servers).chain(token).collect()
 }
@@ -156,9 +156,9 @@ struct WakeSettings {
 }
 
 impl WakeSettings {
-    fn look(context: Context<'_>, store: &Store) -> Result<Self, StoreError> {
-        let config = in_force(context.config, store)?;
-        let model = match config.chosen_model.as_ref().map(|name| configured(name, &config)) {
+    fn load(context: Context<'_>, store: &Store) -> Result<Self, StoreError> {
+        let config = load_effective_config(context.config, store)?;
+        let model = match config.chosen_model.as_ref().map(|name| create_model(name, &config)) {
             Some(Ok(model)) => Some(model),
             Some(Err(why)) => {
                 tracing::warn!(%why, "the model that was chosen can't be used; the one that is set answers");
@@ -169,20 +169,20 @@ impl WakeSettings {
         Ok(Self { config, model })
     }
 
-    fn context<'a>(&'a self, context: Context<'a>) -> Context<'a> {
+    fn apply_to<'a>(&'a self, context: Context<'a>) -> Context<'a> {
         let model = self.model.as_deref().unwrap_or(context.model);
         Context { config: &self.config, model, ..context }
     }
 }
 
 /// Connects to Telegram. `None` without a token.
-fn telegram(config: &Config) -> Result<Option<Telegram>, String> {
+fn connect_telegram(config: &Config) -> Result<Option<Telegram>, String> {
     let open = |token: &Secret| Telegram::new(&config.telegram_api_url, token.expose().to_owned());
     config.telegram_token.as_ref().map(open).transpose().map_err(|error| error.to_string())
 }
 
 /// A single-threaded runtime: the bot and the wake mostly wait.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+fn build_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
@@ -190,14 +190,14 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// may be blocked by git or a sync.
 fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
     let (sender, receiver) = watch::channel(false);
-    hear(sender)?;
+    listen_for_signals(sender)?;
     Ok(receiver)
 }
 
 /// Starts the thread that listens for [`stop_signal`].
-fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
+fn listen_for_signals(sender: watch::Sender<bool>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let runtime = runtime()?;
+    let runtime = build_runtime()?;
     let within = runtime.enter();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     drop(within);
@@ -217,19 +217,19 @@ fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
 }
 
 /// Parses `--since`. If it isn't understood, prints the accepted forms and returns the exit code.
-fn since(config: &Config, text: Option<&str>) -> Result<Option<DateTime<Utc>>, ExitCode> {
+fn parse_since(config: &Config, text: Option<&str>) -> Result<Option<DateTime<Utc>>, ExitCode> {
     let Some(text) = text else { return Ok(None) };
-    match since::since(text, config.clock().now(), config.timezone) {
+    match since::parse_moment(text, config.clock().now(), config.timezone) {
         Some(at) => Ok(Some(at)),
         None => {
-            complain(&format!("--since {text:?} isn't understood: type {}.", since::EXPECTED));
+            complain(&format!("I don't understand --since {text:?}. Type {}.", since::EXPECTED));
             Err(ExitCode::from(EXIT_USAGE))
         }
     }
 }
 
 /// Prints the failure and returns its exit code.
-fn failed(error: &impl std::fmt::Display) -> ExitCode {
+fn report_failure(error: &impl std::fmt::Display) -> ExitCode {
     complain(&format!("failed: {error}"));
     ExitCode::from(EXIT_FAILED)
 }

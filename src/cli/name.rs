@@ -8,13 +8,14 @@ use reveille_git::FileChange;
 use reveille_memory::{CLAUDE, own_name};
 
 use super::{
-    EXIT_USAGE, complain, failed, print,
+    EXIT_USAGE, complain, print,
     provenance::{self, told_commit, with_hand},
+    report_failure,
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct NameArguments {
-    /// The new name; the present one is printed when left out.
+    /// The new name; without it, the current name is printed.
     name: Vec<String>,
 }
 
@@ -25,7 +26,7 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
     };
     let orders = match repo.read_work_tree(CLAUDE) {
         Ok(orders) => orders.unwrap_or_default(),
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     if arguments.name.is_empty() {
         return match own_name::own_name(&orders) {
@@ -33,18 +34,18 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
                 print(&format!("{name}\n"));
                 ExitCode::SUCCESS
             }
-            None => refused(&own_name::OwnNameError::NoPlace),
+            None => report_refusal(&own_name::OwnNameError::NoPlace),
         };
     }
     let name = arguments.name.join(" ");
-    if let Err(why) = own_name::renamed(&orders, &name) {
-        return refused(&why);
+    if let Err(why) = own_name::replace_name(&orders, &name) {
+        return report_refusal(&why);
     }
     drop(repo);
     let made = with_hand(config, |hand| {
         // Read again under the lock, since a wake may have changed the file meanwhile.
         let now = hand.repo.read_work_tree(CLAUDE)?;
-        let renamed = own_name::renamed(now.as_deref().unwrap_or_default(), &name)
+        let renamed = own_name::replace_name(now.as_deref().unwrap_or_default(), &name)
             .map_err(|why| ProvenanceError::Refused(format!("{why}. Nothing was changed.")))?;
         let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
         if now.as_ref() == Some(&renamed) {
@@ -57,19 +58,19 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
     });
     match made {
         Ok((name, Some(made))) => {
-            print(&format!("The assistant is called {name} from now on.\n"));
+            print(&format!("The assistant is now called {name}.\n"));
             told_commit(&made);
             ExitCode::SUCCESS
         }
         Ok((name, None)) => {
-            print(&format!("The assistant is called {name} already.\n"));
+            print(&format!("The assistant is already called {name}.\n"));
             ExitCode::SUCCESS
         }
-        Err(error) => provenance::refused(&error),
+        Err(error) => provenance::report_refusal(&error),
     }
 }
 
-fn refused(why: &own_name::OwnNameError) -> ExitCode {
+fn report_refusal(why: &own_name::OwnNameError) -> ExitCode {
     complain(&format!("{why}. Nothing was changed."));
     ExitCode::from(EXIT_USAGE)
 }

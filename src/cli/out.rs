@@ -26,7 +26,7 @@ pub(super) fn print(text: &str) {
 
 /// Prints data unchanged on standard output. Returns `true` if it was written.
 pub(super) fn print_exactly(text: &str) -> bool {
-    let written = aside(|| {
+    let written = write_without_line(|| {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes()).and_then(|()| out.flush())
     });
@@ -51,19 +51,19 @@ pub(super) fn print_json(value: &impl serde::Serialize) {
 /// The same as [`print_json`], and returns `true` if it was written.
 pub(super) fn print_json_checked(value: &impl serde::Serialize) -> bool {
     let document = serde_json::to_string(value).unwrap_or_default();
-    print_exactly(&format!("{}\n", outside::unmarked(&document)))
+    print_exactly(&format!("{}\n", outside::strip_marks(&document)))
 }
 
 /// Prints a line for people on standard error, without control sequences and invisible characters.
 pub(super) fn complain(text: &str) {
     let text = without_escapes(text.trim_end());
-    aside(|| writeln!(io::stderr().lock(), "{}", without_hidden(&text))).ok();
+    write_without_line(|| writeln!(io::stderr().lock(), "{}", without_hidden(&text))).ok();
 }
 
 /// Prints a question on standard error without a line end, since the answer follows it.
 pub(super) fn prompt(text: &str) {
     let text = without_escapes(text);
-    aside(|| {
+    write_without_line(|| {
         let mut err = io::stderr().lock();
         write!(err, "{text}").and_then(|()| err.flush())
     })
@@ -71,7 +71,7 @@ pub(super) fn prompt(text: &str) {
 }
 
 /// Returns the final exit code, which reports output that couldn't be written. A closed pipe is no error.
-pub(super) fn end(code: ExitCode) -> ExitCode {
+pub(super) fn final_exit_code(code: ExitCode) -> ExitCode {
     match FAILED.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {
             complain(&format!("The output is incomplete: standard output can't be written ({error})."));
@@ -107,7 +107,7 @@ pub(super) fn columns() -> usize {
 pub(super) struct Working(());
 
 impl Working {
-    pub(super) fn on(text: &str) -> Self {
+    pub(super) fn start(text: &str) -> Self {
         let working = Self(());
         working.say(text);
         working
@@ -116,30 +116,30 @@ impl Working {
     /// Replaces the text.
     pub(super) fn say(&self, text: &str) {
         if io::stderr().is_terminal() {
-            put(&mut line(), text);
+            replace_line(&mut lock_line(), text);
         }
     }
 }
 
 /// Replaces the temporary text if there is one, for threads that don't own the line.
 pub(super) fn say_instead(text: &str) {
-    let mut line = line();
+    let mut line = lock_line();
     if line.is_some() {
-        put(&mut line, text);
+        replace_line(&mut line, text);
     }
 }
 
-fn put(line: &mut Option<String>, text: &str) {
+fn replace_line(line: &mut Option<String>, text: &str) {
     if line.as_deref() != Some(text) {
-        clear(line);
+        clear_line(line);
         *line = Some(text.to_owned());
-        draw(line);
+        draw_line(line);
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        clear(&line().take());
+        clear_line(&lock_line().take());
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) struct LogWriter;
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        aside(|| io::stderr().lock().write_all(bytes)).map(|()| bytes.len())
+        write_without_line(|| io::stderr().lock().write_all(bytes)).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -158,27 +158,27 @@ impl Write for LogWriter {
 }
 
 /// Writes something while the temporary line is removed.
-fn aside<T>(write: impl FnOnce() -> T) -> T {
-    let line = line();
-    clear(&line);
+fn write_without_line<T>(write: impl FnOnce() -> T) -> T {
+    let line = lock_line();
+    clear_line(&line);
     let written = write();
-    draw(&line);
+    draw_line(&line);
     written
 }
 
-fn draw(line: &Option<String>) {
+fn draw_line(line: &Option<String>) {
     if let Some(text) = line {
         write!(io::stderr().lock(), "{text}").ok();
     }
 }
 
 /// Overwrites with blanks: a terminal without colours may not support control sequences.
-fn clear(line: &Option<String>) {
+fn clear_line(line: &Option<String>) {
     if let Some(text) = line {
         write!(io::stderr().lock(), "\r{}\r", " ".repeat(text.chars().count())).ok();
     }
 }
 
-fn line() -> MutexGuard<'static, Option<String>> {
+fn lock_line() -> MutexGuard<'static, Option<String>> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,12 +19,13 @@ use reveille_base::file::open_private;
 use reveille_config::Config;
 use reveille_tools::loopback;
 
-use super::{EXIT_FAILED, complain, failed, out, print};
+use super::{EXIT_FAILED, complain, out, print, report_failure};
 use crate::page::{self, PageSite, TICKET_LASTS, socket};
 
 pub(super) const HELP: &str = "\
-A link works once, for ten minutes; then this browser is known until the server ends. The page is found on this machine alone.
-As a service, or with its output in a file, the server prints no link; --address does. docs/PAGE.md tells more.
+A link works once, within ten minutes; the browser that opened it then stays signed in until the server ends.
+The page is served to this machine only.
+As a service, or with its output in a file, the server prints no link; --address does. See docs/PAGE.md.
 
 Examples:
   wake page                          serve, and print a link
@@ -40,13 +41,13 @@ const IN_LINE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct PageArguments {
-    /// Only print a link to the page that is being served.
+    /// Only print a link to the page that is served already.
     #[arg(long)]
     address: bool,
-    /// Serve on this port of the loopback; a free one when left out.
+    /// Serve on this port of the loopback; default: a free one.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Hand out further links over this socket; page/socket in the workspace when left out.
+    /// Hand out further links over this socket; default: page/socket in the workspace.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 }
@@ -54,48 +55,50 @@ pub(super) struct PageArguments {
 /// Serves the page, or asks the current server for a link.
 pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
     let socket = arguments.socket.clone().unwrap_or_else(|| config.page_dir().join("socket"));
-    let runtime = match super::runtime() {
+    let runtime = match super::build_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     runtime.block_on(async {
-        match begin(config, arguments, &socket).await {
+        match serve_or_ask(config, arguments, &socket).await {
             Ok(code) => code,
-            Err(error) => failed(&error),
+            Err(error) => report_failure(&error),
         }
     })
 }
 
 /// Becomes the server, or asks the current one.
-async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
+async fn serve_or_ask(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
     socket::make_folder(&config.page_dir())?;
     let begun = tokio::time::Instant::now();
     let mut is_in_line = false;
     loop {
-        let lock = lock(&config.page_lock_path())?;
+        let lock = take_lock(&config.page_lock_path())?;
         if let (Some(_lock), false) = (&lock, arguments.address) {
-            return serve(config, arguments.port, socket).await;
+            return serve_page(config, arguments.port, socket).await;
         }
         if lock.is_some() {
-            complain("The page isn't being served. `wake page` serves it, and prints a link.");
+            complain("The page isn't running. `wake page` starts it and prints a link.");
             return Ok(ExitCode::from(EXIT_FAILED));
         }
         if !arguments.address && !out::is_terminal() {
             // A service that ended here would not come back once a page in someone's terminal is closed.
             if !is_in_line {
-                complain("The page is being served already; this serves it next. `wake page --address` prints a link.");
+                complain(
+                    "The page is served by another process; this one takes over when that ends. `wake page --address` prints a link.",
+                );
             }
             is_in_line = true;
             tokio::time::sleep(IN_LINE).await;
             continue;
         }
-        match socket::ask(socket).await {
+        match socket::request_address(socket).await {
             Ok(address) => {
-                show(address.expose());
+                show_address(address.expose());
                 return Ok(ExitCode::SUCCESS);
             }
             Err(error) if begun.elapsed() >= OTHER_SERVER => {
-                let why = format!("the page is being served, but gives no link at {}: {error}", socket.display());
+                let why = format!("the page is running, but gives no link at {}: {error}", socket.display());
                 return Err(io::Error::other(why));
             }
             Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
@@ -105,7 +108,7 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
 
 /// Takes the right to serve. The lock file stays, or two processes could hold different locks. `None` if another
 /// process holds it.
-fn lock(path: &Path) -> io::Result<Option<File>> {
+fn take_lock(path: &Path) -> io::Result<Option<File>> {
     let file = open_private(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
         Ok(()) => Ok(Some(file)),
@@ -114,17 +117,17 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
+async fn serve_page(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
     let told = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
     let listeners = loopback::listen(port).await?;
     let port = listeners.first().map_or(Ok(port), |listener| listener.local_addr().map(|address| address.port()))?;
     let asked = socket::listen(socket)
         .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
-    let site = Arc::new(PageSite::new(config.clone(), super::redactor, port).map_err(io::Error::other)?);
+    let site = Arc::new(PageSite::new(config.clone(), super::build_redactor, port).map_err(io::Error::other)?);
     let mut stop = super::stop_signal()?;
     if out::is_terminal() {
-        show(site.mint().map_err(io::Error::other)?.expose());
-        complain("Ctrl-C ends the page.");
+        show_address(site.create_address().map_err(io::Error::other)?.expose());
+        complain("Ctrl-C stops the page.");
     } else {
         complain(&format!("Serving on port {port} of the loopback. `wake page --address` prints a link."));
     }
@@ -133,14 +136,14 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
         never = socket::hand_out(&asked, &site) => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }
-    page::end(&site).await;
+    page::close_session(&site).await;
     // Later clients find no server.
     socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(address: &str) {
+fn show_address(address: &str) {
     print(&format!("{address}\n"));
     let minutes = TICKET_LASTS.as_secs() / 60;
-    complain(&format!("Open it in a browser of this machine. It works once, for {minutes} minutes."));
+    complain(&format!("Open it in a browser on this machine. It works once, within {minutes} minutes."));
 }

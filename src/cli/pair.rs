@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use reveille_base::{
     random,
     types::ChatRef,
-    words::{count, local},
+    words::{format_count, format_local_time},
 };
 use reveille_channels::telegram::Command as TelegramCommand;
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{Paired, Store, StoreError, access, database};
 
-use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
+use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, print, report_failure};
 use crate::bot::{self, Pairing, pairing::CODE_LIFE};
 
 /// Random bytes in the secret of a webhook.
@@ -23,70 +23,71 @@ pub(super) fn pair(config: &Config) -> ExitCode {
     if let Err(code) = open_telegram(config) {
         return code;
     }
-    let runtime = match super::runtime() {
+    let runtime = match super::build_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let clock = config.clock();
     let paired = runtime.block_on(async {
         let stop = super::stop_signal().map_err(bot::BotError::Signals)?;
         bot::pair(config, clock.as_ref(), stop, |code, is_bot_running| {
             complain(&format!(
-                "Send this code to your bot on Telegram, in its private chat, within {} minutes. Whoever sends it first is \
-                 listened to from then on.",
+                "Send this code to your bot on Telegram, in its private chat, within {} minutes. From then on it listens to whoever \
+                 sends it first.",
                 CODE_LIFE.num_minutes()
             ));
             print(&format!("{code}\n"));
             if !is_bot_running {
-                complain("No bot runs on this workspace: start one (`bot`), it will accept the code.");
+                complain("No bot is running for this workspace: start one (`bot`), and it will accept the code.");
             }
         })
         .await
     });
     match paired {
         Ok(Pairing::Paired(person)) => {
-            print(&format!("paired: {}\n", listed(config, &person)));
+            print(&format!("paired: {}\n", format_person(config, &person)));
             ExitCode::SUCCESS
         }
         Ok(Pairing::Void) => {
             complain(
-                "Nobody sent the code in time, or too many wrong ones came: it is void. `bot pair` gives a new one.",
+                "The code is void: nobody sent it in time, or there were too many wrong tries. `bot pair` shows a new one.",
             );
             ExitCode::from(EXIT_FAILED)
         }
         Ok(Pairing::Stopped) => {
-            complain("The code is taken back; nobody was paired.");
+            complain("The code is void now; nobody was paired.");
             ExitCode::from(EXIT_FAILED)
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
 /// Lists the paired people.
-pub(super) fn list(config: &Config) -> ExitCode {
-    match open(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.people().paired())) {
+pub(super) fn list_people(config: &Config) -> ExitCode {
+    match open_store(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.people().list_paired_people()))
+    {
         Ok(people) if people.is_empty() => {
             complain("Nobody has paired. ALLOWED_CHAT_IDS may list people, too.");
             ExitCode::SUCCESS
         }
         Ok(people) => {
             for person in people {
-                print(&format!("{}\n", listed(config, &person)));
+                print(&format!("{}\n", format_person(config, &person)));
             }
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
 /// Revokes a pairing.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
-    let is_listed = config.allowed_chats.contains(&ChatRef::telegram(user_id));
-    let unpaired = open(config).and_then(|store| {
+    let is_listed = config.allowed_chats.contains(&ChatRef::from_telegram(user_id));
+    let unpaired = open_store(config).and_then(|store| {
         let Some(mut store) = store else { return Ok((None, None)) };
-        let owner = |store: &Store| access::admitted(config, store).map(|config| config.owner_chat);
+        let owner = |store: &Store| access::admit_paired_people(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
-        let dropped = store.people_mut().unpair(user_id, is_listed, config.clock().now())?;
+        let dropped = store.people_mut().unpair_person(user_id, is_listed, config.clock().now())?;
         let after = owner(&store)?;
         Ok((dropped, Some(after).filter(|after| *after != before)))
     });
@@ -94,32 +95,31 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     let code = match (unpaired, is_listed) {
         (Ok((Some(dropped), _)), false) => {
             let waited = match dropped {
-                0 => "Nothing of theirs waited for an answer.".to_owned(),
+                0 => "No message of theirs was waiting for an answer.".to_owned(),
                 n => format!(
-                    "{} of theirs waited for an answer and won't get one; `wake queue list --all` shows them, and `wake queue retry` brings \
-                     one back.",
-                    count(n, "message")
+                    "{} of theirs will get no answer; `wake queue list --all` shows them, and `wake queue retry` brings one back.",
+                    format_count(n, "message")
                 ),
             };
             complain(&format!(
-                "{user_id} isn't listened to any more, and their reminders have ended. What they said is kept. {waited}"
+                "The bot no longer listens to {user_id}, and their reminders have ended. What they said is kept. {waited}"
             ));
             ExitCode::SUCCESS
         }
         (Ok((Some(_), _)), true) => {
             complain(&format!(
-                "{user_id} is unpaired, but ALLOWED_CHAT_IDS lists them: take the number out there, too."
+                "{user_id} is unpaired, but ALLOWED_CHAT_IDS still lists them: remove the number there, too."
             ));
             ExitCode::SUCCESS
         }
         (Ok((None, _)), _) => {
-            let listed = if is_listed { " ALLOWED_CHAT_IDS lists them: take the number out there." } else { "" };
+            let listed = if is_listed { " ALLOWED_CHAT_IDS lists them: remove the number there." } else { "" };
             complain(&format!(
                 "{user_id} has not paired. `bot pair --list` shows who has. Nothing was changed.{listed}"
             ));
             ExitCode::from(EXIT_USAGE)
         }
-        (Err(error), _) => failed(&error),
+        (Err(error), _) => report_failure(&error),
     };
     if let Some(owner) = owner {
         complain(&new_owner(owner));
@@ -128,14 +128,14 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
 }
 
 /// Reports a webhook that takes the bot's messages, and removes it if asked to.
-pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
+pub(super) fn report_webhook(config: &Config, delete: bool) -> ExitCode {
     let telegram = match open_telegram(config) {
         Ok(telegram) => telegram,
         Err(code) => return code,
     };
-    let runtime = match super::runtime() {
+    let runtime = match super::build_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let done = runtime.block_on(async {
         let host = telegram.get_webhook_info().await?.host();
@@ -147,12 +147,14 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
     match (done, delete) {
         (Ok(None), _) => print("There is no webhook: the bot can fetch its messages.\n"),
         (Ok(Some(host)), false) => print(&format!(
-            "A webhook at {host} takes this bot's messages. `bot webhook delete` removes it; what waits is kept.\n"
+            "A webhook at {host} takes this bot's messages. `bot webhook delete` removes it; waiting messages are kept.\n"
         )),
         (Ok(Some(host)), true) => {
-            print(&format!("The webhook at {host} is removed. What waited is kept, and the bot fetches it.\n"));
+            print(&format!(
+                "The webhook at {host} is removed. The waiting messages are kept, and the bot will fetch them.\n"
+            ));
         }
-        (Err(error), _) => return failed(&error),
+        (Err(error), _) => return report_failure(&error),
     }
     ExitCode::SUCCESS
 }
@@ -163,10 +165,10 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
         Ok(telegram) => telegram,
         Err(code) => return code,
     };
-    let (runtime, secret) = match (super::runtime(), random::bytes::<SECRET_BYTES>()) {
-        (Ok(runtime), Ok(bytes)) => (runtime, random::hex(&bytes)),
-        (Err(error), _) => return failed(&error),
-        (_, Err(error)) => return failed(&error),
+    let (runtime, secret) = match (super::build_runtime(), random::generate_bytes::<SECRET_BYTES>()) {
+        (Ok(runtime), Ok(bytes)) => (runtime, random::format_hex(&bytes)),
+        (Err(error), _) => return report_failure(&error),
+        (_, Err(error)) => return report_failure(&error),
     };
     let done = runtime.block_on(async {
         telegram.set_webhook(url, &secret).await?;
@@ -179,28 +181,28 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
             print(&format!("{secret}\n"));
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&super::redactor(config).redact(&error.to_string())),
+        Err(error) => report_failure(&super::build_redactor(config).redact(&error.to_string())),
     }
 }
 
 /// Tells that the owner was unpaired, so the next paired person is the owner and sees the whole memory.
 fn new_owner(owner: ChatRef) -> String {
     if owner == ChatRef::TERMINAL {
-        return "That was the owner: whoever pairs next is it, and sees the whole memory.".to_owned();
+        return "That was the owner. Whoever pairs next becomes the owner and can see the whole memory.".to_owned();
     }
     format!(
-        "That was the owner. {owner}, who paired next, is it now: the whole memory is shown to them, and I speak to them unasked. \
-         OWNER_CHAT_ID names another."
+        "That was the owner. {owner}, who paired next, is the owner now: they can see the whole memory, and I may message them \
+         first. To choose somebody else, set OWNER_CHAT_ID."
     )
 }
 
 /// Opens the store without creating one.
-fn open(config: &Config) -> Result<Option<Store>, StoreError> {
-    workspace::check(config)?;
-    database::open_if_made(config)
+fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
+    workspace::check_database(config)?;
+    database::open_existing(config)
 }
 
-fn listed(config: &Config, person: &Paired) -> String {
-    let at = person.at.map(|at| format!("  since {}", local(at, config.timezone)));
+fn format_person(config: &Config, person: &Paired) -> String {
+    let at = person.at.map(|at| format!("  since {}", format_local_time(at, config.timezone)));
     format!("{}  {}{}", person.user_id, person.name, at.unwrap_or_default())
 }

@@ -21,44 +21,44 @@ use reveille_policy::{
 use reveille_sandbox::{Sandbox, exec::Shelter};
 use reveille_tools::mcp::client::{self, settings::Settings};
 
-use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
+use super::{EXIT_CONFIG, EXIT_FAILED, complain, print, print_exactly, print_json, report_failure};
 
 /// Maximum bytes of a line from stdin; a longer one is judged as too long.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyAction {
-    /// Say how a shell command would be judged now and on this machine, and why. It is not run.
+    /// Show how a shell command would be judged now on this machine, and why. It is not run.
     #[command(after_help = "\
 Examples:
   wake policy test 'git push'
   wake policy test --writes 'cd ~/work && cargo fmt'
   history | cut -c8- | wake policy test - --json")]
     Test {
-        /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
+        /// The command, as one argument; `-` reads one per line from stdin, also as JSON strings.
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
-        /// Judge as on a machine where no sandbox can be had.
+        /// Judge as on a machine without a sandbox.
         #[arg(long)]
         unsandboxed: bool,
-        /// Judge as a command that is to change files in granted folders.
+        /// Judge as a command that asks to change files in granted folders.
         #[arg(long)]
         writes: bool,
-        /// Judge as a command that is to reach granted hosts.
+        /// Judge as a command that asks to reach granted hosts.
         #[arg(long)]
         network: bool,
         /// Print a JSON object for each command: command, decision, risk, reasons, sandboxed, write, read_only, network.
         #[arg(long)]
         json: bool,
     },
-    /// Say what is in force: the autonomy, the rules and what is granted.
+    /// Show what is in force: the autonomy, the rules and what is granted.
     #[command(after_help = "Example: wake policy show")]
     Show {
         /// Print it as one JSON document.
         #[arg(long)]
         json: bool,
     },
-    /// List your rules in plain words, or take one back.
+    /// List your rules in plain words, or remove one.
     #[command(after_help = "\
 Examples:
   wake policy rules
@@ -70,7 +70,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print a commented policy.toml to begin with.
+    /// Print a commented policy.toml to start from.
     #[command(after_help = "Example: wake policy example > policy.toml")]
     Example {
         /// Print one JSON document with the file's text.
@@ -88,7 +88,7 @@ pub(super) enum RulesAction {
         #[arg(long)]
         json: bool,
     },
-    /// Take back a rule that “Always allow this” has added. Your own stay: edit policy.toml.
+    /// Remove a rule that “Always allow this” added. To change your own rules, edit policy.toml.
     #[command(after_help = "Example: wake policy rules remove 2")]
     Remove {
         /// Number of the rule, from the list.
@@ -98,7 +98,7 @@ pub(super) enum RulesAction {
 
 impl PolicyAction {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Test { json, .. } | Self::Show { json } | Self::Example { json } => *json,
             Self::Rules { action, json } => *json || matches!(action, Some(RulesAction::List { json: true })),
@@ -110,7 +110,7 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
         Some(PolicyAction::Test { command, unsandboxed, writes, network, .. }) => {
-            let shelter = shelter_of(config, &loaded.rules).with_tainted_writes(tainted_writes(config));
+            let shelter = build_shelter(config, &loaded.rules).with_tainted_writes(tainted_writes(config));
             let no_sandbox =
                 if *unsandboxed { Some("as assumed by --unsandboxed".to_owned()) } else { no_sandbox(&shelter) };
             let wanted = Access { writes: *writes, network: *network };
@@ -126,8 +126,8 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
             ExitCode::SUCCESS
         }
         Some(PolicyAction::Rules { action: Some(RulesAction::Remove { number }), .. }) => remove(config, *number),
-        Some(PolicyAction::Rules { .. }) => list(config, as_json),
-        Some(PolicyAction::Show { .. }) | None => show(config, &loaded, as_json),
+        Some(PolicyAction::Rules { .. }) => list_rules(config, as_json),
+        Some(PolicyAction::Show { .. }) | None => show_policy(config, &loaded, as_json),
     }
 }
 
@@ -141,11 +141,11 @@ struct RuleLine<'a> {
     added: Option<&'a str>,
 }
 
-fn list(config: &Config, as_json: bool) -> ExitCode {
-    let rules = match standing::listed(config) {
+fn list_rules(config: &Config, as_json: bool) -> ExitCode {
+    let rules = match standing::list_rules(config) {
         Ok(rules) => rules,
         Err(error) => {
-            complain(&format!("{error}. Until then everything asks."));
+            complain(&format!("{error}. Until then I ask about everything."));
             return ExitCode::from(EXIT_CONFIG);
         }
     };
@@ -157,16 +157,16 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    match standing::list(&rules) {
+    match standing::render_rules(&rules) {
         Some(list) => print(&list),
-        None => complain("There are no rules. `wake policy example` prints a policy.toml to begin with."),
+        None => complain("There are no rules. `wake policy example` prints a policy.toml to start from."),
     }
     ExitCode::SUCCESS
 }
 
 fn remove(config: &Config, number: usize) -> ExitCode {
-    let removed = standing::listed(config).map_err(|error| format!("{error}.")).and_then(|rules| {
-        let rule = standing::removable(&rules, number)?;
+    let removed = standing::list_rules(config).map_err(|error| format!("{error}.")).and_then(|rules| {
+        let rule = standing::find_removable(&rules, number)?;
         standing::remove(config, rule).map_err(|error| format!("Rule {number} stays: {error}."))
     });
     match removed {
@@ -238,16 +238,16 @@ impl std::fmt::Display for Given {
 
 impl Bench<'_> {
     fn run(&self, command: &str, as_json: bool) -> ExitCode {
-        complain_of(self.loaded);
+        report_problems(self.loaded);
         if let Some(why) = &self.no_sandbox {
-            complain(&format!("No sandbox can be had: {why}. Until there is one, every command asks."));
+            complain(&format!("There is no sandbox: {why}. Until there is one, I ask before every command."));
         }
         if command != "-" {
-            let (verdict, given) = (self.judge(command), self.given(command));
+            let (verdict, given) = (self.judge(command), self.collect_grants(command));
             print_exactly(&if as_json {
                 line_of_json(command, &verdict, &given)
             } else {
-                in_full(command, &verdict, &given)
+                render_details(command, &verdict, &given)
             });
             return ExitCode::SUCCESS;
         }
@@ -258,21 +258,21 @@ impl Bench<'_> {
                     let command = serde_json::from_str::<String>(&line).unwrap_or(line);
                     let verdict = self.judge(&command);
                     print_exactly(&if as_json {
-                        line_of_json(&command, &verdict, &self.given(&command))
+                        line_of_json(&command, &verdict, &self.collect_grants(&command))
                     } else {
-                        in_a_line(&command, &verdict)
+                        render_line(&command, &verdict)
                     });
                 }
                 Ok(None) => return ExitCode::SUCCESS,
-                Err(error) => return failed(&error),
+                Err(error) => return report_failure(&error),
             }
         }
     }
 
-    fn given(&self, command: &str) -> Given {
+    fn collect_grants(&self, command: &str) -> Given {
         let (rules, sandboxed) = (&self.loaded.rules, self.no_sandbox.is_none());
-        let access = rules.access(command, self.wanted);
-        let granted = if sandboxed { rules.granted() } else { Vec::new() };
+        let access = rules.limit_access(command, self.wanted);
+        let granted = if sandboxed { rules.granted_folders() } else { Vec::new() };
         let (write, read_only) = if access.writes { (granted, Vec::new()) } else { (Vec::new(), granted) };
         let hosts = rules.hosts().iter().filter(|_| sandboxed && access.network);
         let network = hosts.map(|host| format!("{}:{}", host.name, host.port)).collect();
@@ -280,7 +280,7 @@ impl Bench<'_> {
     }
 
     /// Renders the arguments of a model's call for this command.
-    fn arguments(&self, command: &str) -> String {
+    fn render_arguments(&self, command: &str) -> String {
         let mut arguments = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
         for (name, is_wanted) in [("writes", self.wanted.writes), ("network", self.wanted.network)] {
             if is_wanted {
@@ -291,8 +291,8 @@ impl Bench<'_> {
     }
 
     fn judge(&self, command: &str) -> Verdict {
-        let access = self.loaded.rules.access(command, self.wanted);
-        let arguments = self.arguments(command);
+        let access = self.loaded.rules.limit_access(command, self.wanted);
+        let arguments = self.render_arguments(command);
         let subject = Subject {
             tool: SHELL,
             risk: Risk::Dangerous,
@@ -303,7 +303,8 @@ impl Bench<'_> {
             arguments: &arguments,
         };
         let is_sandboxed = self.no_sandbox.is_none();
-        let uncovered = if access.writes && is_sandboxed { self.shelter.uncovered(&self.loaded.rules) } else { None };
+        let uncovered =
+            if access.writes && is_sandboxed { self.shelter.find_copy_obstacle(&self.loaded.rules) } else { None };
         let circumstances = Circumstances {
             autonomy: self.autonomy,
             taint: None,
@@ -317,7 +318,7 @@ impl Bench<'_> {
 
 /// Returns the reason why commands would run without a sandbox. `None` if there is one.
 fn no_sandbox(shelter: &Shelter) -> Option<String> {
-    match shelter.look() {
+    match shelter.detect_sandbox() {
         Sandbox::None { why } => Some(why),
         Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }
@@ -331,8 +332,8 @@ fn tainted_writes(config: &Config) -> Vec<(PathBuf, DateTime<Utc>)> {
     store.and_then(|store| cycle::tainted_writes(&store).ok()).unwrap_or_default()
 }
 
-fn shelter_of(config: &Config, rules: &Rules) -> Shelter {
-    client::shelter(config, rules, &Settings::of(config))
+fn build_shelter(config: &Config, rules: &Rules) -> Shelter {
+    client::build_shelter(config, rules, &Settings::for_workspace(config))
 }
 
 /// Reads the next line without its end, cut at the limit.
@@ -353,40 +354,40 @@ fn line_of_json(command: &str, verdict: &Verdict, given: &Given) -> String {
     format!("{}\n", serde_json::to_string(&Answer { command, verdict, given }).unwrap_or_default())
 }
 
-fn in_a_line(command: &str, verdict: &Verdict) -> String {
+fn render_line(command: &str, verdict: &Verdict) -> String {
     let (decision, risk) = (verdict.decision.name(), verdict.risk.name());
-    format!("{decision:5}  {risk:11}  {}  {}\n", shown(command), verdict.reasons.join(" "))
+    format!("{decision:5}  {risk:11}  {}  {}\n", render_command(command), verdict.reasons.join(" "))
 }
 
-fn in_full(command: &str, verdict: &Verdict, given: &Given) -> String {
+fn render_details(command: &str, verdict: &Verdict, given: &Given) -> String {
     let what = match verdict.decision {
-        Decision::Allow => "would be run without asking",
+        Decision::Allow => "would run without asking",
         Decision::Ask => "would ask first",
-        Decision::Deny => "wouldn't be run",
+        Decision::Deny => "wouldn't run",
     };
     let reasons: String = verdict.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
     format!(
         "{}\n{}: it {what}. Risk: {}.\n{reasons}  - {given}.\n",
-        shown(command),
+        render_command(command),
         verdict.decision.name(),
         verdict.risk.name()
     )
 }
 
 /// Renders a command on one line, without terminal controls and invisible characters.
-fn shown(command: &str) -> String {
+fn render_command(command: &str) -> String {
     if command.chars().all(|c| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric()) {
         return command.to_owned();
     }
     format!("\"{}\"", command.escape_default())
 }
 
-fn complain_of(loaded: &Loaded) {
+fn report_problems(loaded: &Loaded) {
     if loaded.problems.is_empty() {
         return;
     }
     let problems: String = loaded.problems.iter().map(|problem| format!("  {problem}\n")).collect();
-    complain(&format!("policy.toml isn't used; until it is corrected everything asks:\n{problems}"));
+    complain(&format!("I don't use policy.toml as it is, and ask about everything until it is corrected:\n{problems}"));
 }
 
 /// The policy in force as JSON. Scripts rely on the field names.
@@ -408,8 +409,8 @@ struct InForce {
 }
 
 impl InForce {
-    fn of(config: &Config, loaded: &Loaded) -> Self {
-        let (rules, no_sandbox) = (&loaded.rules, no_sandbox(&shelter_of(config, &loaded.rules)));
+    fn from_loaded(config: &Config, loaded: &Loaded) -> Self {
+        let (rules, no_sandbox) = (&loaded.rules, no_sandbox(&build_shelter(config, &loaded.rules)));
         Self {
             autonomy: match config.autonomy {
                 Autonomy::AskAll => 0,
@@ -419,9 +420,9 @@ impl InForce {
             file: config.policy_path(),
             exists: loaded.exists,
             problems: loaded.problems.iter().map(ToString::to_string).collect(),
-            rules: rules.described(),
-            read: rules.readable(),
-            write: rules.writable(),
+            rules: rules.describe_rules(),
+            read: rules.readable_folders(),
+            write: rules.writable_folders(),
             network: rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect(),
             sandboxed: no_sandbox.is_none(),
             no_sandbox,
@@ -430,21 +431,21 @@ impl InForce {
     }
 }
 
-fn show(config: &Config, loaded: &Loaded, as_json: bool) -> ExitCode {
+fn show_policy(config: &Config, loaded: &Loaded, as_json: bool) -> ExitCode {
     if as_json {
-        print_json(&InForce::of(config, loaded));
+        print_json(&InForce::from_loaded(config, loaded));
     } else {
         show_in_words(config, loaded);
     }
-    complain_of(loaded);
+    report_problems(loaded);
     if loaded.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) }
 }
 
 fn show_in_words(config: &Config, loaded: &Loaded) {
     let level = match config.autonomy {
-        Autonomy::AskAll => "0: everything asks but planning, replying, notes and reading memory",
-        Autonomy::Smart => "1: what is safe or can be undone is done, what is dangerous asks",
-        Autonomy::Full => "2: only what can't be undone asks",
+        Autonomy::AskAll => "0: I ask before everything except planning, replying, notes and reading memory",
+        Autonomy::Smart => "1: I do what is safe or can be undone, and ask before what is dangerous",
+        Autonomy::Full => "2: I ask only before what can't be undone",
     };
     let file = config.policy_path();
     let mut text = format!("autonomy  {level}\n");
@@ -455,22 +456,22 @@ fn show_in_words(config: &Config, loaded: &Loaded) {
         (true, false) => format!("rules     refused: {}\n", file.display()),
     };
     let indented = |items: Vec<String>| -> String { items.iter().map(|item| format!("          {item}\n")).collect() };
-    text += &indented(rules.described());
+    text += &indented(rules.describe_rules());
     let paths = |paths: Vec<std::path::PathBuf>| match paths.as_slice() {
         [] => "nothing beyond the scratch folder".to_owned(),
         paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     };
-    text += &format!("read      {}\nwrite     {}\n", paths(rules.readable()), paths(rules.writable()));
+    text += &format!("read      {}\nwrite     {}\n", paths(rules.readable_folders()), paths(rules.writable_folders()));
     let hosts: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
     text +=
         &format!("network   {}\n", if hosts.is_empty() { "none for commands".to_owned() } else { hosts.join(", ") });
-    text += &match no_sandbox(&shelter_of(config, rules)) {
+    text += &match no_sandbox(&build_shelter(config, rules)) {
         None => "sandbox   there is one: commands run confined\n".to_owned(),
-        Some(why) => format!("sandbox   none, so that every command asks: {why}\n"),
+        Some(why) => format!("sandbox   none, so I ask before every command: {why}\n"),
     };
     if let Some(timeout) = rules.shell_timeout() {
-        text += &format!("shell     {} s for a command\n", timeout.as_secs());
+        text += &format!("shell     {} s per command\n", timeout.as_secs());
     }
-    text += "always    what can't be undone, and changes to claude.md and skills/, ask\n";
+    text += "always    I ask before what can't be undone, and before changes to claude.md and skills/\n";
     print(&text);
 }

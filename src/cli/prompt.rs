@@ -55,7 +55,7 @@ impl Prompter {
 
     /// Sets if the terminal can erase text.
     #[must_use]
-    pub(super) fn wiping(self, wipes: bool) -> Self {
+    pub(super) fn with_wiping(self, wipes: bool) -> Self {
         Self { wipes, ..self }
     }
 
@@ -65,22 +65,22 @@ impl Prompter {
     }
 
     /// Becomes `true` when the process is asked to end.
-    pub(super) fn stop(&self) -> watch::Receiver<bool> {
+    pub(super) fn stop_receiver(&self) -> watch::Receiver<bool> {
         self.stop.clone()
     }
 
     /// Asks for a line, and returns it without surrounding blanks.
-    pub(super) async fn line(&mut self, question: &str) -> Result<String, Unanswered> {
+    pub(super) async fn read_line(&mut self, question: &str) -> Result<String, Unanswered> {
         out::prompt(question);
         let line = self.next().await?;
         if self.wipes && is_like_a_key(&line) {
-            hide_typed(question, &line);
+            hide_typed_line(question, &line);
         }
         Ok(line)
     }
 
     /// Asks for a line without echo.
-    pub(super) async fn secret(&mut self, question: &str) -> Result<String, Unanswered> {
+    pub(super) async fn read_secret(&mut self, question: &str) -> Result<String, Unanswered> {
         let unechoed = Unechoed::begin();
         out::prompt(question);
         let line = self.next().await;
@@ -109,7 +109,7 @@ impl Prompter {
 }
 
 /// Erases a line from the terminal that shows a key pasted in the wrong place.
-fn hide_typed(question: &str, line: &str) {
+fn hide_typed_line(question: &str, line: &str) {
     const USUAL_COLUMNS: usize = 80;
     let columns = tcgetwinsize(io::stdin()).map_or(0, |size| usize::from(size.ws_col));
     let columns = if columns == 0 { USUAL_COLUMNS } else { columns };

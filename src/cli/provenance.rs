@@ -12,7 +12,7 @@ use reveille_account::provenance::{
     point::WallClock,
     restore::{self, GivingBack, WantedBack},
 };
-use reveille_base::words::count;
+use reveille_base::words::format_count;
 use reveille_config::Config;
 use reveille_git::Repo;
 use reveille_memory::forgetting::{MIN_CHARS, SoughtWords};
@@ -20,33 +20,33 @@ use reveille_store::{Store, database};
 
 pub(super) use self::{
     forget::{ForgetArguments, forget},
-    why::{WhyArguments, why},
+    why::{WhyArguments, print_stories},
 };
-use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
+use super::{EXIT_FAILED, EXIT_USAGE, complain, print, print_json, report_failure};
 
 /// Maximum displayed characters of a message.
 const MAX_SHOWN_CHARS: usize = 300;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DiffArguments {
-    /// Since when: today, yesterday, 2026-11-20, or a wake's id or a commit; since the last wake when left out.
+    /// Since when: today, yesterday, 2026-11-20, or a wake's id or a commit; default: since the last wake.
     since: Option<String>,
-    /// Print a JSON object a line: path, is, section, is_added, line, text.
+    /// Print one JSON object per line: path, is, section, is_added, line, text.
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RestoreArguments {
-    /// A document (its path, or the end of it), or for the whole memory a day, a wake's id or a commit.
+    /// A document (its path, or the end of it); or, for the whole memory, a day, a wake's id or a commit.
     what: String,
-    /// As it was then: yesterday, 2026-11-20 (its evening), or after that wake or commit; before its last change when left out.
+    /// As it was then: yesterday, 2026-11-20 (in the evening), or after that wake or commit; default: before its last change.
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
-    /// Only the lines with these words; all else stays as it is.
+    /// Only the lines with these words; everything else stays as it is.
     #[arg(long, value_name = "TEXT")]
     lines: Option<String>,
-    /// Say what would be done, and do nothing.
+    /// Show what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -60,20 +60,20 @@ struct DiffLine<'a> {
     line: &'a reveille_memory::changes::ChangedLine,
 }
 
-fn wall(config: &Config) -> WallClock {
+fn wall_clock(config: &Config) -> WallClock {
     WallClock { tz: config.timezone, now: config.clock().now() }
 }
 
-fn memory(config: &Config) -> Result<Repo, ExitCode> {
+fn open_memory(config: &Config) -> Result<Repo, ExitCode> {
     super::history::open_repo(config)
 }
 
 /// Opens the database for reading. `None` if it is missing or unreadable.
-fn database(config: &Config) -> Option<Store> {
-    database::look(config).ok().flatten()
+fn open_database(config: &Config) -> Option<Store> {
+    database::open_read_only(config).ok().flatten()
 }
 
-pub(super) fn refused(error: &ProvenanceError) -> ExitCode {
+pub(super) fn report_refusal(error: &ProvenanceError) -> ExitCode {
     match error {
         ProvenanceError::Busy(why) | ProvenanceError::Refused(why) => {
             complain(why);
@@ -83,16 +83,17 @@ pub(super) fn refused(error: &ProvenanceError) -> ExitCode {
             complain(&format!("{error}."));
             ExitCode::from(EXIT_USAGE)
         }
-        error => failed(error),
+        error => report_failure(error),
     }
 }
 
 /// Prints the changes for `wake memory diff`.
-pub(super) fn diff(config: &Config, arguments: &DiffArguments, as_json: bool) -> ExitCode {
-    let found = memory(config).map(|repo| changed::changed(&repo, arguments.since.as_deref(), wall(config)));
+pub(super) fn print_changes(config: &Config, arguments: &DiffArguments, as_json: bool) -> ExitCode {
+    let found =
+        open_memory(config).map(|repo| changed::list_changes(&repo, arguments.since.as_deref(), wall_clock(config)));
     let MemoryChanges { since, commits, has_edits, documents } = match found {
         Ok(Ok(changes)) => changes,
-        Ok(Err(error)) => return refused(&error),
+        Ok(Err(error)) => return report_refusal(&error),
         Err(code) => return code,
     };
     if as_json {
@@ -105,10 +106,10 @@ pub(super) fn diff(config: &Config, arguments: &DiffArguments, as_json: bool) ->
     }
     let edits = if has_edits { ", and edits that aren't committed yet" } else { "" };
     if documents.is_empty() {
-        complain(&format!("Nothing has changed since {}. `wake show` tells what a wake changed itself.", since.name));
+        complain(&format!("Nothing has changed since {}. `wake show` shows what a wake itself changed.", since.name));
         return ExitCode::SUCCESS;
     }
-    print(&format!("Since {}: {}{edits}.\n", since.name, count(commits.len(), "commit")));
+    print(&format!("Since {}: {}{edits}.\n", since.name, format_count(commits.len(), "commit")));
     for document in &documents {
         let is = match document.is {
             DocumentFate::New => " (new)",
@@ -137,7 +138,7 @@ pub(super) fn restore(config: &Config, arguments: &RestoreArguments) -> ExitCode
         Some(Some(sought)) => Some(sought),
         Some(None) => return too_short(),
     };
-    let repo = match memory(config) {
+    let repo = match open_memory(config) {
         Ok(repo) => repo,
         Err(code) => return code,
     };
@@ -148,46 +149,48 @@ pub(super) fn restore(config: &Config, arguments: &RestoreArguments) -> ExitCode
         false => WantedBack::All { at: what },
     };
     if *dry_run {
-        return match restore::plan(&repo, wanted, wall(config)) {
-            Ok(giving) => given(&giving, None),
-            Err(error) => refused(&error),
+        return match restore::plan(&repo, wanted, wall_clock(config)) {
+            Ok(giving) => report_restored(&giving, None),
+            Err(error) => report_refusal(&error),
         };
     }
     drop(repo);
-    let done = with_hand(config, |hand| restore::carry_out(hand, wanted, wall(config)));
+    let done = with_hand(config, |hand| restore::carry_out(hand, wanted, wall_clock(config)));
     match done {
-        Ok((giving, made)) => given(&giving, made.as_ref()),
-        Err(error) => refused(&error),
+        Ok((giving, made)) => report_restored(&giving, made.as_ref()),
+        Err(error) => report_refusal(&error),
     }
 }
 
 /// Returns `true` if a word names a document rather than a time or a commit.
 fn is_document(repo: &Repo, what: &str) -> bool {
-    let known = repo.all_markdown().unwrap_or_default();
+    let known = repo.history().all_markdown().unwrap_or_default();
     what.contains('/') || what.ends_with(".md") || known.iter().any(|path| path.ends_with(&format!("/{what}.md")))
 }
 
-fn given(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCode {
+fn report_restored(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCode {
     let then = &giving.point.name;
     if giving.changes.is_empty() {
         complain(&format!("Nothing to do: it is as it was at {then}."));
         return ExitCode::SUCCESS;
     }
     for change in &giving.changes {
-        let lines = reveille_memory::changes::changes(
+        let lines = reveille_memory::changes::list_changed_lines(
             change.base.as_deref().unwrap_or_default(),
             change.content.as_deref().unwrap_or_default(),
         );
         let came = lines.iter().filter(|line| line.is_added).count();
-        let gone = if change.content.is_none() { "; it is gone, as it was then" } else { "" };
+        let gone = if change.content.is_none() { "; removed, because it didn't exist then" } else { "" };
         print(&format!("{}: +{came} -{} lines{gone}\n", change.path, lines.len() - came));
     }
     match made {
-        None => complain(&format!("As of {then}. Nothing was changed yet: leave out --dry-run to do it.")),
+        None => complain(&format!(
+            "This would restore it as of {then}. Nothing was changed; to do it, leave out --dry-run."
+        )),
         Some(made) => {
             let id: String = made.commit.to_string().chars().take(8).collect();
             complain(&format!(
-                "Restored as of {then}, in commit {id}. What stood there is in the history: `git revert {id}` brings it back."
+                "Restored as of {then}, in commit {id}. The previous content is in the history: `git revert {id}` brings it back."
             ));
             told_commit(made);
         }
@@ -197,7 +200,7 @@ fn given(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCode {
 
 pub(super) fn told_commit(made: &PersonsCommit) {
     if !made.before.is_empty() {
-        complain(&format!("Before that your edits were committed: {}.", made.before.join(", ")));
+        complain(&format!("Your edits were committed first: {}.", made.before.join(", ")));
     }
     for left in &made.left_alone {
         complain(&format!("{} was written but not committed: it {}.", left.path, left.why));
@@ -205,7 +208,7 @@ pub(super) fn told_commit(made: &PersonsCommit) {
 }
 
 fn too_short() -> ExitCode {
-    complain(&format!("That is too little to look for: name {MIN_CHARS} characters at least. Nothing was changed."));
+    complain(&format!("That is too short to search for: give at least {MIN_CHARS} characters. Nothing was changed."));
     ExitCode::from(EXIT_USAGE)
 }
 
@@ -214,7 +217,7 @@ pub(super) fn with_hand<T>(
     config: &Config,
     work: impl FnOnce(&mut Hand<'_>) -> Result<T, ProvenanceError>,
 ) -> Result<T, ProvenanceError> {
-    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let mut hand = Hand::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = work(&mut hand);
     let ended = hand.put_down();

@@ -7,29 +7,29 @@ use clap::Subcommand;
 
 use reveille_base::{
     types::ChatRef,
-    words::{local, one_line, shortened},
+    words::{format_local_time, one_line, truncate_text},
 };
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{Incoming, Store, StoreError, database};
 
-use super::{EXIT_FAILED, complain, failed, print, print_json, values};
+use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
 
 /// Maximum characters of a listed message.
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum QueueCommand {
-    /// List what waits, what is kept for an AI model that can answer it, and what was given up or undone.
+    /// List messages that wait, are kept for an AI model that can answer them, or were given up or undone.
     #[command(after_help = "\
 Examples:
   wake queue list
   wake queue list --all --json | jq -r .text")]
     List {
-        /// Also what was taken out of the queue, or closed because it was about a time that is over.
+        /// Also those that were dropped, or closed because they were about a time that is over.
         #[arg(long)]
         all: bool,
-        /// Print a JSON object a line: id, received_at, state, chat_id, text.
+        /// Print one JSON object per line: id, received_at, state, chat_id, text.
         #[arg(long)]
         json: bool,
     },
@@ -37,21 +37,21 @@ Examples:
     #[command(after_help = "Example: wake queue retry 12")]
     Retry {
         /// Its number, from the list.
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_number)]
         id: i64,
     },
     /// Take a message out of the queue. Its text stays in the database.
     #[command(after_help = "Example: wake queue drop 12")]
     Drop {
         /// Its number, from the list.
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_number)]
         id: i64,
     },
 }
 
 impl QueueCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self, Self::List { json: true, .. })
     }
 }
@@ -82,7 +82,7 @@ enum State {
 }
 
 impl State {
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Self::Waits => "waits".to_owned(),
             Self::Kept { by } => format!("kept: {by} can't answer it"),
@@ -90,7 +90,7 @@ impl State {
             Self::Unreadable { why, .. } => why.clone(),
             Self::GivenUp { attempts } => format!("given up after {attempts} tries"),
             Self::Undone => "undone".to_owned(),
-            Self::Stale => "closed: about back then".to_owned(),
+            Self::Stale => "closed: its time is over".to_owned(),
             Self::Dropped => "dropped".to_owned(),
         }
     }
@@ -109,15 +109,15 @@ struct Line {
 }
 
 impl Line {
-    fn of(message: Incoming, state: State) -> Self {
+    fn from_message(message: Incoming, state: State) -> Self {
         let Incoming { id, received_at, chat, text, .. } = message;
         Self { id, received_at, state, chat, text }
     }
 
-    fn in_words(&self, config: &Config) -> String {
-        let at = self.received_at.map(|at| local(at, config.timezone));
-        let text = shortened(&one_line(&self.text), MAX_TEXT_CHARS);
-        let (at, state) = (at.unwrap_or_default(), self.state.in_words());
+    fn render(&self, config: &Config) -> String {
+        let at = self.received_at.map(|at| format_local_time(at, config.timezone));
+        let text = truncate_text(&one_line(&self.text), MAX_TEXT_CHARS);
+        let (at, state) = (at.unwrap_or_default(), self.state.describe());
         let chat = match self.chat {
             ChatRef::TERMINAL => "terminal".to_owned(),
             id => format!("chat {id}"),
@@ -127,36 +127,36 @@ impl Line {
 }
 
 pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> ExitCode {
-    if let Err(error) = workspace::check(config) {
-        return failed(&error);
+    if let Err(error) = workspace::check_database(config) {
+        return report_failure(&error);
     }
-    let store = match database::open_if_made(config) {
+    let store = match database::open_existing(config) {
         Ok(Some(store)) => Ok(store),
         Ok(None) => {
             let place = database::name(config);
-            complain(&format!("There is no queue at {place} yet. `wake --once` makes it."));
+            complain(&format!("There is no queue at {place} yet. `wake --once` creates it."));
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => Err(error),
     };
     let result = store.and_then(|mut store| match action {
         QueueCommand::List { all, .. } => {
-            for line in listed(&store, *all)? {
+            for line in list_messages(&store, *all)? {
                 if as_json {
                     print_json(&line);
                 } else {
-                    print(&line.in_words(config));
+                    print(&line.render(config));
                 }
             }
             Ok(true)
         }
-        QueueCommand::Retry { id } => store.inbox_mut().retry(*id),
-        QueueCommand::Drop { id } => store.inbox_mut().discard(*id, config.clock().now()),
+        QueueCommand::Retry { id } => store.inbox_mut().retry_message(*id),
+        QueueCommand::Drop { id } => store.inbox_mut().discard_message(*id, config.clock().now()),
     });
     match (result, action) {
         (Ok(true), QueueCommand::List { .. }) => ExitCode::SUCCESS,
         (Ok(true), QueueCommand::Retry { id }) => {
-            complain(&format!("Message {id} is tried again at the next wake."));
+            complain(&format!("Message {id} will be tried again at the next wake."));
             ExitCode::SUCCESS
         }
         (Ok(true), QueueCommand::Drop { id }) => {
@@ -164,40 +164,40 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
             ExitCode::SUCCESS
         }
         (Ok(false), _) => {
-            complain("There is no waiting, given-up or undone message of that number. `wake queue list` shows them.");
+            complain("There is no waiting, given-up or undone message with that number. `wake queue list` shows them.");
             ExitCode::from(EXIT_FAILED)
         }
-        (Err(error), _) => failed(&error),
+        (Err(error), _) => report_failure(&error),
     }
 }
 
 /// Lists waiting messages first, then those that need a decision.
-fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
+fn list_messages(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
     let parked = store.cycles().parked_cycles()?;
     let question_of = |message: &Incoming| {
         let cycle = parked.iter().find(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))?;
         cycle.question.as_ref().map(|question| question.id)
     };
-    let waiting = store.inbox().queued()?.into_iter().map(|message| {
+    let waiting = store.inbox().list_queued_messages()?.into_iter().map(|message| {
         let state = match (question_of(&message), message.held_for.clone()) {
             (Some(question), _) => State::Asked { question },
             (None, Some(by)) => State::Kept { by },
             (None, None) => State::Waits,
         };
-        Line::of(message, state)
+        Line::from_message(message, state)
     });
     let odd = store.odd_rows()?.into_iter().filter(|row| row.table == "incoming_messages").map(|row| {
-        let state = State::Unreadable { column: row.column, why: row.in_words() };
-        Line::of(Incoming { id: row.id, ..Incoming::default() }, state)
+        let state = State::Unreadable { column: row.column, why: row.describe() };
+        Line::from_message(Incoming { id: row.id, ..Incoming::default() }, state)
     });
     let given_up = store.inbox().dead_letters()?.into_iter().map(|message| {
         let attempts = message.attempts;
-        Line::of(message, State::GivenUp { attempts })
+        Line::from_message(message, State::GivenUp { attempts })
     });
-    let undone = store.inbox().undone_letters()?.into_iter().map(|message| Line::of(message, State::Undone));
+    let undone = store.inbox().undone_letters()?.into_iter().map(|message| Line::from_message(message, State::Undone));
     let stale = if with_dropped { store.inbox().stale_letters()? } else { Vec::new() };
-    let stale = stale.into_iter().map(|message| Line::of(message, State::Stale));
+    let stale = stale.into_iter().map(|message| Line::from_message(message, State::Stale));
     let dropped = if with_dropped { store.inbox().dropped_letters()? } else { Vec::new() };
-    let dropped = dropped.into_iter().map(|message| Line::of(message, State::Dropped));
+    let dropped = dropped.into_iter().map(|message| Line::from_message(message, State::Dropped));
     Ok(waiting.chain(odd).chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
 }

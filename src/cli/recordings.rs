@@ -7,47 +7,47 @@ use clap::Subcommand;
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, local, one_line, shortened},
+    words::{format_count, format_local_time, one_line, truncate_text},
 };
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{RecordedCall, Recording, database};
 
-use super::{EXIT_FAILED, complain, failed, print, print_json, values};
+use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
 
 /// Maximum listed characters of a request.
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RecordingsCommand {
-    /// List them, the newest first.
+    /// List the recordings, newest first.
     List {
-        /// Print a JSON object a line: id, at, chat_id, wake, request, calls, narrative, taint, rounds.
+        /// Print one JSON object per line: id, at, chat_id, wake, request, calls, narrative, taint, rounds.
         #[arg(long)]
         json: bool,
     },
-    /// Show one in full.
+    /// Show a recording in full.
     #[command(after_help = "Example: wake recordings show 12")]
     Show {
         /// Its number, from the list.
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_number)]
         id: i64,
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
     },
-    /// Take one out: it is no example any more.
+    /// Delete a recording, so that it no longer serves as an example.
     #[command(after_help = "Example: wake recordings drop 12")]
     Drop {
         /// Its number, from the list.
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_number)]
         id: i64,
     },
 }
 
 impl RecordingsCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self, Self::List { json: true } | Self::Show { json: true, .. })
     }
 }
@@ -76,48 +76,48 @@ impl From<Recording> for Line {
 
 /// Carries out the command; lists the recordings without one.
 pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: bool) -> ExitCode {
-    if let Err(error) = workspace::check(config) {
-        return failed(&error);
+    if let Err(error) = workspace::check_database(config) {
+        return report_failure(&error);
     }
-    let mut store = match database::open_if_made(config) {
+    let mut store = match database::open_existing(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
             let place = database::name(config);
-            complain(&format!("There are no recordings: no wake has worked at {place} yet."));
+            complain(&format!("No recordings: no wake has worked at {place} yet."));
             return ExitCode::from(EXIT_FAILED);
         }
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let done = match action {
-        None | Some(RecordingsCommand::List { .. }) => store.recordings().recordings().map(|recordings| {
+        None | Some(RecordingsCommand::List { .. }) => store.recordings().list_recordings().map(|recordings| {
             if recordings.is_empty() && !as_json {
-                complain("There are no recordings yet: a wake that did something leaves one.");
+                complain("No recordings yet: a wake that does something leaves one.");
             }
-            recordings.into_iter().for_each(|recording| show(config, recording, as_json, listed));
+            recordings.into_iter().for_each(|recording| show_recording(config, recording, as_json, render_line));
             true
         }),
-        Some(RecordingsCommand::Show { id, .. }) => store.recordings().recording(*id).map(|found| {
+        Some(RecordingsCommand::Show { id, .. }) => store.recordings().find_recording(*id).map(|found| {
             let is_there = found.is_some();
-            found.into_iter().for_each(|recording| show(config, recording, as_json, in_full));
+            found.into_iter().for_each(|recording| show_recording(config, recording, as_json, render_details));
             is_there
         }),
         Some(RecordingsCommand::Drop { id }) => store.recordings_mut().drop_recording(*id).inspect(|is_gone| {
             if *is_gone {
-                complain(&format!("Recording {id} is gone."));
+                complain(&format!("Recording {id} is deleted."));
             }
         }),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            complain("There is no recording of that number. `wake recordings` lists them.");
+            complain("There is no recording with that number. `wake recordings` lists them.");
             ExitCode::from(EXIT_FAILED)
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn show(config: &Config, recording: Recording, as_json: bool, in_words: fn(&Config, &Recording) -> String) {
+fn show_recording(config: &Config, recording: Recording, as_json: bool, in_words: fn(&Config, &Recording) -> String) {
     if as_json {
         print_json(&Line::from(recording));
     } else {
@@ -125,26 +125,27 @@ fn show(config: &Config, recording: Recording, as_json: bool, in_words: fn(&Conf
     }
 }
 
-fn at(config: &Config, recording: &Recording) -> String {
-    recording.at.map_or_else(|| "?".to_owned(), |at| local(at, config.timezone))
+fn format_time(config: &Config, recording: &Recording) -> String {
+    recording.at.map_or_else(|| "?".to_owned(), |at| format_local_time(at, config.timezone))
 }
 
-fn listed(config: &Config, recording: &Recording) -> String {
-    let request = shortened(&one_line(&recording.kept.request), MAX_TEXT_CHARS);
-    let calls = count(recording.kept.calls.len(), "call");
-    format!("{}  {}  {calls}  {request}\n", recording.id, at(config, recording))
+fn render_line(config: &Config, recording: &Recording) -> String {
+    let request = truncate_text(&one_line(&recording.kept.request), MAX_TEXT_CHARS);
+    let calls = format_count(recording.kept.calls.len(), "call");
+    format!("{}  {}  {calls}  {request}\n", recording.id, format_time(config, recording))
 }
 
-fn in_full(config: &Config, recording: &Recording) -> String {
+fn render_details(config: &Config, recording: &Recording) -> String {
     let kept = &recording.kept;
     let chat = match kept.chat {
         None => "no chat asked".to_owned(),
         Some(chat) if chat.is_terminal() => "the terminal".to_owned(),
         Some(chat) => format!("chat {chat}"),
     };
-    let mut text = format!("recording {}, {}, {chat}, wake {}\n", recording.id, at(config, recording), kept.cycle_id);
+    let mut text =
+        format!("recording {}, {}, {chat}, wake {}\n", recording.id, format_time(config, recording), kept.cycle_id);
     if let Some(taint) = &kept.taint {
-        text.push_str(&format!("it had read what others wrote: {taint}\n"));
+        text.push_str(&format!("it had read untrusted text: {taint}\n"));
     }
     text.push_str(&format!("\n{}\n\n{}\n", kept.request, kept.narrative));
     for call in &kept.calls {

@@ -8,7 +8,7 @@ use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_memory::outside;
 
-use super::{EXIT_USAGE, complain, failed, print_json, show, task::refused};
+use super::{EXIT_USAGE, complain, print_json, report_failure, show, task::report_refusal};
 use crate::orders::{
     reminders::{self, ReminderOrder},
     today,
@@ -19,7 +19,7 @@ use crate::overview::{Overview, Viewer};
 pub(super) struct RemindArguments {
     #[command(subcommand)]
     action: Option<RemindCommand>,
-    /// What to remind of; without --at also when, in one sentence.
+    /// What to remind you of; without --at, also when, in one sentence.
     text: Vec<String>,
     /// When: 'tomorrow 9', 'friday 14:30', '2026-11-23 09:00', 'every weekday at 8', 20min, …
     #[arg(long, value_name = "WHEN")]
@@ -28,27 +28,27 @@ pub(super) struct RemindArguments {
 
 #[derive(Debug, Subcommand)]
 enum RemindCommand {
-    /// List those that are set, the next one first.
+    /// List the reminders, the next one first.
     List {
-        /// Print a JSON object a line: id, text, next_at, local, every, chat_id.
+        /// Print one JSON object per line: id, text, next_at, local, every, chat_id.
         #[arg(long)]
         json: bool,
     },
-    /// End one: it isn't sent any more.
+    /// End a reminder: it won't be sent again.
     Done {
-        /// Its number from the list, or words that only it has.
+        /// Its number from the list, or words that only this one has.
         #[arg(required = true)]
         reminder: Vec<String>,
     },
-    /// After a change of time zone: those that keep the time of the old one come at the same hour here.
+    /// After a change of time zone: move reminders that keep the old zone's time to the same hour here.
     Here,
     /// The same as done.
     Cancel {
-        /// Its number from the list, or words that only it has.
+        /// Its number from the list, or words that only this one has.
         #[arg(required = true)]
         reminder: Vec<String>,
     },
-    /// Put one off; one that has just come is set again.
+    /// Put a reminder off; one that has just come is set again.
     #[command(after_help = "\
 Examples:
   wake remind snooze 3 20min
@@ -64,7 +64,7 @@ Examples:
 
 impl RemindArguments {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self.action, Some(RemindCommand::List { json: true }))
     }
 }
@@ -73,13 +73,13 @@ impl RemindArguments {
 pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -> ExitCode {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let now = config.clock().now();
     let (text, until);
     let order = match &arguments.action {
         None if arguments.text.is_empty() && arguments.at.is_some() => {
-            complain("Say what to remind of: wake remind \"call Anna\" --at \"tomorrow 9\"");
+            complain("Say what to remind you of: wake remind \"call Anna\" --at \"tomorrow 9\"");
             return ExitCode::from(EXIT_USAGE);
         }
         None if !arguments.text.is_empty() => {
@@ -87,21 +87,21 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
             ReminderOrder::Set { text: &text, at: arguments.at.as_deref() }
         }
         None | Some(RemindCommand::List { .. }) if as_json => {
-            return match reminders::listed(&store, config.timezone) {
+            return match reminders::list_active(&store, config.timezone) {
                 Ok(listed) => {
                     listed.iter().for_each(print_json);
                     ExitCode::SUCCESS
                 }
-                Err(error) => failed(&error),
+                Err(error) => report_failure(&error),
             };
         }
         None | Some(RemindCommand::List { .. }) => {
-            return match reminders::list(&store, config, now) {
+            return match reminders::render_list(&store, config, now) {
                 Ok(list) => {
                     show::print_page(config, &list);
                     ExitCode::SUCCESS
                 }
-                Err(error) => refused(&error),
+                Err(error) => report_refusal(&error),
             };
         }
         Some(RemindCommand::Done { reminder } | RemindCommand::Cancel { reminder }) => {
@@ -114,36 +114,36 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
             ReminderOrder::Snooze { which: reminder, until: &until }
         }
     };
-    match reminders::carry_out(&mut store, config, &super::redactor(config), now, order) {
+    match reminders::carry_out(&mut store, config, &super::build_redactor(config), now, order) {
         Ok(told) => {
             complain(&told);
-            if store.chats().stopped().ok().flatten().is_some() {
-                complain("All work is stopped: nothing is sent before `wake resume`.");
+            if store.chats().find_stop_order().ok().flatten().is_some() {
+                complain("All work is stopped: nothing will be sent before `wake resume`.");
             }
             ExitCode::SUCCESS
         }
-        Err(error) => refused(&error),
+        Err(error) => report_refusal(&error),
     }
 }
 
 /// Prints the overview for `wake today`.
-pub(super) fn today(config: &Config, as_json: bool) -> ExitCode {
+pub(super) fn show_today(config: &Config, as_json: bool) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
-    let (now, redactor) = (config.clock().now(), super::redactor(config));
-    let shown = |text: &str| redactor.redact(&outside::unmarked(text));
+    let (now, redactor) = (config.clock().now(), super::build_redactor(config));
+    let shown = |text: &str| redactor.redact(&outside::strip_marks(text));
     let looked = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
-        let today = store.reading(|| {
-            let overview = Overview::look(&store, config, now, Viewer::Console)?;
-            today::today(&overview, &store, config, now, shown)
+        let today = store.with_snapshot(|| {
+            let overview = Overview::read(&store, config, now, Viewer::Console)?;
+            today::build_day(&overview, &store, config, now, shown)
         });
         today.map_err(|error| error.to_string())
     });
     match looked {
         Ok(today) if as_json => print_json(&today),
-        Ok(today) => show::print_page(config, &today.text(now, config.timezone)),
-        Err(error) => return failed(&error),
+        Ok(today) => show::print_page(config, &today.render(now, config.timezone)),
+        Err(error) => return report_failure(&error),
     }
     ExitCode::SUCCESS
 }

@@ -19,9 +19,9 @@ use reveille_store::{Awaited, LandedFile, Store, TerminalSession};
 use super::{
     out::Working,
     show::{Here, ReportView},
-    wake::look,
+    wake::run_wake,
 };
-use crate::bot::{AfterPut, MAX_SAID_BYTES, Put, put_said};
+use crate::bot::{AfterPut, MAX_SAID_BYTES, Put, store_terminal_statement};
 
 /// How long to wait for another wake's answer.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ pub(super) enum Unsaid {
         "Say what? Nothing was queued. Usage: `wake say 'remind me to stretch at 5'`, or from a file: `wake say < note.txt`."
     )]
     NoText,
-    #[error("There is nothing to say: the text is empty. Nothing was queued.")]
+    #[error("The text is empty. Nothing was queued.")]
     Empty,
     #[error("The text is longer than {MAX_SAID_BYTES} bytes. Nothing was queued.")]
     TooLong,
@@ -45,7 +45,7 @@ pub(super) enum Unsaid {
 }
 
 /// Joins the words of the arguments. `-`, or no words while standard input is no terminal, reads standard input.
-pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
+pub(super) fn read_text(words: &[String]) -> Result<String, Unsaid> {
     let text = match words {
         [] if std::io::stdin().is_terminal() => return Err(Unsaid::NoText),
         [] => read_stdin()?,
@@ -79,20 +79,20 @@ pub(super) struct Said {
 ///
 /// # Errors
 /// If the store fails; nothing was stored.
-pub(super) async fn say(
+pub(super) async fn say_and_wait(
     context: Context<'_>,
     trigger: &str,
     text: &str,
     (view, working): (&ReportView, &Working),
 ) -> Result<Said, WakeError> {
     let mut store = cycle::open_store(context.config)?;
-    let (session, now) = (TerminalSession::fresh()?, context.clock.now());
+    let (session, now) = (TerminalSession::generate()?, context.clock.now());
     store.terminals_mut().open_session(&session, &Identity::current(), now)?;
     let here = Here { context, session: Some(&session), working: Some(working) };
-    let context = Context { terminal: view.terminal(&here), ..context };
-    let put = put(context, &mut store, &session, (text, &[]))?;
+    let context = Context { terminal: view.terminal_mode(&here), ..context };
+    let put = store_statement(context, &mut store, &session, (text, &[]))?;
     let report =
-        follow(context, &mut store, put, AnswerWait { trigger, working, longest: Some(WAIT_FOR_ANOTHER) }).await;
+        wake_and_wait(context, &mut store, put, AnswerWait { trigger, working, longest: Some(WAIT_FOR_ANOTHER) }).await;
     Ok(Said { store, session, report })
 }
 
@@ -100,13 +100,13 @@ pub(super) async fn say(
 ///
 /// # Errors
 /// If the store fails; nothing was stored.
-pub(super) fn put(
+pub(super) fn store_statement(
     context: Context<'_>,
     store: &mut Store,
     session: &TerminalSession,
     said: (&str, &[LandedFile]),
 ) -> Result<Put, WakeError> {
-    Ok(put_said((context.config, context.redactor), store, session, said, context.clock.now())?)
+    Ok(store_terminal_statement((context.config, context.redactor), store, session, said, context.clock.now())?)
 }
 
 /// Options for waiting for an answer.
@@ -120,15 +120,15 @@ pub(super) struct AnswerWait<'a> {
 }
 
 /// Wakes for the stored statement, and waits for the answer.
-pub(super) async fn follow(
+pub(super) async fn wake_and_wait(
     context: Context<'_>,
     store: &mut Store,
     put: Put,
     patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
-    match (put.after(), put) {
-        (AfterPut::Wake, Put::Message(id)) => until_answered(context, store, id, patience).await,
-        (AfterPut::Wake, Put::Command(_) | Put::Answer { .. }) => look(context, store, patience.trigger).await,
+    match (put.remaining_work(), put) {
+        (AfterPut::Wake, Put::Message(id)) => wait_until_answered(context, store, id, patience).await,
+        (AfterPut::Wake, Put::Command(_) | Put::Answer { .. }) => run_wake(context, store, patience.trigger).await,
         (after, _) => {
             if after == AfterPut::EndPrograms {
                 stop::end_children(&context.config.lock_path());
@@ -139,7 +139,7 @@ pub(super) async fn follow(
 }
 
 /// Wakes. If another wake is working, it may be the one to answer, so waits for it within the limit.
-async fn until_answered(
+async fn wait_until_answered(
     context: Context<'_>,
     store: &mut Store,
     message: i64,
@@ -149,8 +149,8 @@ async fn until_answered(
     let (begun, mut stop) = (Instant::now(), context.stop.clone());
     let mut has_waited = false;
     loop {
-        let report = look(context, store, trigger).await?;
-        let is_settled = store.terminals().awaited(message)? == Awaited::Settled;
+        let report = run_wake(context, store, trigger).await?;
+        let is_settled = store.terminals().read_message_state(message)? == Awaited::Settled;
         if is_settled && has_waited && report.outcome != WakeOutcome::Failed {
             // The other wake has answered, and may work on something else by now.
             return Ok(Report { outcome: WakeOutcome::Worked, notes: Vec::new(), ..report });
@@ -158,26 +158,26 @@ async fn until_answered(
         if is_settled || report.outcome != WakeOutcome::Locked {
             return Ok(report);
         }
-        if longest.is_none() && store.chats().is_stopped_for(Some(ChatRef::TERMINAL))? {
+        if longest.is_none() && store.chats().is_work_stopped(Some(ChatRef::TERMINAL))? {
             return Ok(Report { outcome: WakeOutcome::Parked, notes: Vec::new(), ..report });
         }
         if longest.is_some_and(|longest| begun.elapsed() >= longest) {
-            return Ok(later(context, report));
+            return Ok(note_later_answer(context, report));
         }
         working.say("another wake is working; waiting for your answer… (Ctrl-C: read it later)");
         has_waited = true;
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => return Ok(later(context, report)),
+            _ = stop.wait_for(|stop| *stop) => return Ok(note_later_answer(context, report)),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }
 }
 
 /// Tells the person that the message is kept, and where the answer will appear.
-fn later(context: Context<'_>, mut report: Report) -> Report {
+fn note_later_answer(context: Context<'_>, mut report: Report) -> Report {
     let has_chat = context.channel.is_some() && context.config.owner_chat != ChatRef::TERMINAL;
-    let chat = if has_chat { ", or comes to your chat on Telegram" } else { "" };
-    report.notes.push(format!("Your message is stored. The answer is shown by the next `wake say`{chat}."));
+    let chat = if has_chat { " or comes to your chat on Telegram" } else { "" };
+    report.notes.push(format!("Your message is stored. The answer appears with the next `wake say`{chat}."));
     report
 }

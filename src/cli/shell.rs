@@ -5,32 +5,32 @@ use std::process::ExitCode;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
 
-use super::{EXIT_USAGE, arguments::Arguments, bot, complain, failed, health, out};
+use super::{EXIT_USAGE, arguments::Arguments, bot, complain, health, out, report_failure};
 
 /// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Program {
-    /// What a person uses most.
+    /// The program for everyday use.
     Wake,
-    /// The door.
+    /// The Telegram bot.
     Bot,
     /// Checks and repairs.
     Health,
 }
 
 impl Program {
-    fn command(self) -> Command {
+    fn build_command(self) -> Command {
         match self {
             Self::Wake => Arguments::command(),
-            Self::Bot => bot::command(),
-            Self::Health => health::command(),
+            Self::Bot => bot::build_command(),
+            Self::Health => health::build_command(),
         }
     }
 }
 
 /// Prints the completion script of a program for a shell.
-pub(super) fn completions(shell: Shell, program: Program) -> ExitCode {
-    let mut command = program.command();
+pub(super) fn print_completions(shell: Shell, program: Program) -> ExitCode {
+    let mut command = program.build_command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
@@ -39,8 +39,8 @@ pub(super) fn completions(shell: Shell, program: Program) -> ExitCode {
 }
 
 /// Prints the manual page of a program or one of its commands.
-pub(super) fn man(program: Program, words: &[String]) -> ExitCode {
-    let mut command = program.command();
+pub(super) fn print_manual(program: Program, words: &[String]) -> ExitCode {
+    let mut command = program.build_command();
     command.build();
     let mut name = command.get_name().to_owned();
     for word in words {
@@ -57,7 +57,7 @@ pub(super) fn man(program: Program, words: &[String]) -> ExitCode {
             out::print_exactly(&String::from_utf8_lossy(&page));
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn all_arguments_hang_together() {
         for program in [Program::Wake, Program::Bot, Program::Health] {
-            program.command().debug_assert();
+            program.build_command().debug_assert();
         }
     }
 }

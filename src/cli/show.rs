@@ -13,12 +13,12 @@ use reveille_memory::{
     outside,
     render::{self, Looks, without_escapes},
 };
-use reveille_store::{Store, StoreError, TerminalSession, in_force::in_force};
+use reveille_store::{Store, StoreError, TerminalSession, in_force::load_effective_config};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
+    EXIT_CONFIG, EXIT_FAILED, complain, log,
     out::{self, Working},
-    print_json,
+    print_json, report_failure,
 };
 
 /// Maximum number of separate desktop notifications; one more summarises the rest.
@@ -26,7 +26,7 @@ const MAX_NOTIFIED: usize = 3;
 /// The terminal's temporary line while a wake pushes after its answer.
 const SAVING: &str = "saving…";
 /// The fate of the queue if a wake fails.
-pub(super) const KEPT: &str = "What is queued is safe; the next wake continues from here.";
+pub(super) const KEPT: &str = "Queued messages are safe; the next wake continues from here.";
 
 /// Tells if someone at this terminal waits for a wake's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl ReportView {
 
     /// Returns the terminal's mode for a wake. Someone who waits sees texts on `screen` at once, or gets one document
     /// at the end.
-    pub(super) fn terminal<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
+    pub(super) fn terminal_mode<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
         match (self.json, self.asked) {
             _ if !self.is_watched() => Terminal::Unwatched,
             (true, AskedWhere::Here) => Terminal::AtEnd,
@@ -75,7 +75,7 @@ impl Screen for Here<'_> {
         show_console(self.context, store, self.session)
     }
 
-    fn saving(&self) {
+    fn announce_saving(&self) {
         if let Some(working) = self.working {
             working.say(SAVING);
         }
@@ -104,11 +104,11 @@ pub(super) fn show_report(
     };
     // Texts shown here need no notification.
     if let Err(error) = shown.and_then(|()| notify(context, store)) {
-        return failed(&error);
+        return report_failure(&error);
     }
     match (&report.error, report.outcome) {
         (Some(error), _) => {
-            complain_of(error);
+            explain_failure(error);
             ExitCode::from(EXIT_FAILED)
         }
         (None, WakeOutcome::Failed) => ExitCode::from(EXIT_FAILED),
@@ -117,7 +117,7 @@ pub(super) fn show_report(
 }
 
 /// Explains the failure of a wake, unless this terminal has just shown it.
-pub(super) fn complain_of(error: &str) {
+pub(super) fn explain_failure(error: &str) {
     if !out::has_just_said(&without_hidden(error)) {
         complain(&format!("failed: {error}\n{KEPT}"));
         tracing::error!(target: log::TOLD, why = error, "the wake failed");
@@ -129,7 +129,7 @@ fn for_print(report: &Report) -> Report {
     let mut report = report.clone();
     let ours = report.notes.iter_mut().chain(&mut report.error);
     ours.for_each(|text| *text = without_hidden(text).into_owned());
-    report.replies.iter_mut().for_each(|reply| reply.text = outside::unmarked(&reply.text).into_owned());
+    report.replies.iter_mut().for_each(|reply| reply.text = outside::strip_marks(&reply.text).into_owned());
     report
 }
 
@@ -150,7 +150,7 @@ fn print_document(
         }
     }
     if out::print_json_checked(&report) {
-        unshown.iter().try_for_each(|(id, _)| store.terminals_mut().mark_shown(*id, context.clock.now()))?;
+        unshown.iter().try_for_each(|(id, _)| store.terminals_mut().record_shown_text(*id, context.clock.now()))?;
     }
     Ok(())
 }
@@ -159,26 +159,26 @@ fn print_document(
 /// text waits.
 fn show_console(context: Context<'_>, store: &mut Store, session: Option<&TerminalSession>) -> Result<(), StoreError> {
     for (id, text) in store.terminals().console_unshown(session)? {
-        if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
+        if !out::print_exactly(&format!("{}\n", render_for_terminal(context.config, text.trim_end()))) {
             break;
         }
-        store.terminals_mut().mark_shown(id, context.clock.now())?;
+        store.terminals_mut().record_shown_text(id, context.clock.now())?;
     }
     Ok(())
 }
 
 /// Renders Markdown on a terminal, and leaves it unchanged elsewhere.
-pub(super) fn on_page(config: &Config, text: &str) -> String {
+pub(super) fn render_for_terminal(config: &Config, text: &str) -> String {
     match (out::is_terminal(), config.no_color) {
         (false, _) => without_escapes(text),
-        (true, true) => render::wrapped(&render::terminal(text, Looks::Plain), out::columns()),
-        (true, false) => render::wrapped(&render::terminal(text, Looks::Ansi), out::columns()),
+        (true, true) => render::wrap_text(&render::render_terminal(text, Looks::Plain), out::columns()),
+        (true, false) => render::wrap_text(&render::render_terminal(text, Looks::Ansi), out::columns()),
     }
 }
 
 /// Prints Markdown for people, rendered on a terminal and unchanged elsewhere.
 pub(super) fn print_page(config: &Config, text: &str) {
-    out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
+    out::print_exactly(&format!("{}\n", render_for_terminal(config, text.trim_end())));
 }
 
 /// Sends desktop notifications about texts that wait in the terminal, and about reminders and questions in the owner's
@@ -187,7 +187,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
     if !context.config.has_desktop {
         return Ok(());
     }
-    let owner = in_force(context.config, store)?.owner_chat;
+    let owner = load_effective_config(context.config, store)?.owner_chat;
     let waiting = store.terminals().to_notify(owner, context.clock.now())?;
     let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
     for (_, text) in told {
@@ -200,11 +200,11 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
         return Ok(());
     }
     let ids: Vec<i64> = waiting.iter().map(|(id, _)| *id).collect();
-    store.terminals_mut().mark_notified(&ids, context.clock.now())
+    store.terminals_mut().record_notified_texts(&ids, context.clock.now())
 }
 
 /// Explains the failure of a wake and what was kept.
-pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
+pub(super) fn report_failed_wake(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
     let why = context.redactor.redact(&error.to_string());
     if view.json {
         let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
@@ -218,14 +218,14 @@ pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, k
 /// Returns advice for a failure to store.
 pub(super) fn what_to_do(error: &WakeError) -> &'static str {
     match error {
-        WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
+        WakeError::Store(StoreError::Damaged(_)) => "`health check` says how to save what is in the database.",
         WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
-        WakeError::Store(StoreError::Gone { .. }) => "Put the file back, or begin a new one, as said above.",
+        WakeError::Store(StoreError::Gone { .. }) => "Put the file back, or start a new one, as described above.",
         WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
         WakeError::Store(StoreError::Server(_)) => {
-            "See that the server of DATABASE_URL runs and lets this machine in; what is stored there is kept."
+            "Check that the server of DATABASE_URL is running and accepts this machine; what is stored there is kept."
         }
-        _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
+        _ => "Check that the disk has room and the workspace is writable; `health check` tells more.",
     }
 }
 

@@ -12,7 +12,7 @@ use reveille_config::Config;
 use reveille_git::CommitInFull;
 use reveille_store::{CycleRow, database};
 
-use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
+use super::{EXIT_FAILED, complain, history::WholeCommit, out, print, print_json, report_failure};
 
 /// The form in which a wake is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +38,9 @@ struct WakeDocument {
 
 /// Shows a wake, by default the last one.
 pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> ExitCode {
-    let store = match database::look(config) {
+    let store = match database::open_read_only(config) {
         Ok(store) => store,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     let repo = match super::history::open_repo(config) {
         Ok(repo) => Some(repo),
@@ -48,20 +48,20 @@ pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> Exit
         Err(_) if store.is_some() && config.repo_dir().join(".git").exists() => None,
         Err(code) => return code,
     };
-    let redactor = super::redactor(config);
+    let redactor = super::build_redactor(config);
     let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: &redactor };
-    match find::find(sources.store, sources.repo, name) {
-        Ok(FoundWake::Cycle(row)) => show_found(config, sources, Some(&row), row.commit_id.as_deref(), show_as),
-        Ok(FoundWake::Commit(commit)) => show_found(config, sources, None, Some(&commit), show_as),
+    match find::find_wake(sources.store, sources.repo, name) {
+        Ok(FoundWake::Cycle(row)) => show_found_wake(config, sources, Some(&row), row.commit_id.as_deref(), show_as),
+        Ok(FoundWake::Commit(commit)) => show_found_wake(config, sources, None, Some(&commit), show_as),
         Ok(FoundWake::Nothing(why)) => {
             complain(&why);
             ExitCode::from(EXIT_FAILED)
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn show_found(
+fn show_found_wake(
     config: &Config,
     sources: WakeSources<'_>,
     row: Option<&CycleRow>,
@@ -70,18 +70,18 @@ fn show_found(
 ) -> ExitCode {
     match show_as {
         ShowAs::Raw => print_requests(sources, row),
-        _ => match sources.read(row, commit) {
+        _ => match sources.read_wake(row, commit) {
             Ok((story, commit)) => {
                 print_wake(config, story, commit, show_as);
                 ExitCode::SUCCESS
             }
-            Err(error) => failed(&error),
+            Err(error) => report_failure(&error),
         },
     }
 }
 
 fn print_requests(sources: WakeSources<'_>, row: Option<&CycleRow>) -> ExitCode {
-    match sources.requests(row) {
+    match sources.read_requests(row) {
         Ok(KeptRequests::Lines(lines)) => {
             for line in lines {
                 out::print_exactly(&format!("{line}\n"));
@@ -92,7 +92,7 @@ fn print_requests(sources: WakeSources<'_>, row: Option<&CycleRow>) -> ExitCode 
             complain(why);
             ExitCode::from(EXIT_FAILED)
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
@@ -102,13 +102,13 @@ fn print_wake(config: &Config, story: Option<WakeStory>, commit: Option<CommitIn
         return;
     };
     if let Some(story) = &story {
-        print(&format!("{}\n", tell::text(story, StoryTelling { tz: config.timezone, is_whole })));
+        print(&format!("{}\n", tell::render_story(story, StoryTelling { tz: config.timezone, is_whole })));
     }
     match (commit, story.and_then(|story| story.commit)) {
         (Some(CommitInFull { commit, message, stat, diff, .. }), _) => {
             print(&format!("commit {}\n\n{}\n{stat}\n{diff}", commit.id, message.trim_end()));
         }
-        (None, Some(commit)) => print(&format!("Its commit {commit} isn't in the memory any more.\n")),
+        (None, Some(commit)) => print(&format!("Its commit {commit} is no longer in the memory.\n")),
         (None, None) => print("It has no commit.\n"),
     }
 }

@@ -16,7 +16,7 @@ use reveille_memory::{
 use reveille_store::database;
 use reveille_tools::Documents;
 
-use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
+use super::{EXIT_FAILED, complain, print_json, provenance, report_failure, show};
 use crate::orders::{
     OrderError,
     lists::{self, ListLooks},
@@ -25,13 +25,13 @@ use crate::orders::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
-    /// List what is in hand and what waits. Its numbers name the tasks in the other commands.
+    /// List the tasks in hand and those that wait. The other commands take the numbers of this list.
     List {
-        /// Print a JSON object a line: number, list, title, status, touched, quiet_days, next, at, due, priority, project, chat_id.
+        /// Print one JSON object per line: number, list, title, status, touched, quiet_days, next, at, due, priority, project, chat_id.
         #[arg(long)]
         json: bool,
     },
-    /// Add one. At most seven are in hand; --backlog puts it where others wait.
+    /// Add a task. At most seven are in hand; --backlog puts it into the backlog.
     #[command(after_help = "\
 Examples:
   wake task add 'Write the report' --due friday --next 'an outline'
@@ -43,45 +43,45 @@ Examples:
         /// Into the backlog.
         #[arg(long)]
         backlog: bool,
-        /// Until when it is to be done: friday, 2026-11-23, …
+        /// When it is due: friday, 2026-11-23, …
         #[arg(long, value_name = "WHEN")]
         due: Option<String>,
-        /// How much it matters: high, low, …
+        /// Its priority: high, low, …
         #[arg(long, value_name = "WORD")]
         priority: Option<String>,
         /// The next step.
         #[arg(long, value_name = "TEXT")]
         next: Option<String>,
-        /// When the assistant is to take the next step by itself: 'tomorrow 9:00', …
+        /// When the assistant should take the next step by itself: 'tomorrow 9:00', …
         #[arg(long, value_name = "WHEN")]
         at: Option<String>,
         /// Why it matters.
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
-        /// The project that it is a part of.
+        /// The project it belongs to.
         #[arg(long, value_name = "NAME")]
         project: Option<String>,
     },
-    /// Finish one: it leaves its list.
+    /// Finish a task: it leaves its list.
     #[command(after_help = "Example: wake task done 2")]
     Done {
-        /// Its number in the list, its title, or words that only it has.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Give one up: it leaves its list.
+    /// Give a task up: it leaves its list.
     Drop {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Let a long task rest: it takes no further step.
+    /// Pause a long task: it takes no further step.
     Pause {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Let a long task go on, with the step that it stopped at.
+    /// Resume a long task at the step where it stopped.
     #[command(after_help = "\
 Examples:
   wake task resume 'the photos'
@@ -91,61 +91,61 @@ Examples:
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
-        /// Leave that step out.
+        /// Skip that step.
         #[arg(long)]
         skip: bool,
-        /// What to know for it.
+        /// Advice for it.
         #[arg(long, value_name = "TEXT")]
         advice: Option<String>,
     },
-    /// Show one with all that stands in it, and its steps.
+    /// Show a task in full, with its steps.
     Show {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Let one wait in the backlog.
+    /// Move a task to the backlog.
     Wait {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Take one in hand that waits.
+    /// Take a waiting task in hand.
     Start {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Say that one was worked on today.
+    /// Note that you worked on a task today.
     Touch {
         /// As for done.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Set a line of one, or take it away: next, at, due, priority, status, why, project, title, or one of your own.
+    /// Set a line of a task, or remove it: next, at, due, priority, status, why, project, title, or one of your own.
     #[command(after_help = "\
 Examples:
   wake task set 2 due 'next friday'
   wake task set 'the report' title 'Write the annual report'
-  wake task set 2 priority           takes it away")]
+  wake task set 2 priority           removes it")]
     Set {
         /// As for done.
         task: String,
         /// Which line.
         key: String,
-        /// What it says; left out, the line goes.
+        /// The line's new text; without it, the line is removed.
         value: Option<String>,
     },
 }
 
 impl TaskCommand {
     /// Returns `true` if JSON is asked for.
-    pub(super) fn json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         matches!(self, Self::List { json: true })
     }
 
     /// Returns the order to carry out. `None` for commands that only read.
-    fn order(&self) -> Option<TaskOrder> {
+    fn to_order(&self) -> Option<TaskOrder> {
         let joined = |words: &[String]| words.join(" ");
         Some(match self {
             Self::List { .. } | Self::Show { .. } => return None,
@@ -180,24 +180,24 @@ pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> Exit
     if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
-    match (command.order(), command) {
-        (Some(order), _) => match ordered(config, &order) {
-            Ok(ordered) => told(&ordered),
-            Err(error) => refused(&error),
+    match (command.to_order(), command) {
+        (Some(order), _) => match carry_out_order(config, &order) {
+            Ok(ordered) => report_result(&ordered),
+            Err(error) => report_refusal(&error),
         },
-        (None, TaskCommand::Show { task }) => match found(config, &task.join(" ")) {
+        (None, TaskCommand::Show { task }) => match find_task(config, &task.join(" ")) {
             Ok(text) => {
                 show::print_page(config, &text);
                 ExitCode::SUCCESS
             }
-            Err(error) => refused(&error),
+            Err(error) => report_refusal(&error),
         },
-        (None, _) => list(config, as_json),
+        (None, _) => list_tasks(config, as_json),
     }
 }
 
-fn ordered(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
-    let (clock, redactor) = (config.clock(), super::redactor(config));
+fn carry_out_order(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
+    let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
     let mut hand = Hand::take(tools)?;
     let done = tasks::carry_out(&mut hand, tools, order);
@@ -206,7 +206,7 @@ fn ordered(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError
     Ok(ended.map(|()| done)?)
 }
 
-fn told(ordered: &TaskOrdered) -> ExitCode {
+fn report_result(ordered: &TaskOrdered) -> ExitCode {
     complain(&ordered.told);
     for left in &ordered.left_alone {
         complain(&format!("{} has changes that weren't committed: it {}.", left.path, left.why));
@@ -215,31 +215,31 @@ fn told(ordered: &TaskOrdered) -> ExitCode {
 }
 
 /// Reports why an order was refused.
-pub(super) fn refused(error: &OrderError) -> ExitCode {
+pub(super) fn report_refusal(error: &OrderError) -> ExitCode {
     match error {
         OrderError::Refused(why) => {
             complain(why);
             ExitCode::from(EXIT_FAILED)
         }
-        OrderError::Memory(error) => provenance::refused(error),
-        OrderError::Store(error) => failed(error),
+        OrderError::Memory(error) => provenance::report_refusal(error),
+        OrderError::Store(error) => report_failure(error),
     }
 }
 
-fn list(config: &Config, as_json: bool) -> ExitCode {
-    let [active, backlog] = tasks::read(&Documents::new(&config.repo_dir(), Vec::new()));
+fn list_tasks(config: &Config, as_json: bool) -> ExitCode {
+    let [active, backlog] = tasks::read_lists(&Documents::new(&config.repo_dir(), Vec::new()));
     let today = config.clock().now().with_timezone(&config.timezone).date_naive();
     let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
-    let (text, shown) = lists::text(&active, &backlog, today, looks);
+    let (text, shown) = lists::render_lists(&active, &backlog, today, looks);
     // The listed numbers are valid from now on, for further commands and in messages at the terminal.
     let noted = reveille_cycle::open_store(config).map_err(|error| error.to_string()).and_then(|mut store| {
         store.outbox_mut().show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string())
     });
     if let Err(error) = noted {
-        complain(&format!("Its numbers can't be noted ({error}); name a task by its title."));
+        complain(&format!("I can't save the numbers of this list ({error}). Name a task by its title."));
     }
     if as_json {
-        lists::listed(&active, &backlog, today).iter().for_each(print_json);
+        lists::list_tasks(&active, &backlog, today).iter().for_each(print_json);
     } else {
         show::print_page(config, &text);
     }
@@ -247,8 +247,8 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 }
 
 /// Finds a single task and renders it.
-fn found(config: &Config, query: &str) -> Result<String, OrderError> {
-    let shown = match database::look(config)? {
+fn find_task(config: &Config, query: &str) -> Result<String, OrderError> {
+    let shown = match database::open_read_only(config)? {
         Some(store) => store.outbox().shown_tasks(ChatRef::TERMINAL)?,
         None => Vec::new(),
     };
@@ -256,33 +256,33 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let numbered = number.and_then(|number| shown.get(number.checked_sub(1)?));
     let query = numbered.map_or_else(|| query.to_owned(), |task| format!("“{}”", task.title));
     let documents = Documents::new(&config.repo_dir(), Vec::new());
-    let [active, backlog] = tasks::read(&documents);
+    let [active, backlog] = tasks::read_lists(&documents);
     let first = active.find(&query).cloned();
     let task = match first {
         Ok(task) => Ok((ACTIVE, task)),
         Err(error) => backlog.find(&query).cloned().map(|task| ("", task)).map_err(|_| error),
     };
     let (list, task) = task.map_err(|error| {
-        OrderError::Refused(format!("{}. `wake task list` shows them.", sentence(&error.to_string())))
+        OrderError::Refused(format!("{}. `wake task list` shows them.", capitalize(&error.to_string())))
     })?;
-    let text = in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" });
-    let Some(path) = task.steps().and_then(steps_path) else { return Ok(text) };
-    let listed = TaskSteps::parse(&documents.text(&path)).0.listed();
-    let held = match database::look(config)? {
+    let text = render_task(&task, if list == ACTIVE { "in hand" } else { "waiting" });
+    let Some(path) = task.steps_name().and_then(steps_path) else { return Ok(text) };
+    let listed = TaskSteps::parse(&documents.text(&path)).0.render_list();
+    let held = match database::open_read_only(config)? {
         Some(store) if is_step_held(&store, &task, |path| Ok(documents.get(path)))? => {
-            "\n\nIts next step was begun and came to nothing: it was given up or undone. `wake task resume` takes it anew."
+            "\n\nIts next step was started, but then given up or undone. `wake task resume` starts it again."
         }
         _ => "",
     };
     Ok(format!("{text}\n\n{listed}{held}"))
 }
 
-fn sentence(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
 }
 
-fn in_full(task: &Task, list: &str) -> String {
+fn render_task(task: &Task, list: &str) -> String {
     let keys: Vec<String> = task.keys.iter().map(|key| format!("- {}: {}", key.name, key.value)).collect();
     let parts = [format!("**{}** ({list})", task.title), keys.join("\n"), task.body.clone()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")

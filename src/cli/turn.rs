@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 use reveille_channels::telegram::Inbox;
 use reveille_config::Config;
 use reveille_cycle as cycle;
-use reveille_store::{StoreError, database, in_force::in_force};
+use reveille_store::{StoreError, database, in_force::load_effective_config};
 
 use super::print_json;
 
@@ -24,13 +24,13 @@ pub(super) struct TurnDue {
 ///
 /// # Errors
 /// If the store can't be read.
-pub(super) fn print_due(config: &Config, now: DateTime<Utc>) -> Result<(), StoreError> {
+pub(super) fn print_due_work(config: &Config, now: DateTime<Utc>) -> Result<(), StoreError> {
     let mut told = TurnDue { due: Vec::new(), next_at: None };
-    if let Some(store) = database::look(config)? {
-        let waiting = cycle::waiting(&store, &in_force(config, &store)?, now)?;
-        told = TurnDue { due: waiting.due.into_iter().collect(), next_at: waiting.next_at.map(rfc3339) };
+    if let Some(store) = database::open_read_only(config)? {
+        let waiting = cycle::read_waiting_work(&store, &load_effective_config(config, &store)?, now)?;
+        told = TurnDue { due: waiting.due.into_iter().collect(), next_at: waiting.next_at.map(format_rfc3339) };
     }
-    if !Inbox::at(config.inbox_dir()).is_empty() {
+    if !Inbox::at_path(config.inbox_dir()).is_empty() {
         told.due.push("inbox".to_owned());
     }
     print_json(&told);

@@ -3,34 +3,34 @@
 use reveille_base::types::ChatRef;
 
 /// The number of a message or a question, with or without `#`.
-pub(super) fn number(text: &str) -> Result<i64, String> {
+pub(super) fn parse_number(text: &str) -> Result<i64, String> {
     let number = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "expected the number that the list shows, such as 12".to_owned())
 }
 
 /// A count.
 pub(super) fn how_many(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "expected how many, such as 20".to_owned())
+    text.parse().map_err(|_| "expected a whole number, such as 20".to_owned())
 }
 
 /// A day.
-pub(super) fn day(text: &str) -> Result<chrono::NaiveDate, String> {
+pub(super) fn parse_day(text: &str) -> Result<chrono::NaiveDate, String> {
     text.parse().map_err(|_| "expected a day, such as 2026-11-21".to_owned())
 }
 
 /// A chat, by its number.
-pub(super) fn chat(text: &str) -> Result<ChatRef, String> {
-    person(text).map(ChatRef::from_number)
+pub(super) fn parse_chat(text: &str) -> Result<ChatRef, String> {
+    parse_person(text).map(ChatRef::from_number)
 }
 
 /// A person's number.
-pub(super) fn person(text: &str) -> Result<i64, String> {
+pub(super) fn parse_person(text: &str) -> Result<i64, String> {
     text.parse()
         .map_err(|_| "expected a numeric id, such as 123456789 (`bot pair --list` shows who has paired)".to_owned())
 }
 
 /// A listening address.
-pub(super) fn address(text: &str) -> Result<std::net::SocketAddr, String> {
+pub(super) fn parse_address(text: &str) -> Result<std::net::SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8931".to_owned())
 }
 
@@ -40,11 +40,11 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused_with_an_example() {
-        assert_eq!((number("12"), number("#12")), (Ok(12), Ok(12)));
+        assert_eq!((parse_number("12"), parse_number("#12")), (Ok(12), Ok(12)));
         for wrong in ["twelve", "", "0", "-3", "1.5", "99999999999999999999"] {
-            assert!(number(wrong).unwrap_err().contains("such as 12"), "{wrong}");
+            assert!(parse_number(wrong).unwrap_err().contains("such as 12"), "{wrong}");
         }
-        assert_eq!((how_many("3"), chat("-100")), (Ok(3), Ok(ChatRef::telegram(-100))));
-        assert!(how_many("-3").is_err() && chat("@anna").is_err() && address("8931").is_err());
+        assert_eq!((how_many("3"), parse_chat("-100")), (Ok(3), Ok(ChatRef::from_telegram(-100))));
+        assert!(how_many("-3").is_err() && parse_chat("@anna").is_err() && parse_address("8931").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::{cell::Cell, process::ExitCode};
 
 use tokio::sync::watch;
 
-use reveille_base::{types::ChatRef, words::count};
+use reveille_base::{types::ChatRef, words::format_count};
 use reveille_channels::Channel;
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_cycle as cycle;
@@ -13,23 +13,22 @@ use reveille_cycle::{
     decide::budget::Budget,
 };
 use reveille_git::RepoError;
-use reveille_model::configured;
+use reveille_model::create_model;
 use reveille_store::{
-    Order, Store, database,
-    in_force::in_force,
-    wait_after,
+    Order, Store, compute_retry_wait, database,
+    in_force::load_effective_config,
     wake_lock::waker::{self, Starting},
 };
 
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, failed, history, jobs, log, logs, mcp, memory, name,
+    backup, chat, complain, cost, history, jobs, log, logs, mcp, memory, name,
     out::{self, Working},
-    page, policy, queue, recordings, remind,
+    page, policy, queue, recordings, remind, report_failure,
     say::{self, Said},
     shell,
-    show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
+    show::{AskedWhere, Here, KEPT, ReportView, exit_code, report_failed_wake, show_report, what_to_do},
     story::{self, ShowAs},
     task, turn, within,
 };
@@ -44,53 +43,53 @@ pub(super) fn main() -> ExitCode {
     reveille_base::process::forbid_core_files();
     match within::main() {
         Some(code) => code,
-        None if super::is_version_asked() => out::end(super::tell_version()),
-        None => out::end(run(&Arguments::of_this_process())),
+        None if super::is_version_asked() => out::final_exit_code(super::tell_version()),
+        None => out::final_exit_code(run(&Arguments::from_process())),
     }
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
     // These commands need no settings, so wrong ones don't prevent them.
     match &arguments.command {
-        Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
-        Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        Some(WakeCommand::Completions { shell, program }) => return shell::print_completions(*shell, *program),
+        Some(WakeCommand::Man { command, program }) => return shell::print_manual(*program, command),
         // This command must work even if the settings can't be loaded.
-        Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
+        Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.is_json()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
         // A fleet has its own settings.
         #[cfg(feature = "fleet")]
         Some(WakeCommand::Fleet { command }) => return super::fleet::run(command),
         #[cfg(feature = "fleet")]
         None if let Some(dir) = &arguments.fleet.fleet => {
-            return super::fleet::work(dir, arguments.once, arguments.fleet.workers);
+            return super::fleet::run_due_turns(dir, arguments.once, arguments.fleet.workers);
         }
         _ => {}
     }
     let logs_as = if matches!(arguments.command, Some(WakeCommand::Page(_))) { "page" } else { "wake" };
-    let config = match super::set_up(&arguments.settings, arguments.talk(), logs_as) {
+    let config = match super::set_up(&arguments.settings, arguments.log_volume(), logs_as) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let json = arguments.json();
+    let json = arguments.is_json();
     let view = |asked| ReportView { json, asked, is_hidden: arguments.no_console };
     match &arguments.command {
-        Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
+        Some(WakeCommand::Say { text, .. }) => send_statement(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
         Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Install(install)) => super::install::run(&arguments.settings, install),
-        Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
-        Some(WakeCommand::Stop) => stop(&config),
-        Some(WakeCommand::Resume) => resume(&config),
+        Some(WakeCommand::Undo { id, .. }) => order_undo(&config, &view(AskedWhere::Here), id.as_deref()),
+        Some(WakeCommand::Stop) => order_stop(&config),
+        Some(WakeCommand::Resume) => order_resume(&config),
         Some(WakeCommand::Queue { action }) => queue::run(&config, action, json),
         Some(WakeCommand::Jobs { command, .. }) => jobs::run(&config, command.as_ref(), json),
         Some(WakeCommand::Recordings { action, .. }) => recordings::run(&config, action.as_ref(), json),
         Some(WakeCommand::Memory { command }) => memory::run(&config, command, json),
         Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, json) {
             Some(code) => code,
-            None => once(&config, &view(AskedWhere::Here), "approval"),
+            None => wake_once(&config, &view(AskedWhere::Here), "approval"),
         },
         Some(WakeCommand::Policy { action }) => policy::run(&config, action.as_ref(), json),
-        Some(WakeCommand::Mcp(mcp)) => match mcp::asked(&config, mcp) {
+        Some(WakeCommand::Mcp(mcp)) => match mcp::begin_task(&config, mcp) {
             mcp::McpTask::Done(code) => code,
             mcp::McpTask::Look(look) => with_context(&config, async |context| {
                 (context.at_work)();
@@ -108,12 +107,12 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
-        Some(WakeCommand::Status { .. }) => super::health::status(&config, json),
-        Some(WakeCommand::Today { .. }) => remind::today(&config, json),
+        Some(WakeCommand::Status { .. }) => super::health::show_status(&config, json),
+        Some(WakeCommand::Today { .. }) => remind::show_today(&config, json),
         Some(WakeCommand::Name(arguments)) => name::run(&config, arguments),
         Some(WakeCommand::Page(arguments)) => page::run(&config, arguments),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
-        Some(WakeCommand::Log(log)) => history::log(&config, log, json),
+        Some(WakeCommand::Log(log)) => history::list_actions(&config, log, json),
         Some(WakeCommand::Logs(arguments)) => logs::run(&config, arguments),
         Some(WakeCommand::Show { id, raw, .. }) => {
             let show_as = match (raw, json) {
@@ -135,10 +134,12 @@ fn run(arguments: &Arguments) -> ExitCode {
         #[cfg(feature = "fleet")]
         Some(WakeCommand::Fleet { .. }) => ExitCode::SUCCESS,
         None => match &arguments.say {
-            Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
-            None if arguments.turn => turn(&config, &arguments.reason),
-            None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),
-            None => stay(&config, &view(AskedWhere::Nowhere)),
+            Some(text) => {
+                send_statement(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text))
+            }
+            None if arguments.turn => run_turn(&config, &arguments.reason),
+            None if arguments.once => wake_once(&config, &view(AskedWhere::Nowhere), &arguments.reason),
+            None => stay_awake(&config, &view(AskedWhere::Nowhere)),
         },
     }
 }
@@ -146,27 +147,27 @@ fn run(arguments: &Arguments) -> ExitCode {
 /// Sends the first message after the set-up.
 pub(super) fn first_words(config: &Config, text: &str) -> ExitCode {
     let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
-    said(config, &view, "say", &[text.to_owned()])
+    send_statement(config, &view, "say", &[text.to_owned()])
 }
 
 /// Sends a statement from the terminal, and shows the answer.
-fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> ExitCode {
-    let text = match say::text_of(words) {
+fn send_statement(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> ExitCode {
+    let text = match say::read_text(words) {
         Ok(text) => text,
         Err(why) => {
             complain(&why.to_string());
             return ExitCode::from(super::EXIT_USAGE);
         }
     };
-    let trigger = trigger(reason);
+    let trigger = clean_reason(reason);
     with_context(config, async |context| {
         (context.at_work)();
-        let working = Working::on(WORKING);
-        let said = match say::say(context, &trigger, &text, (view, &working)).await {
+        let working = Working::start(WORKING);
+        let said = match say::say_and_wait(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
             Err(error) => {
-                let kept = format!("Your message was NOT stored. {} Then say it again.", what_to_do(&error));
-                return fail(context, view, &error, &kept);
+                let kept = format!("Your message was NOT stored. {} Then send it again.", what_to_do(&error));
+                return report_failed_wake(context, view, &error, &kept);
             }
         };
         drop(working);
@@ -180,7 +181,7 @@ fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> E
             }
             Err(error) => {
                 let kept = "Your message is stored: the next wake continues from here.";
-                fail(context, view, &error, kept)
+                report_failed_wake(context, view, &error, kept)
             }
         };
         // If this fails, the session is forgotten with the process.
@@ -190,147 +191,149 @@ fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> E
 }
 
 /// Runs a wake for all due work.
-fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
-    let trigger = trigger(reason);
+fn wake_once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
+    let trigger = clean_reason(reason);
     with_context(config, async |context| {
-        let working = (view.asked == AskedWhere::Here || out::is_terminal()).then(|| Working::on(WORKING));
+        let working = (view.asked == AskedWhere::Here || out::is_terminal()).then(|| Working::start(WORKING));
         let mut store = match cycle::open_store(context.config) {
             Ok(store) => store,
-            Err(error) => return fail(context, view, &error, what_to_do(&error)),
+            Err(error) => return report_failed_wake(context, view, &error, what_to_do(&error)),
         };
         let here = Here { context, session: None, working: working.as_ref() };
-        let looked = look(Context { terminal: view.terminal(&here), ..context }, &mut store, &trigger).await;
+        let looked = run_wake(Context { terminal: view.terminal_mode(&here), ..context }, &mut store, &trigger).await;
         drop(working);
         match looked {
             Ok(mut report) => {
                 if trigger == UNDO && report.outcome == WakeOutcome::Locked {
-                    report.notes.push("Another wake runs: the undo is done right after it.".to_owned());
+                    report.notes.push("Another wake is running: I'll undo this right after it.".to_owned());
                 }
                 show_report(context, &mut store, &report, view, None)
             }
-            Err(error) => fail(context, view, &error, KEPT),
+            Err(error) => report_failed_wake(context, view, &error, KEPT),
         }
     })
 }
 
 /// Runs a wake for someone at this terminal.
 pub(super) fn once_here(config: &Config) -> ExitCode {
-    once(config, &ReportView { json: false, asked: AskedWhere::Here, is_hidden: false }, "fix")
+    wake_once(config, &ReportView { json: false, asked: AskedWhere::Here, is_hidden: false }, "fix")
 }
 
 /// Runs one turn of a fleet's assistant: one cycle at most, then the report of the waiting work.
-fn turn(config: &Config, reason: &str) -> ExitCode {
-    let trigger = trigger(reason);
+fn run_turn(config: &Config, reason: &str) -> ExitCode {
+    let trigger = clean_reason(reason);
     with_context(config, async |context| {
         let worked = async {
             let mut store = cycle::open_store(context.config)?;
-            look(Context { is_turn: true, ..context }, &mut store, &trigger).await
+            run_wake(Context { is_turn: true, ..context }, &mut store, &trigger).await
         };
         let ended = worked.await.map(|report| report.error);
-        let due = turn::print_due(config, context.clock.now());
+        let due = turn::print_due_work(config, context.clock.now());
         match (ended, due) {
             (Ok(None), Ok(())) => ExitCode::SUCCESS,
-            (Ok(Some(error)), _) => failed(&context.redactor.redact(&error)),
-            (Err(error), _) => failed(&context.redactor.redact(&error.to_string())),
-            (_, Err(error)) => failed(&error),
+            (Ok(Some(error)), _) => report_failure(&context.redactor.redact(&error)),
+            (Err(error), _) => report_failure(&context.redactor.redact(&error.to_string())),
+            (_, Err(error)) => report_failure(&error),
         }
     })
 }
 
 /// Cleans a reason so that it fits a commit trailer.
-fn trigger(reason: &str) -> String {
+fn clean_reason(reason: &str) -> String {
     reason.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect()
 }
 
 /// Orders an undo, and runs the wake that does it. If another wake runs, the undo follows it.
-fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
+fn order_undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
     let asked = cycle::open_store(config)
-        .and_then(|mut store| Ok(orders::undo::ask(&mut store, config, config.clock().now(), id)?));
+        .and_then(|mut store| Ok(orders::undo::order_undo(&mut store, config, config.clock().now(), id)?));
     match asked {
         Ok(UndoAsked::Ordered(what)) => {
             complain(&format!("Undoing {what}."));
-            once(config, view, UNDO)
+            wake_once(config, view, UNDO)
         }
         Ok(UndoAsked::Refused(why)) => {
-            complain(&format!("{why} `wake log` lists what was done."));
+            complain(&format!("{why} `wake log` lists what I did."));
             ExitCode::from(super::EXIT_FAILED)
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn stop(config: &Config) -> ExitCode {
+fn order_stop(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
-        Ok((store.inbox_mut().order(&Order::Stop { is_owners: true }, config.clock().now())?, store.chats().stopped()?))
+        Ok((
+            store.inbox_mut().carry_out_order(&Order::Stop { is_owners: true }, config.clock().now())?,
+            store.chats().find_stop_order()?,
+        ))
     });
     match ordered {
         Ok(((), stopped)) => {
             cycle::stop::end_children(&config.lock_path());
-            complain(&stopped.map(|stopped| cycle::stop::notice(stopped, config.timezone)).unwrap_or_default());
+            complain(&stopped.map(|stopped| cycle::stop::render_notice(stopped, config.timezone)).unwrap_or_default());
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn resume(config: &Config) -> ExitCode {
+fn order_resume(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
         Ok((
-            store.chats().is_stopped_for(Some(ChatRef::TERMINAL))?,
-            store.inbox_mut().order(&Order::Resume { is_owners: true }, config.clock().now())?,
+            store.chats().is_work_stopped(Some(ChatRef::TERMINAL))?,
+            store.inbox_mut().carry_out_order(&Order::Resume { is_owners: true }, config.clock().now())?,
         ))
     });
     match ordered {
         Ok((is_stopped, ())) => {
             complain(match is_stopped {
                 true => "Resuming, oldest work first.",
-                false => "Nothing was stopped.",
+                false => "Nothing was stopped, so there is nothing to resume.",
             });
             ExitCode::SUCCESS
         }
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
 /// Explains why a new message started no cycle: a stop, the model's back-off, or a spent budget.
 pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
-    if store.chats().stopped().ok()?.is_some() {
-        return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
+    if store.chats().find_stop_order().ok()?.is_some() {
+        return Some("Your message is safe; I'll answer it after `wake resume`.".to_owned());
     }
-    if store.chats().is_stopped_for(Some(ChatRef::TERMINAL)).ok()? {
-        let why =
-            "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
+    if store.chats().is_work_stopped(Some(ChatRef::TERMINAL)).ok()? {
+        let why = "You have paused my work for the terminal. Your message is safe; I'll answer it after `wake resume`.";
         return Some(why.to_owned());
     }
-    let config = in_force(context.config, store).ok()?;
+    let config = load_effective_config(context.config, store).ok()?;
     let model = cycle::model_state(store, &config, context.clock.now()).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
-    if model.asked(ChatRef::TERMINAL).is_some() {
+    if model.find_model(ChatRef::TERMINAL).is_some() {
         return None;
     }
-    let until = match cycle::model_again_at(store, &config, context.clock.now()).ok().flatten() {
+    let until = match cycle::find_retry_time(store, &config, context.clock.now()).ok().flatten() {
         Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the AI model couldn't be reached; I'll try again at {}", at.format("%H:%M:%S"))
         }
-        _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(ChatRef::TERMINAL))?,
+        _ => Budget::read(store, context.config, context.clock.now()).ok()?.find_obstacle(Some(ChatRef::TERMINAL))?,
     };
     Some(format!("Your message is safe: {until}."))
 }
 
 /// Runs one wake.
-pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+pub(super) async fn run_wake(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     if waker::is_by_itself(trigger) {
         waker::leave_sign(context.config, context.clock.now());
     }
-    store.people_mut().readmit(&context.config.allowed_chats)?;
-    let settings = WakeSettings::look(context, store)?;
-    cycle::once(settings.context(context), store, trigger).await
+    store.people_mut().readmit_people(&context.config.allowed_chats)?;
+    let settings = WakeSettings::load(context, store)?;
+    cycle::run_wake(settings.apply_to(context), store, trigger).await
 }
 
 /// Renders the text at the start of a staying wake: its state, and other commands.
-fn staying(context: Context<'_>) -> String {
-    let waiting = match database::look(context.config) {
+fn render_greeting(context: Context<'_>) -> String {
+    let waiting = match database::open_read_only(context.config) {
         Ok(Some(store)) => store.inbox().queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
         _ => 0,
     };
@@ -339,32 +342,32 @@ fn staying(context: Context<'_>) -> String {
         name => format!("with {name}"),
     };
     format!(
-        "I'm awake {model}, {} waiting, and work whenever something is due; Ctrl-C ends that. Also: `wake chat`, `wake today`, `wake \
-         page`, `wake status`, `wake init`; `wake --help` lists all.",
-        count(waiting, "message")
+        "I'm awake {model}, {} waiting. I'll work whenever something is due; Ctrl-C stops me. Also: `wake chat`, `wake today`, \
+         `wake page`, `wake status`, `wake init`; `wake --help` lists all.",
+        format_count(waiting, "message")
     )
 }
 
 /// Wakes whenever something is due, until asked to end.
-fn stay(config: &Config, view: &ReportView) -> ExitCode {
+fn stay_awake(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
         let mut failures = 0;
         (context.at_work)();
-        let _shown = Starting::Stay.show(config);
+        let _shown = Starting::Stay.mark_process(config);
         tracing::info!("staying; SIGTERM ends it");
         if out::is_terminal() {
-            complain(&staying(context));
+            complain(&render_greeting(context));
         }
         loop {
             // Secrets may have been added meanwhile, for example in mcp.toml.
-            let redactor = super::redactor(config);
+            let redactor = super::build_redactor(config);
             let context = Context { redactor: &redactor, ..context };
             let looked = async {
                 let mut store = cycle::open_store(config)?;
                 let here = Here { context, session: None, working: None };
-                let context = Context { terminal: view.terminal(&here), ..context };
-                let report = look(context, &mut store, "stay").await?;
+                let context = Context { terminal: view.terminal_mode(&here), ..context };
+                let report = run_wake(context, &mut store, "stay").await?;
                 Ok::<_, WakeError>((report, store))
             };
             let looked = looked.await;
@@ -386,7 +389,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
             }
             let wait = match failures {
                 0 => cycle::LOOK_EVERY,
-                failures => wait_after(failures).to_std().unwrap_or(cycle::LOOK_EVERY),
+                failures => compute_retry_wait(failures).to_std().unwrap_or(cycle::LOOK_EVERY),
             };
             tokio::select! {
                 biased;
@@ -399,7 +402,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
 
 /// Connects the parts and runs `work` on one thread. A signal ends it.
 fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
-    with_signals(config, super::hear, work)
+    with_signals(config, super::listen_for_signals, work)
 }
 
 /// The same with another signal handler: `hear` gets the sender that ends the work.
@@ -408,11 +411,11 @@ pub(super) fn with_signals(
     hear: impl FnOnce(watch::Sender<bool>) -> std::io::Result<()>,
     work: impl AsyncFnOnce(Context<'_>) -> ExitCode,
 ) -> ExitCode {
-    let runtime = match super::runtime() {
+    let runtime = match super::build_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
-    let (model, telegram) = match (configured(config.effective_model(), config), super::telegram(config)) {
+    let (model, telegram) = match (create_model(config.effective_model(), config), super::connect_telegram(config)) {
         (Ok(model), Ok(telegram)) => (model, telegram),
         (Err(error), _) | (_, Err(error)) => {
             complain(&error);

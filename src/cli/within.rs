@@ -71,7 +71,7 @@ fn run(command: Command) -> ExitCode {
             }
             Err(why) => why,
         },
-        Command::Forward { to } => match confined::forward(&to) {
+        Command::Forward { to } => match confined::forward_connections(&to) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => error.to_string(),
         },

@@ -52,7 +52,7 @@ impl Finding {
 
     /// Creates a finding that the next wake resolves; `--fix` can start one.
     pub(super) fn left_to_a_wake(detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::warn(detail, fix).mended_by(Remedy::Wake)
+        Self::warn(detail, fix).with_remedy(Remedy::Wake)
     }
 
     /// Creates a finding that this program can repair while no wake runs.
@@ -61,7 +61,7 @@ impl Finding {
     }
 
     /// Adds an action of `--fix`.
-    pub(super) fn mended_by(mut self, remedy: Remedy) -> Self {
+    pub(super) fn with_remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
@@ -72,12 +72,12 @@ impl Finding {
     }
 
     /// Combines the findings of one check: the worst status, and all sentences.
-    pub(super) fn all(findings: Vec<Self>, otherwise: Self) -> Self {
-        findings.into_iter().reduce(Self::and).unwrap_or(otherwise)
+    pub(super) fn merge_all(findings: Vec<Self>, otherwise: Self) -> Self {
+        findings.into_iter().reduce(Self::merge).unwrap_or(otherwise)
     }
 
     /// Combines two findings of one check: the worse status, and both sentences.
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(super) fn merge(self, other: Self) -> Self {
         let join = |a: Option<String>, b: Option<String>| match (a, b) {
             (Some(a), Some(b)) if a != b => Some(format!("{a}; {b}")),
             (a, b) => a.or(b),
@@ -148,13 +148,13 @@ impl Trouble {
     }
 
     /// Converts the trouble into a finding.
-    pub(super) fn finding(&self) -> Finding {
+    pub(super) fn to_finding(&self) -> Finding {
         match self {
             // The problem is reported once, by its own check.
-            Self::Unusable { see, .. } => Finding::ok(format!("not looked at: {self} (see the check `{see}`)")),
+            Self::Unusable { see, .. } => Finding::ok(format!("not checked: {self} (see the check `{see}`)")),
             _ => Finding::warn(
                 format!("could not be checked: {self}"),
-                "run health check again; if this stays, fix what it names",
+                "run health check again; if this persists, fix what it names",
             ),
         }
     }

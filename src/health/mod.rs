@@ -69,12 +69,12 @@ impl HealthReport {
     }
 
     /// The report of a program that can't run because its settings are wrong.
-    pub fn of_configuration(detail: &str) -> Self {
+    pub fn for_configuration(detail: &str) -> Self {
         let check = CheckReport {
             id: "configuration",
             status: Status::Critical,
             detail: detail.trim().to_owned(),
-            fix: Some("correct the settings that are named; .env.example explains each".to_owned()),
+            fix: Some("correct the settings named above; .env.example explains each".to_owned()),
             repair: None,
             why: None,
             remedies: Vec::new(),
@@ -84,13 +84,13 @@ impl HealthReport {
 
     /// Renders the report for a person, with a line per check and the advice. `is_plain` leaves out colours and symbols.
     pub fn render(&self, is_plain: bool) -> String {
-        render::report(self, is_plain)
+        render::render_report(self, is_plain)
     }
 }
 
 /// Names for people what a [`glance`] leaves out, since it takes seconds.
 pub const LEFT_OUT_OF_A_GLANCE: &str =
-    "whether the memory's repository lacks objects, whether a known fact is found, and whether the encoder works";
+    "missing objects in the memory's repository, a search for a known fact, and a test of the encoder";
 
 /// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,10 +142,10 @@ fn run(
     now: DateTime<Utc>,
     (mode, asks_others): (CheckMode, bool),
 ) -> HealthReport {
-    let look = || Scene::look(config, redactor, now, mode.is_dry()).brief(mode.is_brief());
+    let look = || Scene::load(config, redactor, now, mode.is_dry()).with_brief(mode.is_brief());
     let scene = look();
-    let reached = if asks_others { reach::ask(&scene.in_force()) } else { OthersSaid::default() };
-    let scene = scene.reached(reached.clone());
+    let reached = if asks_others { reach::ask_servers(&scene.effective_config()) } else { OthersSaid::default() };
+    let scene = scene.with_reached(reached.clone());
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =
         found.iter().filter(|(_, finding)| finding.repair.is_some()).map(|(check, _)| *check).collect();
@@ -156,13 +156,13 @@ fn run(
             finding.announce_repair();
         }
     } else if !mode.is_dry() && !broken.is_empty() {
-        let outcome = repair::repair(&scene, &broken);
+        let outcome = repair::repair_checks(&scene, &broken);
         drop(scene);
-        let scene = look().reached(reached);
+        let scene = look().with_reached(reached);
         for (check, finding) in &mut found {
             if broken.iter().any(|broken| broken.id == check.id) {
                 *finding = check.run(&scene);
-                finding.add_failures(outcome.failures_of(check.id));
+                finding.add_failures(outcome.list_failures(check.id));
             }
         }
         repaired = outcome.repaired;
@@ -173,7 +173,7 @@ fn run(
         detail: redactor.redact(&finding.detail),
         fix: finding.fix.map(|fix| redactor.redact(&fix)),
         repair: finding.repair.map(|repair| redactor.redact(&repair)),
-        why: about::why(check.id).filter(|_| finding.status != Status::Ok),
+        why: about::find_reason(check.id).filter(|_| finding.status != Status::Ok),
         remedies: finding.remedies,
     });
     HealthReport::new(checks.collect(), repaired)

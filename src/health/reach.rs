@@ -40,23 +40,23 @@ pub(super) enum BotReached {
 }
 
 /// Asks all configured servers.
-pub(super) fn ask(config: &Config) -> OthersSaid {
+pub(super) fn ask_servers(config: &Config) -> OthersSaid {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         // A failure here says nothing about the servers.
         Err(_) => return OthersSaid::default(),
     };
     runtime.block_on(async {
-        let (bot, model) = tokio::join!(bot(config), model(config));
+        let (bot, model) = tokio::join!(ask_bot(config), ask_model(config));
         OthersSaid { bot, model }
     })
 }
 
-async fn bot(config: &Config) -> Option<BotReached> {
+async fn ask_bot(config: &Config) -> Option<BotReached> {
     let token = config.telegram_token.as_ref()?;
     let telegram = match Telegram::new(&config.telegram_api_url, token.expose().to_owned()) {
         Ok(telegram) => telegram.with_timeouts(BOUND, BOUND),
-        Err(error) => return Some(unknown(&error)),
+        Err(error) => return Some(to_unknown(&error)),
     };
     let asked = async {
         let (me, webhook) = tokio::join!(telegram.get_me(), telegram.get_webhook_info());
@@ -68,18 +68,18 @@ async fn bot(config: &Config) -> Option<BotReached> {
             None => BotReached::Fine { username: me.username },
         },
         Err(TelegramError::Unauthorized(_)) => BotReached::Refused,
-        Err(error) => unknown(&error),
+        Err(error) => to_unknown(&error),
     })
 }
 
-fn unknown(error: &dyn std::fmt::Display) -> BotReached {
+fn to_unknown(error: &dyn std::fmt::Display) -> BotReached {
     BotReached::Unknown(without_hidden(&error.to_string()).into_owned())
 }
 
 /// Asks about the first model of the chain if that is free: Anthropic's model list, a server's list, or Claude Code's
 /// own report.
-async fn model(config: &Config) -> Option<Checked> {
-    let step = match Provider::of(config.effective_model()) {
+async fn ask_model(config: &Config) -> Option<Checked> {
+    let step = match Provider::from_model(config.effective_model()) {
         Provider::Anthropic => SetupStep::Key,
         Provider::OpenAi => SetupStep::ServerModel,
         Provider::ClaudeCode => SetupStep::Model,
@@ -88,6 +88,6 @@ async fn model(config: &Config) -> Option<Checked> {
     let (begun, temporary) = (Instant::now(), std::env::temp_dir());
     let is_over = || begun.elapsed() >= BOUND;
     let tools = CheckTools { temporary: &temporary, is_over: &is_over, asks_others: true };
-    let asked = tokio::time::timeout(BOUND, setup::check(step, config, tools)).await;
+    let asked = tokio::time::timeout(BOUND, setup::check_step(step, config, tools)).await;
     Some(asked.unwrap_or_else(|_| Checked::Unknown(format!("no answer within {} s", BOUND.as_secs()))))
 }

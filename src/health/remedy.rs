@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reveille_base::words::in_shell;
+use reveille_base::words::quote_for_shell;
 
 /// The command that tidies a repository. Without it git is slower, but works.
 pub const TIDY_UP: &str = "git gc";
@@ -52,34 +52,34 @@ impl Remedy {
     }
 
     /// Creates a remedy that runs a command in the memory's folder.
-    pub(super) fn in_memory(place: impl AsRef<Path>, command: impl Into<String>) -> Self {
+    pub(super) fn for_memory(place: impl AsRef<Path>, command: impl Into<String>) -> Self {
         Self::InMemory { place: place.as_ref().to_owned(), command: command.into() }
     }
 
     /// Describes the action: the question if it needs consent, else the report.
-    pub fn what(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::CloseToOthers { path, .. } => format!("Close {} to other users", path.display()),
-            Self::RebuildIndex => "Build the memory's index anew".to_owned(),
+            Self::RebuildIndex => "Rebuild the memory's index".to_owned(),
             Self::RemoveWebhook { host } => format!("Remove the webhook at {host}, so that the bot gets its messages"),
-            Self::WakeByItself => "Install it, to be woken every five minutes".to_owned(),
-            Self::RetryMessage { id } => format!("Try message {id} again at the next wake"),
-            Self::Embed => "Embed now what isn't embedded yet".to_owned(),
+            Self::WakeByItself => "Install automatic wakes every five minutes".to_owned(),
+            Self::RetryMessage { id } => format!("Retry message {id} at the next wake"),
+            Self::Embed => "Embed the remaining texts now".to_owned(),
             Self::InMemory { place, command } => format!("Run `{command}` in {}", place.display()),
-            Self::Wake => "Run a wake now, to do what waits".to_owned(),
+            Self::Wake => "Run a wake now for the waiting work".to_owned(),
         }
     }
 
     /// Returns the equivalent command.
     pub fn command(&self) -> String {
         match self {
-            Self::CloseToOthers { path, mode } => format!("chmod {mode:o} {}", in_shell(path)),
+            Self::CloseToOthers { path, mode } => format!("chmod {mode:o} {}", quote_for_shell(path)),
             Self::RebuildIndex => "wake memory reindex".to_owned(),
             Self::RemoveWebhook { .. } => "bot webhook delete".to_owned(),
             Self::WakeByItself => "wake install".to_owned(),
             Self::RetryMessage { id } => format!("wake queue retry {id}"),
             Self::Embed => "wake memory reindex --embed".to_owned(),
-            Self::InMemory { place, command } => format!("cd {} && {command}", in_shell(place)),
+            Self::InMemory { place, command } => format!("cd {} && {command}", quote_for_shell(place)),
             Self::Wake => "wake --once".to_owned(),
         }
     }

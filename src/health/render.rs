@@ -6,8 +6,8 @@ use super::{CheckReport, HealthReport, Status};
 const ID_WIDTH: usize = 11;
 
 /// Renders a line for each check with its advice, and a summary at the end.
-pub(super) fn report(report: &HealthReport, is_plain: bool) -> String {
-    let mut text: String = report.checks.iter().map(|check| line(check, is_plain)).collect();
+pub(super) fn render_report(report: &HealthReport, is_plain: bool) -> String {
+    let mut text: String = report.checks.iter().map(|check| render_line(check, is_plain)).collect();
     let count = |status| report.checks.iter().filter(|check| check.status == status).count();
     let (warnings, critical) = (count(Status::Warn), count(Status::Critical));
     if !report.repaired.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn report(report: &HealthReport, is_plain: bool) -> String {
     text
 }
 
-fn line(check: &CheckReport, is_plain: bool) -> String {
+fn render_line(check: &CheckReport, is_plain: bool) -> String {
     let mark = match (check.status, is_plain) {
         (Status::Ok, true) => "ok      ",
         (Status::Warn, true) => "warn    ",

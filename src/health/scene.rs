@@ -9,7 +9,7 @@ use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_cycle::decide::{budget::Budget, lineup::ModelState};
 use reveille_git::{Repo, RepoError};
-use reveille_store::{Schema, Store, StoreError, database, in_force::in_force};
+use reveille_store::{Schema, Store, StoreError, database, in_force::load_effective_config};
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
 
@@ -31,14 +31,14 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// Takes the snapshot. Creates nothing.
-    pub(super) fn look(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
+    pub(super) fn load(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
         let store = open_store(config);
         let row = match &store {
-            Ok(Some(store)) => store.holder().ok().flatten(),
+            Ok(Some(store)) => store.find_lease_holder().ok().flatten(),
             _ => None,
         };
         Self {
-            lock: LockFacts::look(&config.lock_path(), row.as_ref()),
+            lock: LockFacts::read(&config.lock_path(), row.as_ref()),
             is_dry: dry_run,
             is_brief: false,
             reached: OthersSaid::default(),
@@ -51,12 +51,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Sets if slow checks are left out.
-    pub(super) fn brief(self, is_brief: bool) -> Self {
+    pub(super) fn with_brief(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
     }
 
     /// Adds the answers of other servers.
-    pub(super) fn reached(self, reached: OthersSaid) -> Self {
+    pub(super) fn with_reached(self, reached: OthersSaid) -> Self {
         Self { reached, ..self }
     }
 
@@ -89,29 +89,29 @@ impl<'a> Scene<'a> {
 
     /// Returns the budget and the amounts spent.
     pub(super) fn budget(&self, store: &Store) -> Result<Budget, StoreError> {
-        Budget::look(store, self.config, self.now)
+        Budget::read(store, self.config, self.now)
     }
 
     /// Returns the state of the configured model, as a wake would see it now.
-    pub(super) fn model(&self, store: &Store) -> Result<ModelState, StoreError> {
-        cycle::model_state(store, &in_force(self.config, store)?, self.now)
+    pub(super) fn model_state(&self, store: &Store) -> Result<ModelState, StoreError> {
+        cycle::model_state(store, &load_effective_config(self.config, store)?, self.now)
     }
 
     /// Returns the settings in force, or the plain settings if the database can't be read. Another check reports that.
-    pub(super) fn in_force(&self) -> Config {
+    pub(super) fn effective_config(&self) -> Config {
         let store = self.store.as_ref().ok().and_then(Option::as_ref);
-        store.and_then(|store| in_force(self.config, store).ok()).unwrap_or_else(|| self.config.clone())
+        store.and_then(|store| load_effective_config(self.config, store).ok()).unwrap_or_else(|| self.config.clone())
     }
 }
 
 /// Opens the database and reads its schema, since a file of another kind opens without an error.
 fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
-    cycle::workspace::check(config)?;
-    let Some(store) = database::look(config)? else {
+    cycle::workspace::check_database(config)?;
+    let Some(store) = database::open_read_only(config)? else {
         return Ok(None);
     };
     // A database left empty by a killed first run has no tables.
-    let schema = store.schema()?;
+    let schema = store.read_schema()?;
     let Schema { found, known, .. } = schema;
     let path = PathBuf::from(database::name(config));
     match found {

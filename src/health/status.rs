@@ -196,8 +196,8 @@ impl From<&ModelBreaker> for PassedOver {
 }
 
 /// Gathers the overview without writing anything.
-pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthStatus {
-    let scene = Scene::look(config, redactor, now, true);
+pub fn read_status(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthStatus {
+    let scene = Scene::load(config, redactor, now, true);
     let holder = scene.lock.holder.as_ref().filter(|_| scene.lock.is_held);
     let mut status = HealthStatus {
         at: now,
@@ -237,7 +237,7 @@ pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthS
         reserved_usd: 0.0,
         is_store_unread: false,
         problems: Vec::new(),
-        search: search(config, None),
+        search: describe_search(config, None),
     };
     if let Err(trouble) = look_at_store(&scene, &mut status) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
@@ -245,8 +245,8 @@ pub fn look(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthS
         status.problems.push(redactor.redact(&why));
     }
     match disk::free_bytes(&config.workspace_dir) {
-        Ok(free_bytes) => status.disk = Some(Disk::of(free_bytes, config.disk_reserve)),
-        Err(error) => status.problems.push(format!("the disk can't be asked for its free space: {error}")),
+        Ok(free_bytes) => status.disk = Some(Disk::new(free_bytes, config.disk_reserve)),
+        Err(error) => status.problems.push(format!("the disk's free space can't be read: {error}")),
     }
     match look_at_repo(&scene) {
         Ok(git) => status.git = git,
@@ -263,26 +263,26 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
         return Ok(());
     };
     // These are shown even if a damaged row elsewhere ends the look.
-    status.stopped = store.chats().stopped()?;
+    status.stopped = store.chats().find_stop_order()?;
     status.last_wake = store.cycles().last_cycle()?.map(last_wake);
     status.files = store.attachments().open_files()?.into_iter().map(OpenFile::from).collect();
     let Overview { queue, outstanding, questions, budget, model, .. } =
-        store.reading(|| Overview::look(store, scene.config, scene.now, Viewer::Console))?;
+        store.with_snapshot(|| Overview::read(store, scene.config, scene.now, Viewer::Console))?;
     status.queue = Some(queue);
     status.questions = questions.into_iter().map(OpenQuestion::from).collect();
-    let wakes = store.maintenance().upkeep(UpkeepKind::Wake)?;
+    let wakes = store.maintenance().read_upkeep(UpkeepKind::Wake)?;
     if wakes.failures >= MANY {
         let (n, why) = (wakes.failures, wakes.error.as_deref().unwrap_or_default());
         status.problems.push(format!("{n} wakes in a row have failed: {why} (health check says how to fix it)"));
     }
     let odd = store.odd_rows()?;
-    status.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));
-    let reminder = store.reminders().reminders()?.into_iter().next();
+    status.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.describe())));
+    let reminder = store.reminders().list_reminders()?.into_iter().next();
     status.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
-    status.undelivered = store.outbox().undelivered()?;
+    status.undelivered = store.outbox().list_undelivered_messages()?;
     status.undelivered_count = outstanding.total();
-    status.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.inbox().last_heard(bot_id))?;
+    status.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.inbox().find_last_poll_time(bot_id))?;
     let passed_over = model.passed_over.iter().filter_map(|it| it.trouble.as_ref());
     let trouble = model.trouble;
     status.model = ModelReport {
@@ -295,7 +295,7 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
         answered_at: store.ledger().last_answer(&model.name)?,
         name: model.name,
     };
-    status.search = search(scene.config, Some(store));
+    status.search = describe_search(scene.config, Some(store));
     status.spent_today_usd = budget.today_usd;
     status.spent_month_usd = budget.month_usd;
     status.reserved_usd = budget.reserved_usd;
@@ -303,21 +303,22 @@ fn look_at_store(scene: &Scene<'_>, status: &mut HealthStatus) -> Result<(), Tro
 }
 
 /// Describes the method of searching. Asks no embedder, but reports the last wake's experience.
-fn search(config: &Config, store: Option<&Store>) -> String {
-    let embedder = match embed::of(config) {
+fn describe_search(config: &Config, store: Option<&Store>) -> String {
+    let embedder = match embed::create_embedder(config) {
         Ok(None) => return "by words alone (EMBED_MODEL isn't set)".to_owned(),
         Ok(Some(embedder)) => embedder,
         Err(error) => return format!("by words alone: {error}"),
     };
-    let trouble =
-        store.and_then(|store| store.maintenance().upkeep(UpkeepKind::Embed).ok()).filter(|upkeep| upkeep.failures > 0);
+    let trouble = store
+        .and_then(|store| store.maintenance().read_upkeep(UpkeepKind::Embed).ok())
+        .filter(|upkeep| upkeep.failures > 0);
     let is_allowed =
         store.and_then(|store| store.maintenance().allowed_embedder().ok()?).as_deref() == Some(embedder.id());
-    match (embedder.leaves_for(), trouble.and_then(|upkeep| upkeep.error)) {
+    match (embedder.destination(), trouble.and_then(|upkeep| upkeep.error)) {
         (Some(to), _) if !is_allowed => {
-            format!("by words alone: {to} isn't allowed to get texts (wake memory embed allow)")
+            format!("by words alone: {to} isn't allowed to receive texts (wake memory embed allow)")
         }
-        (_, Some(why)) => format!("by words, and by meaning as far as it was embedded: {why}"),
+        (_, Some(why)) => format!("by words, and by meaning where already embedded: {why}"),
         (_, None) => format!("by meaning ({})", embedder.id()),
     }
 }
@@ -335,15 +336,15 @@ fn last_wake(row: CycleRow) -> LastWake {
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
-    scene.repo()?.map(git).transpose()
+    scene.repo()?.map(read_git).transpose()
 }
 
-fn git(repo: &Repo) -> Result<Git, Trouble> {
-    let last = repo.log(1)?.into_iter().next();
-    let apart = repo.ahead_behind()?;
+fn read_git(repo: &Repo) -> Result<Git, Trouble> {
+    let last = repo.history().list_commits(1)?.into_iter().next();
+    let apart = repo.count_ahead_behind()?;
     Ok(Git {
         branch: repo.branch().to_owned(),
-        condition: repo.condition()?.to_string(),
+        condition: repo.read_condition()?.to_string(),
         has_remote: repo.has_remote(),
         ahead: apart.map(|(ahead, _)| ahead),
         behind: apart.map(|(_, behind)| behind),
@@ -354,7 +355,7 @@ fn git(repo: &Repo) -> Result<Git, Trouble> {
 }
 
 impl Disk {
-    fn of(free_bytes: u64, reserve: Reserve) -> Self {
+    fn new(free_bytes: u64, reserve: Reserve) -> Self {
         Self { free_bytes, reserve_bytes: reserve.bytes(), is_short: reserve.is_broken_into(free_bytes) }
     }
 }

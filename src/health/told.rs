@@ -13,16 +13,16 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 impl HealthReport {
     /// Returns the new findings and notes that aren't among `told`, and the set to remember from now on.
-    pub fn news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
+    pub fn find_news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
         let wrong: Vec<&CheckReport> = self.checks.iter().filter(|check| check.status != Status::Ok).collect();
-        let keep = wrong.iter().map(|check| key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
-        let new = wrong.into_iter().filter(|check| !told.contains(&key(check))).cloned().collect();
+        let keep = wrong.iter().map(|check| format_key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
+        let new = wrong.into_iter().filter(|check| !told.contains(&format_key(check))).cloned().collect();
         let notes = notes.iter().filter(|note| !told.contains(&note_key(note))).cloned().collect();
         (Self::new(new, Vec::new()), notes, keep)
     }
 }
 
-fn key(check: &CheckReport) -> String {
+fn format_key(check: &CheckReport) -> String {
     let how_bad = if check.status == Status::Critical { "critical" } else { "warn" };
     // A changed number alone is no news, such as "3 messages wait, 5 minutes" after 2 and 4.
     let what: String = check.detail.replace('\n', " ").split(|c: char| c.is_ascii_digit()).collect();
@@ -34,7 +34,7 @@ fn note_key(note: &str) -> String {
 }
 
 /// Reads the remembered findings. A missing or foreign file counts as empty.
-pub fn read(path: &Path) -> BTreeSet<String> {
+pub fn read_findings(path: &Path) -> BTreeSet<String> {
     let is_small = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
     let text = if is_small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
     text.lines().map(str::to_owned).collect()
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> BTreeSet<String> {
 ///
 /// # Errors
 /// If the file can't be written; then the same findings are reported again.
-pub fn write(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
+pub fn write_findings(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
     let text: String = told.iter().map(|line| format!("{line}\n")).collect();
     replace_unsynced(path, text.as_bytes())
 }
@@ -71,7 +71,7 @@ mod tests {
         let mut told = BTreeSet::new();
         let mut tell = |checks: &[(&'static str, Status)], notes: &[&str]| {
             let notes: Vec<String> = notes.iter().map(|note| (*note).to_owned()).collect();
-            let (report, notes, now_told) = report(checks).news(&notes, &told);
+            let (report, notes, now_told) = report(checks).find_news(&notes, &told);
             told = now_told;
             let ids: Vec<_> = report.checks.iter().map(|check| check.id).collect();
             (ids.join(" "), notes.join(" "), report.repaired.len())
@@ -89,11 +89,11 @@ mod tests {
     fn what_was_told_is_read_back_and_damage_is_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".health-told");
-        assert_eq!(read(&path), BTreeSet::new());
+        assert_eq!(read_findings(&path), BTreeSet::new());
         let told = BTreeSet::from(["disk warn".to_owned(), "note a b".to_owned()]);
-        write(&path, &told).unwrap();
-        assert_eq!(read(&path), told);
+        write_findings(&path, &told).unwrap();
+        assert_eq!(read_findings(&path), told);
         std::fs::write(&path, vec![b'x'; 70_000]).unwrap();
-        assert_eq!(read(&path), BTreeSet::new());
+        assert_eq!(read_findings(&path), BTreeSet::new());
     }
 }

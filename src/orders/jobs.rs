@@ -5,7 +5,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use reveille_account::provenance::hand::Hand;
 use reveille_base::{
     schedule::{self, Rule, Slot},
-    words::{day_and_time, local, one_line, shortened},
+    words::{day_and_time, format_local_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_git::FileChange;
@@ -68,10 +68,10 @@ pub fn read(documents: &Documents, now: DateTime<Tz>) -> Jobs {
 }
 
 /// Lists all jobs by name, with the damaged ones last.
-pub fn listed(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
+pub fn list(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
     let one = |job: &Job| {
         let row = rows.iter().find(|row| row.name == job.name);
-        let planned = || job.planned(now).ok().and_then(|planned| planned.next);
+        let planned = || job.resolve_schedule(now).ok().and_then(|planned| planned.next);
         let next = row.map_or_else(planned, |row| row.next).filter(|_| !job.is_paused);
         ListedJob {
             name: job.name.clone(),
@@ -102,17 +102,19 @@ pub fn listed(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob>
 }
 
 /// Renders the jobs as Markdown.
-pub fn text(listed: &[ListedJob], tz: Tz) -> String {
+pub fn render(listed: &[ListedJob], tz: Tz) -> String {
     let line = |job: &ListedJob| {
         let mut parts = Vec::new();
         match (job.state, job.next_at) {
             ("damaged", _) => {}
-            (_, Some(at)) => parts.push(format!("{}, next {}", job.when.as_deref().unwrap_or_default(), local(at, tz))),
+            (_, Some(at)) => {
+                parts.push(format!("{}, next {}", job.when.as_deref().unwrap_or_default(), format_local_time(at, tz)));
+            }
             (state, None) => parts.push(format!("{}, {state}", job.when.as_deref().unwrap_or_default())),
         }
         parts.extend(job.gate.as_ref().map(|gate| format!("`{}`", one_line(gate).replace('`', "'"))));
         match (&job.problem, job.failures) {
-            (Some(problem), 0) => parts.push(format!("isn't run: {problem}")),
+            (Some(problem), 0) => parts.push(format!("not run: {problem}")),
             (Some(problem), 1) => parts.push(format!("its last run failed: {problem}")),
             (Some(problem), n) => parts.push(format!("failed {n} times in a row: {problem}")),
             (None, _) => {}
@@ -120,13 +122,13 @@ pub fn text(listed: &[ListedJob], tz: Tz) -> String {
         format!("- **{}** — {}", job.name, parts.join(" · "))
     };
     match listed {
-        [] => "No jobs. A file `memory/jobs/<name>.md` makes one; docs/JOBS.md tells how.".to_owned(),
+        [] => "No jobs yet. To add one, create a file `memory/jobs/<name>.md`; docs/JOBS.md shows how.".to_owned(),
         jobs => jobs.iter().map(line).collect::<Vec<_>>().join("\n"),
     }
 }
 
 /// Lists runs for JSON. `rows` are the current jobs.
-pub fn runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
+pub fn list_runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
     let one = |run: JobRun| ListedRun {
         id: run.id,
         slot: run.slot.map(|key| {
@@ -146,7 +148,7 @@ pub fn runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
 /// job may be gone or changed by now, so a reading is rejected if the run would have started before it was due.
 fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTime<Utc>>, tz: Tz) -> NaiveDateTime {
     let tz = row.map_or(tz, |row| row.zone(tz));
-    let (civil, counted) = (schedule::resolve(key, tz), Slot::of_instant(key.and_utc(), tz));
+    let (civil, counted) = (schedule::resolve_local_time(key, tz), Slot::from_instant(key.and_utc(), tz));
     let is_interval = |row: &JobRow| matches!(row.rule, Some(Rule::Interval { .. }));
     let readings = match row.map(is_interval) {
         Some(true) => [counted, civil],
@@ -162,10 +164,10 @@ fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTi
 /// Renders the runs as Markdown.
 pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
     let line = |run: &ListedRun| {
-        let at = run.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, tz));
-        let due = run.slot.map_or_else(|| "asked for".to_owned(), |slot| format!("due {}", day_and_time(slot)));
+        let at = run.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, tz));
+        let due = run.slot.map_or_else(|| "on request".to_owned(), |slot| format!("due {}", day_and_time(slot)));
         let state = match run.state {
-            JobState::Open => "waits for the model, or is under way",
+            JobState::Open => "under way, or waiting for the model",
             JobState::Missed => "missed",
             JobState::Nothing => "nothing to do",
             JobState::Told => "found something",
@@ -173,7 +175,7 @@ pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
             JobState::Failed => "failed",
         };
         let output = run.output.as_deref().map(one_line).filter(|output| !output.is_empty());
-        let output = output.map(|output| format!(": {}", shortened(&output, MAX_OUTPUT_CHARS))).unwrap_or_default();
+        let output = output.map(|output| format!(": {}", truncate_text(&output, MAX_OUTPUT_CHARS))).unwrap_or_default();
         format!("- {at} **{}**, {due} — {state}{output}", run.job)
     };
     if runs.is_empty() { "No runs yet.".to_owned() } else { runs.iter().map(line).collect::<Vec<_>>().join("\n") }
@@ -183,10 +185,10 @@ pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
 ///
 /// # Errors
 /// If the job doesn't exist or is damaged.
-pub fn ask(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Result<String, OrderError> {
-    known(jobs, name)?;
+pub fn order_run(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Result<String, OrderError> {
+    find_job(jobs, name)?;
     store.jobs_mut().ask_for_job(name, now)?;
-    Ok(format!("The job {name} runs with the next wake: `wake --once` starts one."))
+    Ok(format!("The job {name} will run with the next wake. To start one, run `wake --once`."))
 }
 
 /// Pauses or resumes a job, as a commit of the person.
@@ -196,9 +198,9 @@ pub fn ask(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Re
 pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool) -> Result<String, OrderError> {
     let edits = hand.commit_edits()?;
     let documents = Documents::new(hand.repo.root(), Vec::new());
-    let job = known(&read(&documents, now), name)?;
+    let job = find_job(&read(&documents, now), name)?;
     if job.is_paused == is_paused {
-        return Ok(format!("The job {name} {}.", if is_paused { "rests already" } else { "doesn't rest" }));
+        return Ok(format!("The job {name} {}.", if is_paused { "is already paused" } else { "isn't paused" }));
     }
     let path = job_path(name);
     if let Some(left) = edits.left_alone.iter().find(|left| left.path == path) {
@@ -212,20 +214,20 @@ pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool
     let change = FileChange { path, base: Some(text), content: Some(content) };
     hand.commit_step(&[change], &format!("{verb} the job {name}"), &format!("{did} the job {name}"))?;
     Ok(match is_paused {
-        true => format!("The job {name} rests until `wake jobs resume {name}`."),
-        false => format!("The job {name} runs again at its times."),
+        true => format!("The job {name} is paused until you run `wake jobs resume {name}`."),
+        false => format!("The job {name} is back on its schedule."),
     })
 }
 
 /// Finds the job of this name.
-fn known(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
+fn find_job(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
     if let Some(job) = jobs.get(name) {
         return Ok(job.clone());
     }
     let damaged = jobs.damaged.iter().find(|damaged| damaged.path == job_path(name));
     Err(OrderError::Refused(match damaged {
         Some(damaged) => format!("{damaged}. Nothing was done."),
-        None => format!("There is no job {name:?}. `wake jobs list` shows them. Nothing was done."),
+        None => format!("There's no job {name:?}. `wake jobs list` shows them. Nothing was done."),
     }))
 }
 

@@ -4,15 +4,15 @@ use chrono::NaiveDate;
 
 use reveille_base::{
     types::ChatRef,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_memory as memory;
 use reveille_memory::{
-    decay::{quiet_days, rests},
+    decay::{is_resting, quiet_days},
     tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
 };
 use reveille_store::ShownTask;
-use reveille_tools::also_written;
+use reveille_tools::describe_prose;
 
 /// Days without work after which a task is marked as untouched.
 const QUIET_DAYS: i64 = 2;
@@ -63,11 +63,12 @@ pub struct ListedTask {
     pub chat: Option<ChatRef>,
 }
 
-/// Lists the open tasks of both lists, with the numbers of [`text`] when nothing is cut.
-pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<ListedTask> {
+/// Lists the open tasks of both lists, with the numbers of [`render_lists`] when nothing is cut.
+pub fn list_tasks(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<ListedTask> {
     let own = |task: &Task, key: &str| task.get(key).map(str::to_owned);
     let lists = [("active", active), ("backlog", backlog)];
-    let tasks = lists.into_iter().flat_map(|(name, list)| open(list).into_iter().map(move |task| (name, task)));
+    let tasks =
+        lists.into_iter().flat_map(|(name, list)| list_open_tasks(list).into_iter().map(move |task| (name, task)));
     let listed = tasks.enumerate().map(|(at, (list, task))| ListedTask {
         number: at + 1,
         list,
@@ -77,8 +78,8 @@ pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<Li
         next: own(&task, "next"),
         at: own(&task, "at"),
         due: own(&task, "due"),
-        due_words: task.due().map(|due| due_in_words(due, today)),
-        is_due: !rests(&task) && task.due().is_some_and(|due| due <= today),
+        due_words: task.due_date().map(|due| due_in_words(due, today)),
+        is_due: !is_resting(&task) && task.due_date().is_some_and(|due| due <= today),
         priority: own(&task, "priority"),
         project: task.project(),
         chat: task.chat(),
@@ -87,15 +88,20 @@ pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<Li
     listed.collect()
 }
 
-fn open(list: &TaskList) -> Vec<Task> {
+fn list_open_tasks(list: &TaskList) -> Vec<Task> {
     list.tasks().iter().filter(|task| !task.is_done()).cloned().collect()
 }
 
 /// Renders the lists as Markdown, and returns the task behind each number.
-pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: ListLooks<'_>) -> (String, Vec<ShownTask>) {
+pub fn render_lists(
+    active: &TaskList,
+    backlog: &TaskList,
+    today: NaiveDate,
+    looks: ListLooks<'_>,
+) -> (String, Vec<ShownTask>) {
     let lists = [(memory::ACTIVE, active), (memory::BACKLOG, backlog)];
-    let also: String = lists.iter().filter_map(|(path, list)| also_written(path, &list.prose())).collect();
-    let (active, backlog) = (open(active), open(backlog));
+    let also: String = lists.iter().filter_map(|(path, list)| describe_prose(path, &list.find_prose())).collect();
+    let (active, backlog) = (list_open_tasks(active), list_open_tasks(backlog));
     if active.is_empty() && backlog.is_empty() {
         return (format!("{}\n{also}", looks.none).trim_end().to_owned(), Vec::new());
     }
@@ -104,7 +110,7 @@ pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: List
         let mut lines = Vec::new();
         for task in tasks.iter().take(looks.most) {
             shown.push(ShownTask { path: path.to_owned(), title: task.title.clone() });
-            lines.push(format!("{}. {}", shown.len(), line(task, today)));
+            lines.push(format!("{}. {}", shown.len(), render_task(task, today)));
         }
         match tasks.len() - lines.len() {
             0 => lines.join("\n"),
@@ -123,13 +129,13 @@ pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: List
 }
 
 /// Renders a task on one line.
-pub fn line(task: &Task, today: NaiveDate) -> String {
-    let brief = |text: &str| shortened(&one_line(text), MAX_CHARS);
+pub fn render_task(task: &Task, today: NaiveDate) -> String {
+    let brief = |text: &str| truncate_text(&one_line(text), MAX_CHARS);
     let mut line = brief(&task.title);
     let project = task.project().map(|name| format!(", project {name}")).unwrap_or_default();
     line.push_str(&project);
     for (key, said) in [("priority", "priority"), ("due", "due"), ("next", "next:"), ("at", "at")] {
-        match (task.get(key), task.due()) {
+        match (task.get(key), task.due_date()) {
             (Some(_), Some(due)) if key == "due" => line.push_str(&format!(", {}", due_in_words(due, today))),
             (Some(value), _) => line.push_str(&format!(", {said} {}", brief(value))),
             (None, _) => {}

@@ -16,7 +16,7 @@ use reveille_account::provenance::ProvenanceError;
 use reveille_store::StoreError;
 use reveille_tools::Refusal;
 
-pub use world::world;
+pub use world::build_world;
 
 /// The reason why an order wasn't carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ const COMMANDS: [(&str, &str); 4] = [
 ];
 
 impl OrderError {
-    fn refused(refusal: &Refusal) -> Self {
+    fn from_refusal(refusal: &Refusal) -> Self {
         let words = COMMANDS.iter().fold(refusal.0.clone(), |words, (tool, command)| words.replace(tool, command));
         let mut chars = words.chars();
         let first = chars.next().map(char::to_uppercase).into_iter().flatten();

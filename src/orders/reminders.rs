@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use reveille_base::{redact::Redactor, schedule::is_distance, types::ChatRef, zone::Tz};
 use reveille_config::Config;
 use reveille_model::offline::{
+    format_time,
     grammar::{self, OfflineCommand, ParsedMessage},
-    time,
 };
 use reveille_store::{Change, NewReminder, Order, Reminder, Store, StoreError};
 use reveille_tools::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry};
 
-use super::{OrderError, world};
+use super::{OrderError, build_world};
 
 /// An order about reminders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct ListedReminder {
 
 impl ListedReminder {
     /// Converts a row.
-    pub fn of(reminder: &Reminder, tz: Tz) -> Self {
+    pub fn from_reminder(reminder: &Reminder, tz: Tz) -> Self {
         let rule = reminder.what.rule.as_ref();
         let wall = reminder.next().wall_time(rule, reminder.zone(tz));
         Self {
@@ -82,15 +82,15 @@ pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
     match grammar::parse(&format!("remind me {said}"), now) {
         ParsedMessage::Commands(commands) => match commands.as_slice() {
             [OfflineCommand::Remind { what, when, missed }] => {
-                Ok(json!({"text": what, "when": time(when), "missed": missed}))
+                Ok(json!({"text": what, "when": format_time(when), "missed": missed}))
             }
             [OfflineCommand::RemindNear { what, when, missed }] => {
                 Ok(json!({"text": what, "when": when, "missed": missed}))
             }
             [OfflineCommand::AskBack { question, .. }] => Err(question.clone()),
-            _ => Err("I read more than one thing in that, and set nothing.".to_owned()),
+            _ => Err("That could mean more than one thing, so nothing was set.".to_owned()),
         },
-        _ => Err("I didn't understand that, and set nothing.".to_owned()),
+        _ => Err("I didn't understand that, so nothing was set.".to_owned()),
     }
 }
 
@@ -98,10 +98,10 @@ pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
 const HERE: Chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
 
 /// Renders the active reminders for the terminal.
-pub fn list(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String, OrderError> {
-    let world = world(config, store, now, HERE)?;
-    let done = Registry::offline().call("reminder_list", "{}", &world);
-    Ok(done.map_err(|refusal| OrderError::refused(&refusal))?.content)
+pub fn render_list(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String, OrderError> {
+    let world = build_world(config, store, now, HERE)?;
+    let done = Registry::for_offline_model().call("reminder_list", "{}", &world);
+    Ok(done.map_err(|refusal| OrderError::from_refusal(&refusal))?.content)
 }
 
 /// Carries out an order and returns the confirmation.
@@ -112,7 +112,7 @@ pub fn carry_out(
     now: DateTime<Utc>,
     order: ReminderOrder<'_>,
 ) -> Result<String, OrderError> {
-    let done = call(store, config, now, order)?;
+    let done = call_tool(store, config, now, order)?;
     let fit = |reminder: NewReminder| NewReminder { text: redactor.redact(&reminder.text), ..reminder };
     let mut orders: Vec<Order> = Vec::new();
     for change in done.changes {
@@ -130,33 +130,37 @@ pub fn carry_out(
         return Ok(done.content);
     }
     for order in &orders {
-        store.inbox_mut().order(order, now)?;
+        store.inbox_mut().carry_out_order(order, now)?;
     }
     Ok(redactor.redact(&done.content))
 }
 
-fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder<'_>) -> Result<Done, OrderError> {
-    let mut world = world(config, store, now, HERE)?;
-    let local = world.local();
-    let called = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::offline().call(
+fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder<'_>) -> Result<Done, OrderError> {
+    let mut world = build_world(config, store, now, HERE)?;
+    let local = world.local_time();
+    let called = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::for_offline_model().call(
         tool,
         &input.to_string(),
         world,
     ) {
         Ok(done) if done.is_failure => Err(OrderError::Refused(done.content)),
         Ok(done) => Ok(done),
-        Err(refusal) => Err(OrderError::refused(&refusal)),
+        Err(refusal) => Err(OrderError::from_refusal(&refusal)),
     };
     match order {
         ReminderOrder::Set { text, at } => {
             let input = match at {
                 Some(at) => json!({"text": text, "when": at}),
                 None => read_words(text, local).map_err(|why| {
-                    OrderError::Refused(format!("{why} Type it such as: wake remind \"call Anna\" --at \"tomorrow 9\""))
+                    OrderError::Refused(format!(
+                        "{why} Type it like this: wake remind \"call Anna\" --at \"tomorrow 9\""
+                    ))
                 })?,
             };
             match at {
-                Some(at) => in_words(at, |when| called("reminder_set", json!({"text": text, "when": when}), &world)),
+                Some(at) => {
+                    retry_as_duration(at, |when| called("reminder_set", json!({"text": text, "when": when}), &world))
+                }
                 None => called("reminder_set", input, &world),
             }
         }
@@ -170,13 +174,13 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
             if is_distance(until) {
                 return called("reminder_move", json!({"reminder": which, "by": until}), &world);
             }
-            in_words(until, |when| called("reminder_move", json!({"reminder": which, "when": when}), &world))
+            retry_as_duration(until, |when| called("reminder_move", json!({"reminder": which, "when": when}), &world))
         }
     }
 }
 
 /// Tries a time as typed, and then as a duration, since people say "20min" for "in 20min".
-fn in_words(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Result<Done, OrderError> {
+fn retry_as_duration(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Result<Done, OrderError> {
     match act(when.to_owned()) {
         Err(OrderError::Refused(why)) => act(format!("in {when}")).map_err(|_| OrderError::Refused(why)),
         done => done,
@@ -184,6 +188,6 @@ fn in_words(when: &str, act: impl Fn(String) -> Result<Done, OrderError>) -> Res
 }
 
 /// Lists the active reminders for JSON.
-pub fn listed(store: &Store, tz: Tz) -> Result<Vec<ListedReminder>, StoreError> {
-    Ok(store.reminders().reminders()?.iter().map(|reminder| ListedReminder::of(reminder, tz)).collect())
+pub fn list_active(store: &Store, tz: Tz) -> Result<Vec<ListedReminder>, StoreError> {
+    Ok(store.reminders().list_reminders()?.iter().map(|reminder| ListedReminder::from_reminder(reminder, tz)).collect())
 }

@@ -17,7 +17,7 @@ use reveille_store::database;
 
 /// A note that is shown once.
 const BY_KEYWORDS: &str =
-    "Searched by keywords alone, since EMBED_MODEL isn't set. With one, what means the same is found, too.";
+    "Searched by keywords only, because EMBED_MODEL isn't set. With it, I also find text that means the same.";
 
 /// A person's search.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub enum MemorySearchError {
 ///
 /// # Errors
 /// If the index can't be used, or the memory's history can't be read.
-pub fn search(
+pub fn search_memory(
     config: &Config,
     redactor: &Redactor,
     question: &MemoryQuestion<'_>,
@@ -83,7 +83,8 @@ pub fn search(
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let then = question.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let then =
+        question.as_of.map(|day| repo::read_texts_before(&config.repo_dir(), day_end(day, config))).transpose()?;
     let notes = &mut found.notes;
     let tells = question.tells_of_keywords && config.embed_model.is_none();
     let ask = |index: &mut Index| {
@@ -91,8 +92,8 @@ pub fn search(
             notes.push(BY_KEYWORDS.to_owned());
         }
         let meant: &Option<Meant> =
-            meant.get_or_init(|| self::meant(config, redactor, question.text, (index, &mut *notes)));
-        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
+            meant.get_or_init(|| self::embed_question(config, redactor, question.text, (index, &mut *notes)));
+        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.vector(0)), ..query };
         match &then {
             None => index.search(&query),
             Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
@@ -100,7 +101,7 @@ pub fn search(
             Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
         }
     };
-    let (place, brain) = (IndexPlace::of(config), config.repo_dir());
+    let (place, brain) = (IndexPlace::from_config(config), config.repo_dir());
     let (hits, note) = match wait {
         IndexWait::Briefly => place.ask(&brain, config.timezone, ask)?,
         IndexWait::ToTheEnd(tell) => place.ask_all(&brain, config.timezone, tell, ask)?,
@@ -111,15 +112,15 @@ pub fn search(
 }
 
 /// Embeds the question. `None` with a note if that isn't possible, so keywords have to do.
-fn meant(
+fn embed_question(
     config: &Config,
     redactor: &Redactor,
     text: &str,
     (index, notes): (&Index, &mut Vec<String>),
 ) -> Option<Meant> {
     config.embed_model.as_ref()?;
-    let caps = database::look(config).and_then(|store| {
-        let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;
+    let caps = database::open_read_only(config).and_then(|store| {
+        let budget = store.map(|store| Budget::read(&store, config, config.clock().now())).transpose()?;
         Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))
     });
     let caps = match caps {
@@ -129,11 +130,11 @@ fn meant(
             return None;
         }
     };
-    match Meaning::new(config, redactor, caps).of(&[text.to_owned()], index) {
+    match Meaning::new(config, redactor, caps).embed_questions(&[text.to_owned()], index) {
         Ok(Some(meant)) => Some(meant),
         Ok(None) => {
             notes.push(
-                "Searched by keywords: nothing is embedded yet. Wakes do it by and by; `wake memory reindex --embed` does it now."
+                "Searched by keywords: nothing is embedded yet. Wakes do that bit by bit; `wake memory reindex --embed` does it now."
                     .to_owned(),
             );
             None
@@ -150,7 +151,7 @@ fn today(config: &Config) -> NaiveDate {
 }
 
 /// Returns the end of a day.
-fn end_of(day: NaiveDate, config: &Config) -> DateTime<Utc> {
+fn day_end(day: NaiveDate, config: &Config) -> DateTime<Utc> {
     let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
     next.and_local_timezone(config.timezone).earliest().map_or_else(|| next.and_utc(), |at| at.to_utc())
 }

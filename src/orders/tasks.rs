@@ -16,7 +16,7 @@ use reveille_memory::tasks::TaskList;
 use reveille_store::Change;
 use reveille_tools::{Chat, Documents, Refusal, Registry};
 
-use super::{OrderError, world};
+use super::{OrderError, build_world};
 
 /// An order about tasks. A task is named by its title, by unique words of it, or by its number in the last displayed list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,19 +111,19 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     // The person's edits come first, so they are seen and stay the person's.
     let edits = hand.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
-    let mut world = world(tools.config, hand.rows(), now, chat)?;
+    let mut world = build_world(tools.config, hand.readable_store(), now, chat)?;
     world.documents = Documents::new(hand.repo.root(), Vec::new());
-    world.shown_tasks = hand.rows().outbox().shown_tasks(ChatRef::TERMINAL)?;
-    let registry = Registry::of_orders();
+    world.shown_tasks = hand.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
+    let registry = Registry::for_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
-    for (tool, input) in calls(order, world.local())? {
+    for (tool, input) in build_calls(order, world.local_time())? {
         let done = match registry.call(tool, &input.to_string(), &world) {
             Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
             Ok(done) => done,
-            Err(refusal) if refusal.0.ends_with('.') => return Err(OrderError::refused(&refusal)),
+            Err(refusal) if refusal.0.ends_with('.') => return Err(OrderError::from_refusal(&refusal)),
             Err(refusal) => {
                 let refusal = Refusal(format!("{refusal}. Nothing was done; `wake task list` shows them."));
-                return Err(OrderError::refused(&refusal));
+                return Err(OrderError::from_refusal(&refusal));
             }
         };
         for change in done.changes {
@@ -139,7 +139,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     if let Some((path, why)) = world.documents.take_trouble() {
         return Err(OrderError::Refused(format!("{} can't be read: {why}. Nothing was changed.", path.display())));
     }
-    let staged = world.documents.staged();
+    let staged = world.documents.list_staged_files();
     let writes_secret = |text: &str| tools.redactor.contains_secret(text);
     if staged.iter().any(|file| writes_secret(&file.content) && !file.base.as_deref().is_some_and(writes_secret)) {
         return Err(OrderError::Refused(
@@ -165,18 +165,19 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let did = did.as_deref().unwrap_or("Changed the tasks");
     ordered.commit = Some(hand.commit_step(&changes, did, did)?);
     for (key, value) in handled {
-        hand.store().maintenance_mut().set_handled(&key, &value)?;
+        hand.fenced_store().maintenance_mut().set_handled_value(&key, &value)?;
     }
     Ok(ordered)
 }
 
 /// Translates the order into tool calls.
-fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Value)>, OrderError> {
+fn build_calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Value)>, OrderError> {
     let one = |tool, input| Ok(vec![(tool, input)]);
     match order {
         TaskOrder::Add(new) => {
-            let at = new.at.as_deref().map(|at| moment(at, "--at", now)).transpose()?;
-            let due = new.due.as_deref().map(|due| day(due, "--due", now)).transpose()?.map(|due| due.to_string());
+            let at = new.at.as_deref().map(|at| parse_moment(at, "--at", now)).transpose()?;
+            let due =
+                new.due.as_deref().map(|due| parse_day(due, "--due", now)).transpose()?.map(|due| due.to_string());
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
@@ -199,8 +200,8 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
         TaskOrder::Touch { task } => one("task_touch", json!({"task": task})),
         TaskOrder::Set { task, key, value } => {
             let value = match (key.to_lowercase().as_str(), value.as_deref()) {
-                ("at", Some(at)) => Some(moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
-                ("due", Some(due)) => Some(day(due, "due", now)?.to_string()),
+                ("at", Some(at)) => Some(parse_moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
+                ("due", Some(due)) => Some(parse_day(due, "due", now)?.to_string()),
                 (_, value) => value.map(str::to_owned),
             };
             one("task_update", json!({"task": task, "key": key, "value": value}))
@@ -215,10 +216,10 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
     }
 }
 
-const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
+const EXPECTED: &str = "Try “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
 
 /// Parses a day in words; today is allowed.
-fn day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderError> {
+fn parse_day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderError> {
     match parse_only_day(text, now) {
         Some(Ok(day)) => Ok(day),
         Some(Err(trouble)) => Err(OrderError::Refused(format!("{what}: “{text}” {trouble}. {EXPECTED}"))),
@@ -227,7 +228,7 @@ fn day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderErro
 }
 
 /// Parses a single time in words, as local time.
-fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
+fn parse_moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
     match parse_only_time(text, now) {
         Some(Ok(When::At(slot))) => Ok(slot.civil),
         Some(Ok(When::Every(_))) => Err(OrderError::Refused(format!(
@@ -239,6 +240,6 @@ fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDate
 }
 
 /// Reads both lists from the work tree.
-pub fn read(documents: &Documents) -> [TaskList; 2] {
+pub fn read_lists(documents: &Documents) -> [TaskList; 2] {
     [memory::ACTIVE, memory::BACKLOG].map(|path| TaskList::parse(&documents.text(path)).0)
 }

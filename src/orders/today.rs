@@ -5,12 +5,12 @@ use chrono::{DateTime, NaiveDate, Utc};
 use reveille_base::{
     approval_text,
     types::ChatRef,
-    words::{count, one_line, shortened, when},
+    words::{format_count, format_near_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_config::Config;
 use reveille_store::{Approval, Incoming, Store, StoreError};
-use reveille_tools::{Documents, slot_on};
+use reveille_tools::{Documents, find_slot};
 
 use super::{
     lists::{self, ListedTask},
@@ -86,7 +86,7 @@ pub struct WaitingQuestion {
 ///
 /// # Errors
 /// If the store fails.
-pub fn today(
+pub fn build_day(
     overview: &Overview,
     store: &Store,
     config: &Config,
@@ -96,17 +96,17 @@ pub fn today(
     let tz = config.timezone;
     let day = now.with_timezone(&tz).date_naive();
     let documents = Documents::new(&config.repo_dir(), Vec::new());
-    let [active, backlog] = tasks::read(&documents);
-    let all = lists::listed(&active, &backlog, day);
+    let [active, backlog] = tasks::read_lists(&documents);
+    let all = lists::list_tasks(&active, &backlog, day);
     // Waiting tasks that are due count as today's.
     let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active" || task.is_due);
     let mut slots: Vec<_> = store
         .reminders()
-        .reminders()?
+        .list_reminders()?
         .iter()
         .filter_map(|reminder| {
             let is_late = reminder.what.next_at <= now;
-            let slot = if is_late { reminder.next() } else { slot_on(reminder, day, tz)? };
+            let slot = if is_late { reminder.next() } else { find_slot(reminder, day, tz)? };
             let wall = slot.wall_time(reminder.what.rule.as_ref(), reminder.zone(tz));
             let time = wall.format(if wall.date() == day { "%H:%M" } else { "%a %-d %b %H:%M" }).to_string();
             Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text), is_late }))
@@ -122,7 +122,7 @@ pub fn today(
     };
     let question = |question: &Approval| WaitingQuestion {
         id: question.id,
-        what: shown(&approval_text::describe(&question.tool, &question.action).plain_sentence()),
+        what: shown(&approval_text::describe_action(&question.tool, &question.action).plain_sentence()),
         tool: question.tool.clone(),
         expires_at: question.expires_at,
     };
@@ -139,53 +139,57 @@ pub fn today(
 
 impl Today {
     /// Renders the day as Markdown, without empty sections.
-    pub fn text(&self, now: DateTime<Utc>, tz: Tz) -> String {
+    pub fn render(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let mut parts = Vec::new();
         if let Some(at) = self.stopped {
-            let since = at.map(|at| format!(" since {}", when(at, now, tz))).unwrap_or_default();
-            parts.push(format!("All work is stopped{since}. `wake resume` continues."));
+            let since = at.map(|at| format!(" since {}", format_near_time(at, now, tz))).unwrap_or_default();
+            parts.push(format!("All work is stopped{since}. To continue, run `wake resume`."));
         }
         let tasks = |is_due| self.tasks.iter().filter(move |task| task.is_due == is_due).map(task_line).collect();
-        parts.extend(section("Due", tasks(true)));
-        parts.extend(section("In hand", tasks(false)));
+        parts.extend(render_section("Due", tasks(true)));
+        parts.extend(render_section("In hand", tasks(false)));
         let slots = |is_late| {
             let slots = self.reminders.iter().filter(move |slot| slot.is_late == is_late);
-            slots.map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id)).collect()
+            slots.map(|slot| format!("{} {} (reminder {})", slot.time, shorten_text(&slot.text), slot.id)).collect()
         };
-        parts.extend(section("Late, not sent yet: `wake --once` does it", slots(true)));
-        parts.extend(section("Still to come today", slots(false)));
+        parts.extend(render_section("Late, not sent yet (`wake --once` sends them)", slots(true)));
+        parts.extend(render_section("Still to come today", slots(false)));
         let messages = self.messages.iter().map(|message| {
-            let at = message.at.map(|at| format!("{}: ", when(at, now, tz))).unwrap_or_default();
-            format!("{at}{} (message {})", brief(&message.text), message.id)
+            let at = message.at.map(|at| format!("{}: ", format_near_time(at, now, tz))).unwrap_or_default();
+            format!("{at}{} (message {})", shorten_text(&message.text), message.id)
         });
-        parts.extend(section("Waiting for an answer", messages.collect()));
+        parts.extend(render_section("Waiting for an answer", messages.collect()));
         let questions = self.questions.iter().map(|question| {
-            let until = question.expires_at.map(|at| format!(" Until {}.", when(at, now, tz))).unwrap_or_default();
+            let until =
+                question.expires_at.map(|at| format!(" Until {}.", format_near_time(at, now, tz))).unwrap_or_default();
             format!(
-                "Question {}: {}{until} `wake approvals list` shows all of it",
+                "Question {}: {}{until} `wake approvals list` shows it in full",
                 question.id,
-                approval_text::code(&question.what)
+                approval_text::render_inline_code(&question.what)
             )
         });
-        parts.extend(section("Waiting for your word", questions.collect()));
+        parts.extend(render_section("Waiting for your word", questions.collect()));
         if parts.is_empty() {
             parts.push("Nothing is due today.".to_owned());
         }
         if self.waiting_tasks > 0 {
             let waits = if self.waiting_tasks == 1 { "waits" } else { "wait" };
-            parts.push(format!("{} {waits} in the backlog: `wake task list`.", count(self.waiting_tasks, "task")));
+            parts.push(format!(
+                "{} {waits} in the backlog: `wake task list`.",
+                format_count(self.waiting_tasks, "task")
+            ));
         }
         parts.join("\n\n")
     }
 }
 
-fn section(head: &str, lines: Vec<String>) -> Option<String> {
+fn render_section(head: &str, lines: Vec<String>) -> Option<String> {
     let lines: Vec<String> = lines.into_iter().map(|line| format!("- {line}")).collect();
     (!lines.is_empty()).then(|| format!("**{head}**\n{}", lines.join("\n")))
 }
 
 fn task_line(task: &ListedTask) -> String {
-    let mut line = brief(&task.title);
+    let mut line = shorten_text(&task.title);
     let said = [
         ("project", &task.project),
         ("priority", &task.priority),
@@ -196,21 +200,21 @@ fn task_line(task: &ListedTask) -> String {
     ];
     for (said, value) in said {
         if let Some(value) = value {
-            line.push_str(&format!(", {}", format!("{said} {}", brief(value)).trim_start()));
+            line.push_str(&format!(", {}", format!("{said} {}", shorten_text(value)).trim_start()));
         }
     }
     match task.quiet_days {
         Some(0) => line.push_str(" (touched today)"),
         Some(days) if days > 0 => {
-            line.push_str(&format!(" (untouched for {})", count(days.unsigned_abs() as usize, "day")));
+            line.push_str(&format!(" (untouched for {})", format_count(days.unsigned_abs() as usize, "day")));
         }
         _ => {}
     }
     line
 }
 
-fn brief(text: &str) -> String {
-    shortened(&one_line(text), MAX_CHARS)
+fn shorten_text(text: &str) -> String {
+    truncate_text(&one_line(text), MAX_CHARS)
 }
 
 #[cfg(test)]
@@ -234,9 +238,9 @@ mod tests {
     #[test]
     fn a_day_shows_what_it_holds_and_leaves_out_what_is_empty() {
         let (now, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), "Europe/Berlin".parse::<Tz>().unwrap());
-        assert_eq!(empty().text(now, tz), "Nothing is due today.");
+        assert_eq!(empty().render(now, tz), "Nothing is due today.");
         let active = "## Write the report\n- touched: 2026-11-13\n- due: 2026-11-23\n- next: an outline\n\n## Tea\n- touched: 2026-11-21\n";
-        let tasks = lists::listed(&TaskList::parse(active).0, &TaskList::parse("").0, empty().day);
+        let tasks = lists::list_tasks(&TaskList::parse(active).0, &TaskList::parse("").0, empty().day);
         let today = Today {
             tasks,
             waiting_tasks: 1,
@@ -262,8 +266,8 @@ mod tests {
             stopped: Some(Some(now)),
             ..empty()
         };
-        insta::assert_snapshot!(today.text(now, tz), @r"
-        All work is stopped since today 15:00. `wake resume` continues.
+        insta::assert_snapshot!(today.render(now, tz), @r"
+        All work is stopped since today 15:00. To continue, run `wake resume`.
 
         **In hand**
         - Write the report, due Mon 23 Nov, next: an outline (untouched for 8 days)
@@ -276,7 +280,7 @@ mod tests {
         - today 15:00: what is due? (message 7)
 
         **Waiting for your word**
-        - Question 2: `May I run this command?` Until today 15:00. `wake approvals list` shows all of it
+        - Question 2: `May I run this command?` Until today 15:00. `wake approvals list` shows it in full
 
         1 task waits in the backlog: `wake task list`.
         ");

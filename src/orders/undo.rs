@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_config::Config;
-use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
+use reveille_cycle::{Choice, find_undoable, what_it_did, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
@@ -17,19 +17,24 @@ pub enum UndoAsked {
 }
 
 /// Orders an undo, by default of the newest step.
-pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&str>) -> Result<UndoAsked, StoreError> {
-    Ok(match undoable(store, &[], id, &[])? {
+pub fn order_undo(
+    store: &mut Store,
+    config: &Config,
+    now: DateTime<Utc>,
+    id: Option<&str>,
+) -> Result<UndoAsked, StoreError> {
+    Ok(match find_undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
-            let what = what(config, now, &row);
-            store.inbox_mut().order(&Order::Undo { wake: row.cycle.id }, now)?;
+            let what = describe_wake(config, now, &row);
+            store.inbox_mut().carry_out_order(&Order::Undo { wake: row.cycle.id }, now)?;
             UndoAsked::Ordered(what)
         }
         Choice::Change(proposal) => {
-            store.inbox_mut().order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
+            store.inbox_mut().carry_out_order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
             UndoAsked::Ordered(which_change(&proposal))
         }
         Choice::Person(step) => {
-            store.inbox_mut().order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
+            store.inbox_mut().carry_out_order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
             UndoAsked::Ordered(what_they_did(&step, now, config.timezone))
         }
         Choice::Refused(why) => UndoAsked::Refused(why),
@@ -37,16 +42,16 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
 }
 
 /// Finds the newest undoable step, with a description.
-pub fn newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<(String, String)>, StoreError> {
+pub fn find_newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<(String, String)>, StoreError> {
     Ok(store.undos().last_step(&[], &[])?.map(|step| match step {
-        UndoStep::Wake(row) => (row.cycle.id.clone(), what(config, now, &row)),
+        UndoStep::Wake(row) => (row.cycle.id.clone(), describe_wake(config, now, &row)),
         UndoStep::Person(step) => (PersonsStep::undone_as(step.id), what_they_did(&step, now, config.timezone)),
     }))
 }
 
 /// Describes a wake for people, by its time and its commit's subject.
-pub fn what(config: &Config, now: DateTime<Utc>, row: &CycleRow) -> String {
+pub fn describe_wake(config: &Config, now: DateTime<Utc>, row: &CycleRow) -> String {
     let memory = Committed::open(&config.repo_dir()).ok().flatten();
-    let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
+    let subject = row.commit_id.as_deref().and_then(|commit| memory?.find_subject(commit));
     what_it_did(Some(row), subject.as_deref(), now, config.timezone)
 }

@@ -14,14 +14,14 @@ use reveille_tools::{
 };
 
 /// Builds the world of an order from this chat.
-pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> Result<World> {
+pub fn build_world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> Result<World> {
     let rules = Rules::default();
-    let shelter = Rc::new(client::shelter(config, &rules, &Settings::of(config)));
+    let shelter = Rc::new(client::build_shelter(config, &rules, &Settings::for_workspace(config)));
     Ok(World {
         chat: Some(chat),
-        reminders: store.reminders().reminders()?,
+        reminders: store.reminders().list_reminders()?,
         // On Telegram, a running bot starts wakes for the new reminders anyway.
-        unwoken: if chat.id == ChatRef::TERMINAL { Waker::look(config, now).warning(config) } else { None },
+        unwoken: if chat.id == ChatRef::TERMINAL { Waker::load(config, now).render_warning(config) } else { None },
         ..World::new(config, crate::VERSION, now, rules, shelter)
     })
 }

@@ -10,13 +10,13 @@ use axum::{
 };
 use maud::{Markup, html};
 
-use reveille_base::words::{effect_stated, measured};
+use reveille_base::words::{format_figure, format_stated_effect};
 use reveille_cycle as cycle;
 use reveille_store::{NewProposal, Proposal, Store};
 
 use super::{
     error::PageError,
-    parts::{shown, time, wake_link},
+    parts::{escape_and_clean, render_time, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::orders::undo::{self, UndoAsked};
@@ -30,32 +30,34 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 
 /// Orders the undo of a change.
 async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
-    let asked = site.at_desk(move |desk| {
+    let asked = site.run_blocking(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-        match undo::ask(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
-            UndoAsked::Ordered(what) => Ok(desk.shown(&what)),
+        match undo::order_undo(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
+            UndoAsked::Ordered(what) => Ok(desk.clean_text(&what)),
             UndoAsked::Refused(why) => Err(PageError::Refused(why)),
         }
     });
     let what = asked.await?;
     site.nudge.notify_one();
-    Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
+    Ok(site
+        .redirect_with_note("/questions", format!("Undoing {what}. This page will show when it is done."))
+        .into_response())
 }
 
 /// Renders agreed changes with their purpose.
-pub(super) fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
+pub(super) fn render_agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
     let agreed = store.proposals().agreed_proposals(MAX_AGREED)?;
     let mut lines = Vec::new();
     for proposal in &agreed {
-        let undone = match store.undos().undone(&Proposal::undone_as(proposal.id))? {
-            None => store.undos().undone(&proposal.cycle_id)?,
+        let undone = match store.undos().find_undo_state(&Proposal::undone_as(proposal.id))? {
+            None => store.undos().find_undo_state(&proposal.cycle_id)?,
             known => known,
         };
         lines.push(agreed_line(desk, proposal, undone));
     }
     Ok(html! {
         @if !lines.is_empty() {
-            h2 { "Changes of my orders that you agreed to" }
+            h2 { "Changes to my orders that you agreed to" }
             ul .list { @for line in &lines { li { (line) } } }
         }
     })
@@ -65,21 +67,21 @@ fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
     html! {
         p {
-            (shown(desk, title)) " "
+            (escape_and_clean(desk, title)) " "
             @match undone {
-                Some(true) => span .badge { "taken back" },
-                Some(false) => span class="badge warn" { "about to be taken back" },
+                Some(true) => span .badge { "undone" },
+                Some(false) => span class="badge warn" { "about to be undone" },
                 None => {}
             }
         }
         p .meta {
-            @if let Some(at) = agreed_at { (time(desk, *at)) " · " }
-            "to bring " (effect_stated(*effect)) " · the week before: " (measured(effect.figure, job.as_deref(), *before)) " · "
+            @if let Some(at) = agreed_at { (render_time(desk, *at)) " · " }
+            "expected to bring " (format_stated_effect(*effect)) " · the week before: " (format_figure(effect.figure, job.as_deref(), *before)) " · "
             (wake_link(cycle_id, "the wake"))
         }
         @if undone.is_none() {
             form method="post" action={ "/changes/" (id) "/undo" } .actions {
-                button type="submit" aria-label={ "Take back " (shown(desk, title)) } { "Take it back" }
+                button type="submit" aria-label={ "Undo " (escape_and_clean(desk, title)) } { "Undo it" }
             }
         }
     }

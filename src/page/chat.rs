@@ -27,12 +27,12 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 
 use reveille_base::{
-    approval_text::{sha256, visible},
+    approval_text::{escape_hidden, hash_action},
     clock,
     process::Identity,
     random::NoRandomness,
     types::ChatRef,
-    words::{one_line, shortened, when},
+    words::{format_near_time, one_line, truncate_text},
 };
 use reveille_config::OFFLINE_MODEL;
 use reveille_cycle as cycle;
@@ -44,15 +44,15 @@ use reveille_tools::Plan;
 
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
-    markdown::{WrittenBy, markdown},
+    frame::{PagePlace, render_frame},
+    markdown::{WrittenBy, render_markdown},
     notes::form_key,
     parts::others_at_all,
-    questions::card,
+    questions::render_card,
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
-use crate::bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said};
+use crate::bot::{AfterPut, MAX_SAID_BYTES, progress_line, store_terminal_statement};
 
 /// The view's path.
 pub(super) const PATH: &str = "/chat";
@@ -68,13 +68,13 @@ const MAX_KEYS: usize = 64;
 const STEP_CHARS: usize = 160;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route(PATH, get(show).post(say)).route("/chat/seen", post(seen))
+    Router::new().route(PATH, get(show_chat).post(receive_message)).route("/chat/seen", post(record_seen))
 }
 
 /// The chat's state while the page is served.
 pub(super) struct ChatSession {
     session: TerminalSession,
-    /// Time of the last visit, in milliseconds of [`clock::awake`].
+    /// Time of the last visit, in milliseconds of [`clock::read_awake_time`].
     looked_at: AtomicU64,
     opened: Notify,
     /// Accepted forms with the digest of their text.
@@ -83,24 +83,24 @@ pub(super) struct ChatSession {
 
 impl ChatSession {
     pub(super) fn new() -> Result<Self, NoRandomness> {
-        let session = TerminalSession::fresh()?;
+        let session = TerminalSession::generate()?;
         Ok(Self { session, looked_at: AtomicU64::new(0), opened: Notify::new(), keys: Mutex::default() })
     }
 
     /// Records a visit.
-    pub(super) fn is_attended(&self) {
-        let now = u64::try_from(clock::awake().as_millis()).unwrap_or(u64::MAX);
+    pub(super) fn record_visit(&self) {
+        let now = u64::try_from(clock::read_awake_time().as_millis()).unwrap_or(u64::MAX);
         self.looked_at.store(now, Ordering::Relaxed);
     }
 
-    fn is_left(&self) -> bool {
+    fn is_abandoned(&self) -> bool {
         let looked_at = Duration::from_millis(self.looked_at.load(Ordering::Relaxed));
-        clock::awake().saturating_sub(looked_at) > ATTENDED
+        clock::read_awake_time().saturating_sub(looked_at) > ATTENDED
     }
 
     /// Records a form and returns true if it is new. The same form with another text is new: the person went back and corrected it.
-    fn takes(&self, key: &str, text: &str) -> bool {
-        let form = (key.to_owned(), sha256(text));
+    fn take_form(&self, key: &str, text: &str) -> bool {
+        let form = (key.to_owned(), hash_action(text));
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.contains(&form) {
             return false;
@@ -114,27 +114,27 @@ impl ChatSession {
 
     /// Forgets a form whose text couldn't be stored.
     fn gives_back(&self, key: &str, text: &str) {
-        let form = (key.to_owned(), sha256(text));
+        let form = (key.to_owned(), hash_action(text));
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| *taken != form);
     }
 }
 
 /// Closes the session once the chat is abandoned. A new message or visit opens it again.
-pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
+pub(super) async fn close_when_abandoned(site: &Arc<PageSite>) -> Infallible {
     loop {
         site.chat.opened.notified().await;
-        while !site.chat.is_left() {
+        while !site.chat.is_abandoned() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        leave(site).await;
+        close_session(site).await;
     }
 }
 
 /// Closes the session: later answers are free for any terminal.
-pub(super) async fn leave(site: &Arc<PageSite>) {
+pub(super) async fn close_session(site: &Arc<PageSite>) {
     let of_site = Arc::clone(site);
-    let left = site.at_desk(move |desk| match desk.store()? {
-        Some(_) => Ok(open(desk)?.terminals_mut().close_session(&of_site.chat.session)?),
+    let left = site.run_blocking(move |desk| match desk.open_store()? {
+        Some(_) => Ok(open_store(desk)?.terminals_mut().close_session(&of_site.chat.session)?),
         None => Ok(()),
     });
     if let Err(error) = left.await {
@@ -151,14 +151,14 @@ struct SayForm {
     seen: String,
 }
 
-async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
-    site.chat.is_attended();
+async fn show_chat(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
+    site.chat.record_visit();
     let of_site = Arc::clone(&site);
-    site.at_desk(move |desk| page(desk, &of_site.chat.session, "", None)).await
+    site.run_blocking(move |desk| render_page(desk, &of_site.chat.session, "", None)).await
 }
 
-async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Result<Response, PageError> {
-    site.chat.is_attended();
+async fn receive_message(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Result<Response, PageError> {
+    site.chat.record_visit();
     let text = form.text.replace("\r\n", "\n").trim().to_owned();
     let refused = match text.len() as u64 {
         0 => Some("There is nothing to send: the text is empty.".to_owned()),
@@ -167,15 +167,15 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
     };
     if let Some(why) = refused {
         let of_site = Arc::clone(&site);
-        let page = site.at_desk(move |desk| page(desk, &of_site.chat.session, &text, Some(&why))).await?;
+        let page = site.run_blocking(move |desk| render_page(desk, &of_site.chat.session, &text, Some(&why))).await?;
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    if form.key.is_empty() || site.chat.takes(&form.key, &text) {
+    if form.key.is_empty() || site.chat.take_form(&form.key, &text) {
         let of_site = Arc::clone(&site);
         let typed = text.clone();
-        let kept = site.at_desk(move |desk| {
+        let kept = site.run_blocking(move |desk| {
             // Done here rather than after the await, which a reloading browser would cancel.
-            let kept = keep(desk, &of_site.chat.session, &text, &form.seen);
+            let kept = store_message(desk, &of_site.chat.session, &text, &form.seen);
             match &kept {
                 Ok(after) => {
                     of_site.chat.opened.notify_one();
@@ -188,18 +188,24 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
             kept
         });
         if let Err(error) = kept.await {
-            return not_kept(&site, typed, error).await;
+            return show_failure(&site, typed, error).await;
         }
     }
     Ok(Redirect::to(PATH).into_response())
 }
 
 /// Stores a message under this session.
-fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) -> Result<AfterPut, PageError> {
-    let mut store = open(desk)?;
+fn store_message(
+    desk: &PageDesk<'_>,
+    session: &TerminalSession,
+    text: &str,
+    seen: &str,
+) -> Result<AfterPut, PageError> {
+    let mut store = open_store(desk)?;
     mark_seen(&mut store, session, seen, desk.now)?;
     store.terminals_mut().open_session(session, &Identity::current(), desk.now)?;
-    let after = put_said((desk.config, desk.redactor), &mut store, session, (text, &[]), desk.now)?.after();
+    let after = store_terminal_statement((desk.config, desk.redactor), &mut store, session, (text, &[]), desk.now)?
+        .remaining_work();
     if after == AfterPut::EndPrograms {
         stop::end_children(&desk.config.lock_path());
     }
@@ -207,11 +213,12 @@ fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) 
 }
 
 /// Shows the error and keeps the text in the field.
-async fn not_kept(site: &Arc<PageSite>, typed: String, error: PageError) -> Result<Response, PageError> {
+async fn show_failure(site: &Arc<PageSite>, typed: String, error: PageError) -> Result<Response, PageError> {
     let of_site = Arc::clone(site);
-    let page = site.at_desk(move |desk| {
-        let why = format!("That wasn't kept: {}. Your text is still below.", desk.shown(&error.to_string()));
-        page(desk, &of_site.chat.session, &typed, Some(&why))
+    let page = site.run_blocking(move |desk| {
+        let why =
+            format!("Your message wasn't saved: {}. The text is still below.", desk.clean_text(&error.to_string()));
+        render_page(desk, &of_site.chat.session, &typed, Some(&why))
     });
     Ok((StatusCode::INTERNAL_SERVER_ERROR, page.await?).into_response())
 }
@@ -223,15 +230,15 @@ struct SeenForm {
 }
 
 /// Handles a browser's report of seen texts. This is also a visit, so a closed session opens again.
-async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<StatusCode, PageError> {
-    site.chat.is_attended();
+async fn record_seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<StatusCode, PageError> {
+    site.chat.record_visit();
     let of_site = Arc::clone(&site);
-    let work = site.at_desk(move |desk| {
+    let work = site.run_blocking(move |desk| {
         // A mere visit doesn't create a database.
-        if desk.store()?.is_none() {
+        if desk.open_store()?.is_none() {
             return Ok(());
         }
-        let (mut store, session) = (open(desk)?, &of_site.chat.session);
+        let (mut store, session) = (open_store(desk)?, &of_site.chat.session);
         mark_seen(&mut store, session, &form.seen, desk.now)?;
         store.terminals_mut().open_session(session, &Identity::current(), desk.now)?;
         of_site.chat.opened.notify_one();
@@ -241,8 +248,8 @@ async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> 
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn open(desk: &PageDesk<'_>) -> Result<Store, PageError> {
-    cycle::open_store(desk.config).map_err(|error| PageError::Refused(desk.shown(&error.to_string())))
+fn open_store(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+    cycle::open_store(desk.config).map_err(|error| PageError::Refused(desk.clean_text(&error.to_string())))
 }
 
 /// Marks those of the texts as shown that this session may show.
@@ -253,7 +260,7 @@ fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: Date
     }
     for (id, _) in store.terminals().console_unshown(Some(session))? {
         if seen.contains(&id) {
-            store.terminals_mut().mark_shown(id, now)?;
+            store.terminals_mut().record_shown_text(id, now)?;
         }
     }
     Ok(())
@@ -284,7 +291,7 @@ enum Line<'a> {
 
 impl Talk {
     /// Returns the statements in order of time; the person's words come before the answer.
-    fn lines(&self) -> Vec<Line<'_>> {
+    fn list_lines(&self) -> Vec<Line<'_>> {
         let said = self.said.iter().map(|said| ((said.at, said.from.is_none()), Line::Said(said)));
         let waiting = self.waiting.iter().map(|message| ((message.received_at, false), Line::Waiting(message)));
         let mut lines: Vec<_> = said.chain(waiting).collect();
@@ -293,11 +300,11 @@ impl Talk {
     }
 }
 
-fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
-    let Some(store) = desk.store()? else { return Ok(None) };
-    let holder = wake_lock::read(&desk.config.lock_path())
+fn read_talk(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
+    let Some(store) = desk.open_store()? else { return Ok(None) };
+    let holder = wake_lock::read_holder(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
-    store.reading(|| {
+    store.with_snapshot(|| {
         let (pending, open) =
             (store.approvals().pending_approvals(desk.now)?, store.approvals().open_question_messages(desk.now)?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
@@ -305,23 +312,33 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
             // Open questions are shown below, with buttons.
             said: store
                 .terminals()
-                .at_terminals(SHOWN)?
+                .list_terminal_exchanges(SHOWN)?
                 .into_iter()
                 .filter(|said| said.from.is_some() || !open.contains(&said.row))
                 .collect(),
-            waiting: store.inbox().queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
+            waiting: store
+                .inbox()
+                .list_queued_messages()?
+                .into_iter()
+                .filter(|message| message.chat == ChatRef::TERMINAL)
+                .collect(),
             unshown: store.terminals().console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
             questions: pending.into_iter().filter(|approval| approval.chat == ChatRef::TERMINAL).collect(),
             asking: open,
-            is_stopped: store.chats().is_stopped_for(Some(ChatRef::TERMINAL))?,
-            at_work: at_work.map(|cycle| store.status_lines().calls_of(&cycle)).transpose()?,
+            is_stopped: store.chats().is_work_stopped(Some(ChatRef::TERMINAL))?,
+            at_work: at_work.map(|cycle| store.status_lines().list_cycle_calls(&cycle)).transpose()?,
             newest: newest_step(desk, &store, "chat")?,
         }))
     })
 }
 
-fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option<&str>) -> Result<Markup, PageError> {
-    let read = read(desk, session);
+fn render_page(
+    desk: &PageDesk<'_>,
+    session: &TerminalSession,
+    typed: &str,
+    why: Option<&str>,
+) -> Result<Markup, PageError> {
+    let read = read_talk(desk, session);
     // The typed text is shown again even if the chat is unreadable.
     let is_unread = why.is_some() && read.is_err();
     let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
@@ -332,18 +349,18 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
     let content = html! {
         section #live-chat data-live {
             @if is_unread {
-                p { "What was said here can't be read now." }
+                p { "I can't read this conversation right now." }
             } @else if talk.said.is_empty() && talk.waiting.is_empty() {
-                p { "Nothing was said here yet. What you write below is stored first, then answered here." }
+                p { "No messages yet. I save what you write below first, then answer it here." }
                 @if desk.config.effective_model() == OFFLINE_MODEL {
-                    p .meta { "No AI model is set, so I understand plain requests only, such as “remind me to stretch at 5”." }
+                    p .meta { "No AI model is set, so I understand only simple requests, such as “remind me to stretch at 5”." }
                 }
             }
             ol .talk {
-                @for line in talk.lines() {
+                @for line in talk.list_lines() {
                     @match line {
-                        Line::Said(said) => (exchange(desk, said)),
-                        Line::Waiting(message) => (waiting(desk, message, talk.at_work.is_some())),
+                        Line::Said(said) => (render_exchange(desk, said)),
+                        Line::Waiting(message) => (render_waiting(desk, message, talk.at_work.is_some())),
                     }
                 }
             }
@@ -352,11 +369,11 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
             }
         }
         section #live-work data-live {
-            @if let Some(calls) = &talk.at_work { (progress(desk, calls)) }
+            @if let Some(calls) = &talk.at_work { (render_progress(desk, calls)) }
             (talk.newest)
-            @for question in &talk.questions { (card(desk, question, "chat")) }
+            @for question in &talk.questions { (render_card(desk, question, "chat")) }
             @if talk.is_stopped {
-                p .note { "My work is stopped, and what you write waits. Send " code { "/resume" } " to continue." }
+                p .note { "Stopped. New messages will wait. Send " code { "/resume" } " to continue." }
             }
         }
         form #say method="post" action=(PATH) {
@@ -372,55 +389,55 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
             }
         }
     };
-    Ok(frame(PagePlace::Chat, "Chat", &content))
+    Ok(render_frame(PagePlace::Chat, "Chat", &content))
 }
 
 /// Renders the speaker and the time.
-fn line(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
+fn render_speaker(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
     html! {
         (who)
         @if let Some(at) = at {
-            " " time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) { (when(at, desk.now, desk.config.timezone)) }
+            " " time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) { (format_near_time(at, desk.now, desk.config.timezone)) }
         }
     }
 }
 
-fn exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
+fn render_exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
     let by = if said.taint.is_some() { WrittenBy::Others } else { WrittenBy::Own };
-    let text = desk.shown(&said.text);
+    let text = desk.clean_text(&said.text);
     html! {
         @match said.from {
-            Some(_) => li .you { p .meta { (line(desk, "You", said.at)) } p .words { (text) } },
+            Some(_) => li .you { p .meta { (render_speaker(desk, "You", said.at)) } p .words { (text) } },
             None => li .me {
                 p .meta {
-                    (line(desk, "Reveille", said.at))
+                    (render_speaker(desk, "Reveille", said.at))
                     @if said.taint.as_deref().is_some_and(names_others) { " " (others_at_all()) }
                 }
-                (markdown(&text, by))
+                (render_markdown(&text, by))
             }
         }
     }
 }
 
-fn waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> Markup {
+fn render_waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> Markup {
     html! {
         li .you {
             p .meta {
-                (line(desk, "You", message.received_at)) " "
-                span .badge { @if is_at_work { "in hand" } @else { "waits" } }
+                (render_speaker(desk, "You", message.received_at)) " "
+                span .badge { @if is_at_work { "in hand" } @else { "waiting" } }
             }
-            p .words { (desk.shown(&message.text)) }
+            p .words { (desk.clean_text(&message.text)) }
         }
     }
 }
 
 /// Renders the progress of the running wake, with its plan.
-fn progress(desk: &PageDesk<'_>, calls: &[Entry]) -> Markup {
+fn render_progress(desk: &PageDesk<'_>, calls: &[Entry]) -> Markup {
     let planned = calls.iter().rev().find_map(|entry| match entry {
         Entry::Called { name, input, .. } if name == "plan" => serde_json::from_str::<Plan>(input).ok(),
         _ => None,
     });
-    let step = |what: &str| desk.shown(&visible(&shortened(&one_line(what), STEP_CHARS)));
+    let step = |what: &str| desk.clean_text(&escape_hidden(&truncate_text(&one_line(what), STEP_CHARS)));
     html! {
         div .card {
             p { (step(&progress_line(calls))) }
@@ -441,20 +458,20 @@ mod tests {
     #[test]
     fn a_form_is_taken_once() {
         let chat = ChatSession::new().unwrap();
-        assert!(chat.takes("a", "tea") && !chat.takes("a", "tea") && chat.takes("b", "tea"));
-        assert!(chat.takes("a", "soup"), "it was mended");
+        assert!(chat.take_form("a", "tea") && !chat.take_form("a", "tea") && chat.take_form("b", "tea"));
+        assert!(chat.take_form("a", "soup"), "it was mended");
         chat.gives_back("a", "tea");
-        assert!(chat.takes("a", "tea") && !chat.takes("a", "soup"));
+        assert!(chat.take_form("a", "tea") && !chat.take_form("a", "soup"));
         for n in 0..MAX_KEYS {
-            assert!(chat.takes(&n.to_string(), "tea"));
+            assert!(chat.take_form(&n.to_string(), "tea"));
         }
-        assert!(chat.takes("b", "tea"), "the oldest is forgotten");
+        assert!(chat.take_form("b", "tea"), "the oldest is forgotten");
     }
 
     #[test]
     fn a_chat_is_left_when_nobody_has_looked_for_a_while() {
         let chat = ChatSession::new().unwrap();
-        chat.is_attended();
-        assert!(!chat.is_left());
+        chat.record_visit();
+        assert!(!chat.is_abandoned());
     }
 }

@@ -1,6 +1,6 @@
 //! The page's sessions: single-use addresses, and the cookies issued for them. Everything is kept in memory only, as digests.
 //!
-//! Times come from [`reveille_base::clock::awake`], which can't be set.
+//! Times come from [`reveille_base::clock::read_awake_time`], which can't be set.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ impl Entrance {
     ///
     /// # Errors
     /// No randomness for the ticket.
-    pub(super) fn mint(&mut self, now: Duration) -> Result<Secret, NoRandomness> {
-        let token = token()?;
+    pub(super) fn create_ticket(&mut self, now: Duration) -> Result<Secret, NoRandomness> {
+        let token = create_token()?;
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
         if self.tickets.len() >= MAX_TICKETS {
             self.tickets.remove(0);
         }
-        self.tickets.push((digest(token.expose()), now));
+        self.tickets.push((hash_token(token.expose()), now));
         Ok(token)
     }
 
@@ -50,26 +50,26 @@ impl Entrance {
     ///
     /// # Errors
     /// No randomness for the cookie; the ticket stays valid.
-    pub(super) fn enter(&mut self, ticket: &str, now: Duration) -> Result<Option<Secret>, NoRandomness> {
+    pub(super) fn redeem_ticket(&mut self, ticket: &str, now: Duration) -> Result<Option<Secret>, NoRandomness> {
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
-        let ticket = digest(ticket);
+        let ticket = hash_token(ticket);
         if !self.tickets.iter().fold(false, |found, (known, _)| found | is_same(known, &ticket)) {
             return Ok(None);
         }
-        let cookie = token()?;
+        let cookie = create_token()?;
         self.tickets.retain(|(known, _)| !is_same(known, &ticket));
         if self.sessions.len() >= MAX_SESSIONS {
             self.sessions.sort_by_key(|(_, used)| *used);
             self.sessions.remove(0);
         }
-        self.sessions.push((digest(cookie.expose()), now));
+        self.sessions.push((hash_token(cookie.expose()), now));
         Ok(Some(cookie))
     }
 
     /// True if the cookie is known. Renews its session.
-    pub(super) fn knows(&mut self, cookie: &str, now: Duration) -> bool {
+    pub(super) fn renew_session(&mut self, cookie: &str, now: Duration) -> bool {
         self.sessions.retain(|(_, used)| now.saturating_sub(*used) < SESSION_LASTS);
-        let cookie = digest(cookie);
+        let cookie = hash_token(cookie);
         let mut is_known = false;
         for (known, used) in &mut self.sessions {
             if is_same(known, &cookie) {
@@ -81,11 +81,11 @@ impl Entrance {
     }
 }
 
-fn token() -> Result<Secret, NoRandomness> {
-    Ok(Secret::new(random::hex(&random::bytes::<TOKEN_BYTES>()?)))
+fn create_token() -> Result<Secret, NoRandomness> {
+    Ok(Secret::new(random::format_hex(&random::generate_bytes::<TOKEN_BYTES>()?)))
 }
 
-fn digest(token: &str) -> Digest {
+fn hash_token(token: &str) -> Digest {
     let mut bytes = Digest::default();
     bytes.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, token.as_bytes()).as_ref());
     bytes
@@ -107,37 +107,39 @@ mod tests {
     #[test]
     fn an_address_works_once_and_not_for_long() {
         let mut entrance = Entrance::default();
-        let (first, second) = (entrance.mint(s(0)).unwrap(), entrance.mint(s(1)).unwrap());
-        assert!(entrance.enter("", s(1)).unwrap().is_none());
-        let cookie = entrance.enter(first.expose(), s(599)).unwrap().unwrap();
-        assert!(entrance.enter(first.expose(), s(599)).unwrap().is_none(), "it works twice");
-        assert!(entrance.enter(second.expose(), s(601)).unwrap().is_none(), "it is too old");
-        assert!(entrance.knows(cookie.expose(), s(600)) && !entrance.knows(first.expose(), s(600)));
-        assert!(!entrance.knows("", s(600)));
+        let (first, second) = (entrance.create_ticket(s(0)).unwrap(), entrance.create_ticket(s(1)).unwrap());
+        assert!(entrance.redeem_ticket("", s(1)).unwrap().is_none());
+        let cookie = entrance.redeem_ticket(first.expose(), s(599)).unwrap().unwrap();
+        assert!(entrance.redeem_ticket(first.expose(), s(599)).unwrap().is_none(), "it works twice");
+        assert!(entrance.redeem_ticket(second.expose(), s(601)).unwrap().is_none(), "it is too old");
+        assert!(entrance.renew_session(cookie.expose(), s(600)) && !entrance.renew_session(first.expose(), s(600)));
+        assert!(!entrance.renew_session("", s(600)));
     }
 
     #[test]
     fn a_browser_is_forgotten_after_a_week_away() {
         let mut entrance = Entrance::default();
-        let ticket = entrance.mint(s(0)).unwrap();
-        let cookie = entrance.enter(ticket.expose(), s(0)).unwrap().unwrap();
+        let ticket = entrance.create_ticket(s(0)).unwrap();
+        let cookie = entrance.redeem_ticket(ticket.expose(), s(0)).unwrap().unwrap();
         let day = 24 * 3600;
-        assert!(entrance.knows(cookie.expose(), s(6 * day)));
-        assert!(entrance.knows(cookie.expose(), s(12 * day)));
-        assert!(!entrance.knows(cookie.expose(), s(19 * day)));
+        assert!(entrance.renew_session(cookie.expose(), s(6 * day)));
+        assert!(entrance.renew_session(cookie.expose(), s(12 * day)));
+        assert!(!entrance.renew_session(cookie.expose(), s(19 * day)));
     }
 
     #[test]
     fn only_so_many_addresses_and_browsers_are_kept() {
         let mut entrance = Entrance::default();
-        let tickets: Vec<Secret> = (0..9).map(|n| entrance.mint(s(n)).unwrap()).collect();
-        assert!(entrance.enter(tickets[0].expose(), s(9)).unwrap().is_none(), "the oldest has given its place");
+        let tickets: Vec<Secret> = (0..9).map(|n| entrance.create_ticket(s(n)).unwrap()).collect();
+        assert!(entrance.redeem_ticket(tickets[0].expose(), s(9)).unwrap().is_none(), "the oldest has given its place");
         let cookies: Vec<Secret> = (10..27)
             .map(|n| {
-                let ticket = entrance.mint(s(n)).unwrap();
-                entrance.enter(ticket.expose(), s(n)).unwrap().unwrap()
+                let ticket = entrance.create_ticket(s(n)).unwrap();
+                entrance.redeem_ticket(ticket.expose(), s(n)).unwrap().unwrap()
             })
             .collect();
-        assert!(!entrance.knows(cookies[0].expose(), s(30)) && entrance.knows(cookies[16].expose(), s(30)));
+        assert!(
+            !entrance.renew_session(cookies[0].expose(), s(30)) && entrance.renew_session(cookies[16].expose(), s(30))
+        );
     }
 }

@@ -9,7 +9,7 @@ use maud::html;
 use reveille_git::RepoError;
 use reveille_store::StoreError;
 
-use super::frame::{PagePlace, frame};
+use super::frame::{PagePlace, render_frame};
 
 /// The reason for an error page.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub(super) enum PageError {
     #[error("{0}")]
     Refused(String),
     /// A bug of ours.
-    #[error("something broke while this page was made; the log tells more")]
+    #[error("something went wrong while I built this page; the log says more")]
     Broken,
 }
 
@@ -44,28 +44,28 @@ impl PageError {
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let title = match self {
-            Self::Missing(_) => "Not here",
-            Self::Refused(_) => "That wasn't taken",
+            Self::Missing(_) => "Not found",
+            Self::Refused(_) => "Not accepted",
             Self::Store(_) | Self::Repo(_) | Self::Broken => "That didn't work",
         };
-        let page = frame(PagePlace::Elsewhere, title, &html! { p { (self) } });
+        let page = render_frame(PagePlace::Elsewhere, title, &html! { p { (self) } });
         (self.status(), page).into_response()
     }
 }
 
 /// Renders a page for a bare status code.
-pub(super) fn stand_in(status: StatusCode) -> Response {
+pub(super) fn render_status(status: StatusCode) -> Response {
     let why = match status {
-        StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
+        StatusCode::METHOD_NOT_ALLOWED => "This page doesn't accept that kind of request. Nothing was changed.",
         status if status.is_client_error() => {
-            "What was sent can't be read. Nothing was changed. Go back and try again."
+            "I couldn't read what was sent. Nothing was changed. Go back and try again."
         }
-        _ => "Something broke while this page was made; the log tells more.",
+        _ => "Something went wrong while I built this page; the log says more.",
     };
-    (status, frame(PagePlace::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
+    (status, render_frame(PagePlace::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
 }
 
 /// Answers any unknown path.
-pub(super) async fn not_found() -> PageError {
+pub(super) async fn answer_unknown_path() -> PageError {
     PageError::Missing("There is no such page.".to_owned())
 }

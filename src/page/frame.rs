@@ -47,7 +47,7 @@ const PLACES: [(PagePlace, &str, &str); 8] = [
 ];
 
 /// Renders a page with the navigation.
-pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
+pub(super) fn render_frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -61,7 +61,7 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
                 script src="/script.js" defer {}
             }
             body {
-                a .skip href="#content" { "Skip to the content" }
+                a .skip href="#content" { "Skip to content" }
                 header {
                     p .brand { "Reveille" }
                     nav aria-label="Views" {
@@ -74,7 +74,7 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
                 }
                 main #content tabindex="-1" {
                     p #connection .note .bad role="status" hidden {
-                        "Not connected, trying again. If this stays, run " code { "wake page" } " in a terminal."
+                        "Not connected; retrying. If this persists, run " code { "wake page" } " in a terminal."
                     }
                     h1 { (title) }
                     (content)
@@ -113,11 +113,11 @@ pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> 
 /// The routes of the style sheet, the script and the icon.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
-        .route(STYLE_PATH, get(async || file("text/css; charset=utf-8", STYLE)))
-        .route(ICON_PATH, get(async || file("image/svg+xml", ICON)))
-        .route("/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
+        .route(STYLE_PATH, get(async || serve_file("text/css; charset=utf-8", STYLE)))
+        .route(ICON_PATH, get(async || serve_file("image/svg+xml", ICON)))
+        .route("/script.js", get(async || serve_file("text/javascript; charset=utf-8", SCRIPT)))
 }
 
-fn file(kind: &'static str, text: &'static str) -> Response {
+fn serve_file(kind: &'static str, text: &'static str) -> Response {
     ([(CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }

@@ -21,7 +21,7 @@ use hyper::body::Body as _;
 use maud::html;
 
 use super::{
-    error::{PageError, stand_in},
+    error::{PageError, render_status},
     frame::{ICON_PATH, STYLE_PATH, outside_frame},
     site::PageSite,
 };
@@ -52,14 +52,14 @@ const HEADERS: [(HeaderName, HeaderValue); 7] = [
 ];
 
 /// Puts the guard in front of all views.
-pub(super) fn before(views: Router<Arc<PageSite>>, site: &Arc<PageSite>) -> Router<Arc<PageSite>> {
-    views.layer(from_fn_with_state(Arc::clone(site), guard))
+pub(super) fn guard_views(views: Router<Arc<PageSite>>, site: &Arc<PageSite>) -> Router<Arc<PageSite>> {
+    views.layer(from_fn_with_state(Arc::clone(site), guard_request))
 }
 
-async fn guard(State(site): State<Arc<PageSite>>, request: Request, next: Next) -> Response {
-    let mut response = match admit(&site, &request) {
-        Ok(()) => match received(request).await {
-            Ok(request) => readable(next.run(request).await),
+async fn guard_request(State(site): State<Arc<PageSite>>, request: Request, next: Next) -> Response {
+    let mut response = match admit_request(&site, &request) {
+        Ok(()) => match read_body(request).await {
+            Ok(request) => replace_bare_error(next.run(request).await),
             Err(error) => error.into_response(),
         },
         Err(refused) => *refused,
@@ -71,42 +71,42 @@ async fn guard(State(site): State<Arc<PageSite>>, request: Request, next: Next) 
 }
 
 /// Checks a request. The refusal tells how to enter.
-fn admit(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
+fn admit_request(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     let headers = request.headers();
     let (method, path) = (request.method(), request.uri().path());
-    if text(headers, &HOST) != Some(site.host()) {
-        return Err(Box::new(unknown(StatusCode::MISDIRECTED_REQUEST)));
+    if find_header(headers, &HOST) != Some(site.host()) {
+        return Err(Box::new(render_unknown(StatusCode::MISDIRECTED_REQUEST)));
     }
     let is_reading = *method == Method::GET || *method == Method::HEAD;
     if !is_reading && *method != Method::POST {
-        return Err(Box::new(stand_in(StatusCode::METHOD_NOT_ALLOWED)));
+        return Err(Box::new(render_status(StatusCode::METHOD_NOT_ALLOWED)));
     }
-    let is_from_here = text(headers, &ORIGIN).map(|origin| origin.strip_prefix("http://") == Some(site.host()));
-    let comes_from = text(headers, &FETCH_SITE);
+    let is_from_here = find_header(headers, &ORIGIN).map(|origin| origin.strip_prefix("http://") == Some(site.host()));
+    let comes_from = find_header(headers, &FETCH_SITE);
     if *method == Method::GET
         && let Some(ticket) = path.strip_prefix(ENTER)
     {
-        return Err(Box::new(enter(site, ticket, comes_from)));
+        return Err(Box::new(exchange_address(site, ticket, comes_from)));
     }
     let is_foreign =
         is_from_here == Some(false) || comes_from.is_some_and(|from| !["same-origin", "none"].contains(&from));
     if is_foreign {
-        return Err(Box::new(unknown(StatusCode::FORBIDDEN)));
+        return Err(Box::new(render_unknown(StatusCode::FORBIDDEN)));
     }
     if path == STYLE_PATH || path == ICON_PATH {
         return Ok(());
     }
-    if !cookies(headers).any(|cookie| site.knows(cookie)) {
-        return Err(Box::new(unknown(StatusCode::UNAUTHORIZED)));
+    if !list_cookies(headers).any(|cookie| site.renew_session(cookie)) {
+        return Err(Box::new(render_unknown(StatusCode::UNAUTHORIZED)));
     }
     if is_reading || is_from_here == Some(true) || comes_from == Some("same-origin") {
         return Ok(());
     }
-    Err(Box::new(unknown(StatusCode::FORBIDDEN)))
+    Err(Box::new(render_unknown(StatusCode::FORBIDDEN)))
 }
 
 /// Returns a header that occurs once, as text. A repeated or unreadable header becomes an empty text, which matches nothing.
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+fn find_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
     match values.next() {
@@ -116,7 +116,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Lists the values of our cookie, which may occur several times.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn list_cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(';')).filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
@@ -125,10 +125,10 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// Exchanges a single-use address for the cookie.
-fn enter(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> Response {
-    let cookie = match site.enter(ticket) {
+fn exchange_address(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> Response {
+    let cookie = match site.redeem_ticket(ticket) {
         Ok(Some(cookie)) => cookie,
-        Ok(None) => return used(),
+        Ok(None) => return render_used(),
         Err(_) => return PageError::Broken.into_response(),
     };
     let cookie = format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", cookie.expose());
@@ -140,32 +140,32 @@ fn enter(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> Response {
         }
         // After a link on another site, browsers send a strict cookie only from one of our own pages.
         Some(_) => {
-            let page = outside_frame("You're in", Some("/"), &html! { p { a href="/" { "Go on" } } });
+            let page = outside_frame("You're in", Some("/"), &html! { p { a href="/" { "Continue" } } });
             ([(SET_COOKIE, cookie)], page).into_response()
         }
     }
 }
 
-fn used() -> Response {
+fn render_used() -> Response {
     let why = html! {
-        p { "This link was used already, or is too old: each works once, for ten minutes." }
-        p { "Run " code { "wake page" } " in a terminal for another. If you are in already, " a href="/" { "go on here" } "." }
+        p { "This link was already used or has expired: each works once, within ten minutes." }
+        p { "Run " code { "wake page" } " in a terminal for a new one. If you are already signed in, " a href="/" { "continue here" } "." }
     };
-    (StatusCode::GONE, outside_frame("This link is used up", None, &why)).into_response()
+    (StatusCode::GONE, outside_frame("This link no longer works", None, &why)).into_response()
 }
 
-fn unknown(status: StatusCode) -> Response {
+fn render_unknown(status: StatusCode) -> Response {
     let how = html! {
         p { "Run " code { "wake page" } " in a terminal for a link." }
-        p { "If you were here before and came by a link of another page, " a href="/" { "go on here" } "." }
+        p { "If you were here before and followed a link from another page, " a href="/" { "continue here" } "." }
     };
     (status, outside_frame("I don't know this browser yet", None, &how)).into_response()
 }
 
 /// Reads a request's whole body, up to the limit.
-async fn received(request: Request) -> Result<Request, PageError> {
+async fn read_body(request: Request) -> Result<Request, PageError> {
     let (head, body) = request.into_parts();
-    let refused = || PageError::Refused("That is too long, or didn't come through. Nothing was changed.".to_owned());
+    let refused = || PageError::Refused("That was too long or didn't arrive in full. Nothing was changed.".to_owned());
     // A declared excess is refused at once.
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(refused());
@@ -176,9 +176,9 @@ async fn received(request: Request) -> Result<Request, PageError> {
 }
 
 /// Replaces a bare error code of the router by a page.
-fn readable(response: Response) -> Response {
+fn replace_bare_error(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if is_error && !kind.starts_with("text/html") { stand_in(status) } else { response }
+    if is_error && !kind.starts_with("text/html") { render_status(status) } else { response }
 }

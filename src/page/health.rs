@@ -13,14 +13,14 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
-    parts::{address, done, time},
+    frame::{PagePlace, render_frame},
+    parts::{build_address, render_outcome, render_time},
     site::{PageDesk, PageSite},
 };
 use crate::health::{self, ABOUT, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/health", get(show)).route("/health/repair", post(repair))
+    Router::new().route("/health", get(show_health)).route("/health/repair", post(repair_problems))
 }
 
 #[derive(Deserialize)]
@@ -32,117 +32,117 @@ struct AskedHealth {
     repaired: Option<String>,
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedHealth>) -> Result<Markup, PageError> {
+async fn show_health(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedHealth>) -> Result<Markup, PageError> {
     let content = site
-        .at_desk(move |desk| {
+        .run_blocking(move |desk| {
             let report = match asked.all {
                 true => health::check(desk.config, desk.redactor, desk.now, true),
                 false => health::glance(desk.config, desk.redactor, desk.now),
             };
-            Ok(told(desk, &report, &asked))
+            Ok(render_report(desk, &report, &asked))
         })
         .await?;
-    Ok(frame(PagePlace::Health, "Health", &content))
+    Ok(render_frame(PagePlace::Health, "Health", &content))
 }
 
-async fn repair(State(site): State<Arc<PageSite>>) -> Result<Redirect, PageError> {
-    site.at_desk(|desk| {
+async fn repair_problems(State(site): State<Arc<PageSite>>) -> Result<Redirect, PageError> {
+    site.run_blocking(|desk| {
         let report = health::repair(desk.config, desk.redactor, desk.now);
-        Ok(Redirect::to(&address("/health", &[("repaired", &report.repaired.join(","))])))
+        Ok(Redirect::to(&build_address("/health", &[("repaired", &report.repaired.join(","))])))
     })
     .await
 }
 
-fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
+fn render_report(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
     let (fine, wrong): (Vec<_>, Vec<_>) = report.checks.iter().partition(|check| check.status == Status::Ok);
     let can_repair = wrong.iter().any(|check| check.repair.is_some());
     html! {
-        @if let Some(repaired) = &asked.repaired { (done(&repaired_told(repaired))) }
+        @if let Some(repaired) = &asked.repaired { (render_outcome(&render_repaired(repaired))) }
         // The slow full check isn't repeated on changes.
         section #live-health data-live[!asked.all] {
             p {
                 @match report.status {
                     Status::Ok => { span .badge.ok { "All is well" } }
-                    Status::Warn => { span .badge.warn { "Something needs a look" } }
-                    Status::Critical => { span .badge.bad { "Something doesn't work" } }
+                    Status::Warn => { span .badge.warn { "Something needs attention" } }
+                    Status::Critical => { span .badge.bad { "Something isn't working" } }
                 }
-                span .meta { " Looked at " (time(desk, desk.now)) "." }
+                span .meta { " Checked " (render_time(desk, desk.now)) "." }
             }
             @if !wrong.is_empty() {
-                h2 { "What needs you" }
-                @for check in &wrong { (finding(desk, check)) }
+                h2 { "Needs your attention" }
+                @for check in &wrong { (render_finding(desk, check)) }
             }
             @if can_repair {
                 form action="/health/repair" method="post" {
                     p .actions { button type="submit" { "Repair what can be repaired" } }
-                    p .meta { "This is what " code { "health check" } " does by itself. It does nothing while I am at work." }
+                    p .meta { "This does the same as " code { "health check" } ", and nothing while I am at work." }
                 }
             }
             @if !desk.config.notes.is_empty() {
                 h2 { "About the settings" }
-                ul .list { @for note in &desk.config.notes { li { (desk.shown(note)) } } }
+                ul .list { @for note in &desk.config.notes { li { (desk.clean_text(note)) } } }
             }
-            h2 { "What is fine" }
+            h2 { "In order" }
             @if fine.is_empty() { p { "Nothing yet." } }
             dl {
                 @for check in &fine {
-                    dt { (about(check.id).0) }
-                    dd .meta { (desk.shown(&check.detail)) }
+                    dt { (find_about(check.id).0) }
+                    dd .meta { (desk.clean_text(&check.detail)) }
                 }
             }
         }
         @if asked.all {
-            p .meta { "This was everything, as " code { "health check --dry-run" } " does it. " a href="/health" { "Look shortly" } }
+            p .meta { "This was the full check, the same as " code { "health check --dry-run" } ". " a href="/health" { "Check quickly" } }
         } @else {
             p .meta {
-                "Left out here, since it takes seconds: " (LEFT_OUT_OF_A_GLANCE) ". "
-                a href="/health?all=true" { "Look at everything" } " (up to a minute), or run " code { "health check" } "."
+                "Left out here because they take seconds: " (LEFT_OUT_OF_A_GLANCE) ". "
+                a href="/health?all=true" { "Check everything" } " (up to a minute), or run " code { "health check" } "."
             }
         }
     }
 }
 
-fn repaired_told(repaired: &str) -> Markup {
-    let names: Vec<&str> = repaired.split(',').filter(|id| IDS.contains(id)).map(|id| about(id).0).collect();
+fn render_repaired(repaired: &str) -> Markup {
+    let names: Vec<&str> = repaired.split(',').filter(|id| IDS.contains(id)).map(|id| find_about(id).0).collect();
     html! {
         @if names.is_empty() {
-            "Nothing was repaired: it was over already, or a wake is at work and mends it itself."
+            "Nothing was repaired: the problem was already gone, or a running wake is fixing it."
         } @else {
-            "Repaired: " (names.join(", ")) ". I'll note it in the memory when I'm next awake."
+            "Repaired: " (names.join(", ")) ". I'll note it in the memory when I next wake."
         }
     }
 }
 
 /// Returns a check's name and importance.
-fn about(id: &str) -> (&str, &'static str) {
+fn find_about(id: &str) -> (&str, &'static str) {
     ABOUT.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
 }
 
-fn finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
-    let (name, why) = about(check.id);
+fn render_finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
+    let (name, why) = find_about(check.id);
     html! {
         article .card {
             h3 {
                 (name) " "
                 @if check.status == Status::Critical {
-                    span .badge.bad { "doesn't work" }
+                    span .badge.bad { "isn't working" }
                 } @else {
-                    span .badge.warn { "needs a look" }
+                    span .badge.warn { "needs attention" }
                 }
             }
-            p { (desk.shown(&check.detail)) }
+            p { (desk.clean_text(&check.detail)) }
             p .meta { (why) }
             @if let Some(repair) = &check.repair {
-                p { "It can be repaired here: " (desk.shown(repair)) "." }
+                p { "It can be repaired here: " (desk.clean_text(repair)) "." }
             } @else if let Some(fix) = &check.fix {
-                p { strong { "What to do: " } (in_code(&desk.shown(fix))) }
+                p { strong { "What to do: " } (render_code(&desk.clean_text(fix))) }
             }
         }
     }
 }
 
 /// Renders text between backticks as code.
-fn in_code(text: &str) -> Markup {
+fn render_code(text: &str) -> Markup {
     html! {
         @for (at, part) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }

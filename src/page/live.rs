@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use reveille_config::Config;
 use reveille_store::{Store, database};
 
-use super::{chat, error::stand_in, site::PageSite};
+use super::{chat, error::render_status, site::PageSite};
 
 /// Maximum pages refreshed at a time.
 pub(super) const MAX_LISTENERS: usize = 16;
@@ -44,23 +44,23 @@ struct Listening {
 
 /// The route of `/live`.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/live", get(listen))
+    Router::new().route("/live", get(stream_changes))
 }
 
-async fn listen(State(site): State<Arc<PageSite>>, Query(Listening { at }): Query<Listening>) -> Response {
+async fn stream_changes(State(site): State<Arc<PageSite>>, Query(Listening { at }): Query<Listening>) -> Response {
     let Ok(place) = Arc::clone(&site.listeners).try_acquire_owned() else {
-        return stand_in(StatusCode::SERVICE_UNAVAILABLE);
+        return render_status(StatusCode::SERVICE_UNAVAILABLE);
     };
     let (sender, receiver) = mpsc::channel(1);
     // Taken before the browser learns that its stream has begun, so that pages fetched later include every change seen here.
-    let seen = SeenState::look(&site).await;
-    tokio::spawn(watch(site, at == chat::PATH, seen, sender, place));
+    let seen = SeenState::read(&site).await;
+    tokio::spawn(announce_changes(site, at == chat::PATH, seen, sender, place));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
     (kind, Body::new(Events(receiver))).into_response()
 }
 
 /// Announces changes while the page is open.
-async fn watch(
+async fn announce_changes(
     site: Arc<PageSite>,
     is_chat: bool,
     mut seen: SeenState,
@@ -71,7 +71,7 @@ async fn watch(
     let mut next = HELLO;
     loop {
         if is_chat {
-            site.chat.is_attended();
+            site.chat.record_visit();
         }
         if !next.is_empty() && events.send(next).await.is_err() {
             return;
@@ -103,17 +103,17 @@ struct SeenState {
 type FileSign = (Option<SystemTime>, u64);
 
 impl SeenState {
-    async fn look(site: &Arc<PageSite>) -> Self {
-        let paths = watched(site.config());
-        let (files, mut store) = (signs(&paths), None);
-        let shared = sign_of_shared(site, &mut store).await;
+    async fn read(site: &Arc<PageSite>) -> Self {
+        let paths = list_watched_files(site.config());
+        let (files, mut store) = (read_signs(&paths), None);
+        let shared = read_shared_sign(site, &mut store).await;
         Self { paths, files, shared, store }
     }
 
     /// Checks again and returns true after a change.
     async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
-        let files = signs(&self.paths);
-        let shared = sign_of_shared(site, &mut self.store).await;
+        let files = read_signs(&self.paths);
+        let shared = read_shared_sign(site, &mut self.store).await;
         let is_same = (&files, &shared) == (&self.files, &self.shared);
         (self.files, self.shared) = (files, shared);
         !is_same
@@ -121,7 +121,7 @@ impl SeenState {
 }
 
 /// Lists the files that change with any event: the database with its log, the memory's history, the policy and the settings.
-fn watched(config: &Config) -> [PathBuf; 6] {
+fn list_watched_files(config: &Config) -> [PathBuf; 6] {
     let (db, git) = (config.db_path(), config.repo_dir().join(".git"));
     let mut log = db.clone().into_os_string();
     log.push("-wal");
@@ -129,7 +129,7 @@ fn watched(config: &Config) -> [PathBuf; 6] {
 }
 
 /// Returns each file's signature. Empty files are ignored, since opening a database may create and remove an empty log.
-fn signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
+fn read_signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
     let sign = |path: &PathBuf| -> Option<FileSign> {
         let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
         Some((found.modified().ok(), found.len()))
@@ -138,11 +138,11 @@ fn signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
 }
 
 /// Returns the change signature of a shared database. `None` without a shared database, or if it is unavailable.
-async fn sign_of_shared(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
+async fn read_shared_sign(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
     site.config().database_url.as_ref()?;
     let (site, open) = (Arc::clone(site), store.take());
     let look = move || {
-        let store = open.or_else(|| database::look(site.config()).ok().flatten())?;
+        let store = open.or_else(|| database::open_read_only(site.config()).ok().flatten())?;
         let sign = store.sign_of_changes().ok()?;
         Some((store, sign))
     };

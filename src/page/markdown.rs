@@ -23,9 +23,9 @@ pub(super) enum WrittenBy {
 }
 
 /// Renders a text.
-pub(super) fn markdown(text: &str, by: WrittenBy) -> Markup {
+pub(super) fn render_markdown(text: &str, by: WrittenBy) -> Markup {
     let mut page = Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false };
-    render_events(text, |event| page.event(event));
+    render_events(text, |event| page.write_event(event));
     PreEscaped(page.out)
 }
 
@@ -40,16 +40,16 @@ struct Html {
 }
 
 impl Html {
-    fn event(&mut self, event: Event<'_>) {
+    fn write_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
-            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
+            Event::Start(tag) => self.start_tag(tag),
+            Event::End(tag) => self.end_tag(tag),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.write_text(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.write_text(&text),
+            Event::FootnoteReference(label) => self.write_text(&format!("[{label}]")),
             Event::Code(code) => {
                 self.out.push_str("<code>");
-                self.text(&code);
+                self.write_text(&code);
                 self.out.push_str("</code>");
             }
             // Documents are wrapped; the style sheet keeps line breaks in messages.
@@ -60,15 +60,15 @@ impl Html {
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start_tag(&mut self, tag: Tag<'_>) {
         let opening = match tag {
             Tag::Paragraph => "<p>",
             Tag::HtmlBlock => "<pre>",
-            Tag::Heading { level, .. } => return self.write(format_args!("<h{}>", below(level))),
+            Tag::Heading { level, .. } => return self.write_format(format_args!("<h{}>", lower_level(level))),
             Tag::BlockQuote(_) => "<blockquote>\n",
             Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => "<pre><code>",
             Tag::List(Some(1)) => "<ol>\n",
-            Tag::List(Some(first)) => return self.write(format_args!("<ol start=\"{first}\">\n")),
+            Tag::List(Some(first)) => return self.write_format(format_args!("<ol start=\"{first}\">\n")),
             Tag::List(None) => "<ul>\n",
             Tag::Item => "<li>",
             Tag::Table(columns) => {
@@ -89,10 +89,12 @@ impl Html {
             Tag::Strikethrough => "<del>",
             Tag::Link { dest_url, .. } => return self.start_link(&dest_url),
             Tag::Image { dest_url, .. } => {
-                self.links.push(address_behind(&dest_url));
+                self.links.push(render_address(&dest_url));
                 "<em>picture: "
             }
-            Tag::FootnoteDefinition(label) => return self.write(format_args!("<p>[{}]</p>\n", escaped(&label))),
+            Tag::FootnoteDefinition(label) => {
+                return self.write_format(format_args!("<p>[{}]</p>\n", escape_html(&label)));
+            }
             Tag::Superscript
             | Tag::Subscript
             | Tag::DefinitionList
@@ -103,11 +105,11 @@ impl Html {
         self.out.push_str(opening);
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         let closing = match tag {
             TagEnd::Paragraph => "</p>\n",
             TagEnd::HtmlBlock => "</pre>\n",
-            TagEnd::Heading(level) => return self.write(format_args!("</h{}>\n", below(level))),
+            TagEnd::Heading(level) => return self.write_format(format_args!("</h{}>\n", lower_level(level))),
             TagEnd::BlockQuote(_) => "</blockquote>\n",
             TagEnd::CodeBlock => "</code></pre>\n",
             TagEnd::List(true) => "</ol>\n",
@@ -152,40 +154,40 @@ impl Html {
             Some(Alignment::Right) => " class=\"right\"",
             _ => "",
         };
-        self.write(format_args!("<{name}{class}>"));
+        self.write_format(format_args!("<{name}{class}>"));
     }
 
     fn start_link(&mut self, url: &str) {
         let lower = url.to_ascii_lowercase();
         let is_good = SCHEMES.iter().any(|scheme| lower.starts_with(scheme)) && url.len() <= MAX_URL_BYTES;
         if self.by == WrittenBy::Own && is_good {
-            self.write(format_args!("<a rel=\"noreferrer\" href=\"{}\">", escaped(url)));
+            self.write_format(format_args!("<a rel=\"noreferrer\" href=\"{}\">", escape_html(url)));
             self.links.push("</a>".to_owned());
         } else {
-            self.links.push(address_behind(url));
+            self.links.push(render_address(url));
         }
     }
 
-    fn text(&mut self, text: &str) {
-        self.out.push_str(&escaped(text));
+    fn write_text(&mut self, text: &str) {
+        self.out.push_str(&escape_html(text));
     }
 
-    fn write(&mut self, what: std::fmt::Arguments<'_>) {
+    fn write_format(&mut self, what: std::fmt::Arguments<'_>) {
         // Writing to a string always succeeds.
         self.out.write_fmt(what).ok();
     }
 }
 
 /// Lowers a heading's level below the page's own headings.
-fn below(level: HeadingLevel) -> usize {
+fn lower_level(level: HeadingLevel) -> usize {
     (level as usize + 2).min(6)
 }
 
-fn address_behind(url: &str) -> String {
-    format!(" (<code>{}</code>)", escaped(url))
+fn render_address(url: &str) -> String {
+    format!(" (<code>{}</code>)", escape_html(url))
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
 
     fn own(text: &str) -> String {
-        markdown(text, WrittenBy::Own).into_string()
+        render_markdown(text, WrittenBy::Own).into_string()
     }
 
     #[test]
@@ -258,8 +260,9 @@ mod tests {
             let html = own(&format!("[a]({address})"));
             assert_eq!(html, format!("<p>a (<code>{address}</code>)</p>\n"));
         }
-        let theirs = markdown("[your bank](https://evil.example/?secret) <https://evil.example>", WrittenBy::Others)
-            .into_string();
+        let theirs =
+            render_markdown("[your bank](https://evil.example/?secret) <https://evil.example>", WrittenBy::Others)
+                .into_string();
         assert!(!theirs.contains("href"), "{theirs}");
         assert!(theirs.contains("your bank (<code>https://evil.example/?secret</code>)"), "{theirs}");
     }
@@ -269,7 +272,7 @@ mod tests {
         #[test]
         fn no_text_makes_a_tag_of_its_own(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
             for by in [WrittenBy::Own, WrittenBy::Others] {
-                let html = markdown(&text, by).into_string();
+                let html = render_markdown(&text, by).into_string();
                 for tag in html.split('<').skip(1) {
                     let name = tag.split('>').next().unwrap().trim_start_matches('/');
                     let known = ["p", "pre", "code", "h3", "h4", "h5", "h6", "blockquote", "ol", "ul", "li", "table", "thead", "tbody", "tr", "td", "th", "div",

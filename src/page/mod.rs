@@ -42,7 +42,7 @@ pub use site::{MakeRedactor, PageSite};
 
 /// Serves the page until the future is dropped.
 pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallible {
-    let views = TowerToHyperService::new(router(Arc::clone(site)));
+    let views = TowerToHyperService::new(build_router(Arc::clone(site)));
     let served = loopback::serve(listeners, move |request| {
         let answer = views.call(request.map(Body::new));
         async move {
@@ -55,18 +55,18 @@ pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallibl
     tokio::select! {
         never = served => never,
         never = waker::run(site) => never,
-        never = waker::watch(site) => never,
-        never = chat::attend(site) => never,
+        never = waker::start_due_wakes(site) => never,
+        never = chat::close_when_abandoned(site) => never,
     }
 }
 
 /// Closes the chat's session after serving.
-pub async fn end(site: &Arc<PageSite>) {
-    chat::leave(site).await;
+pub async fn close_session(site: &Arc<PageSite>) {
+    chat::close_session(site).await;
 }
 
 /// Builds the router of all views behind the guard.
-fn router(site: Arc<PageSite>) -> Router {
+fn build_router(site: Arc<PageSite>) -> Router {
     let views = Router::new()
         .merge(today::routes())
         .merge(chat::routes())
@@ -80,6 +80,6 @@ fn router(site: Arc<PageSite>) -> Router {
         .merge(settings::routes())
         .merge(live::routes())
         .merge(frame::routes())
-        .fallback(error::not_found);
-    guard::before(views, &site).with_state(site)
+        .fallback(error::answer_unknown_path);
+    guard::guard_views(views, &site).with_state(site)
 }

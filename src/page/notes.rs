@@ -9,7 +9,7 @@ use std::{
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-use reveille_base::{approval_text::sha256, random};
+use reveille_base::{approval_text::hash_action, random};
 
 use super::site::PageSite;
 
@@ -30,11 +30,11 @@ pub(super) struct Notes {
     forms: Mutex<Kept>,
 }
 
-fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock_entries(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn keep(kept: &mut Kept, name: String, what: String) {
+fn add_entry(kept: &mut Kept, name: String, what: String) {
     if kept.len() >= MAX_NOTES {
         kept.pop_front();
     }
@@ -43,12 +43,12 @@ fn keep(kept: &mut Kept, name: String, what: String) {
 
 /// Creates a form's key, which makes a repeated submission harmless. Empty, meaning no key, without randomness.
 pub(super) fn form_key() -> String {
-    random::bytes::<NUMBER_BYTES>().map(|bytes| random::hex(&bytes)).unwrap_or_default()
+    random::generate_bytes::<NUMBER_BYTES>().map(|bytes| random::format_hex(&bytes)).unwrap_or_default()
 }
 
 /// Identifies a submission by the form's key and content. `None` without a key.
 pub(super) fn form_name(key: &str, form: &impl std::fmt::Debug) -> Option<String> {
-    (!key.is_empty()).then(|| sha256(&format!("{form:?}")))
+    (!key.is_empty()).then(|| hash_action(&format!("{form:?}")))
 }
 
 /// The query that names a note.
@@ -60,16 +60,16 @@ pub(super) struct NoteQuery {
 
 impl PageSite {
     /// Redirects to one of our pages, which shows the outcome. `to` is a path without a query.
-    pub(super) fn said(self: &Arc<Self>, to: &str, what: String) -> Redirect {
-        Redirect::to(&self.noted(to, what))
+    pub(super) fn redirect_with_note(self: &Arc<Self>, to: &str, what: String) -> Redirect {
+        Redirect::to(&self.add_note(to, what))
     }
 
     /// Returns the address of one of our pages, which shows the outcome. `to` is a path without a query.
-    fn noted(&self, to: &str, what: String) -> String {
+    fn add_note(&self, to: &str, what: String) -> String {
         // Without randomness the outcome isn't shown; the action is done anyway.
-        let Ok(number) = random::bytes::<NUMBER_BYTES>() else { return to.to_owned() };
-        let number = random::hex(&number);
-        keep(&mut locked(&self.notes.notes), number.clone(), what);
+        let Ok(number) = random::generate_bytes::<NUMBER_BYTES>() else { return to.to_owned() };
+        let number = random::format_hex(&number);
+        add_entry(&mut lock_entries(&self.notes.notes), number.clone(), what);
         format!("{to}?said={number}")
     }
 
@@ -78,25 +78,25 @@ impl PageSite {
     ///
     /// # Errors
     /// The errors of `order`; the form can then be sent again.
-    pub(super) fn once<E>(
+    pub(super) fn run_once<E>(
         &self,
         form: Option<String>,
         to: &str,
         order: impl FnOnce() -> Result<String, E>,
     ) -> Result<String, E> {
-        let Some(form) = form else { return Ok(self.noted(to, order()?)) };
-        let mut forms = locked(&self.notes.forms);
+        let Some(form) = form else { return Ok(self.add_note(to, order()?)) };
+        let mut forms = lock_entries(&self.notes.forms);
         if let Some((_, address)) = forms.iter().find(|(known, _)| *known == form) {
             return Ok(address.clone());
         }
-        let address = self.noted(to, order()?);
-        keep(&mut forms, form, address.clone());
+        let address = self.add_note(to, order()?);
+        add_entry(&mut forms, form, address.clone());
         Ok(address)
     }
 
     /// Renders a note if the query names an existing one.
-    pub(super) fn note(&self, query: &NoteQuery) -> Markup {
-        let notes = locked(&self.notes.notes);
+    pub(super) fn render_note(&self, query: &NoteQuery) -> Markup {
+        let notes = lock_entries(&self.notes.notes);
         let found = notes.iter().find(|(number, _)| *number == query.said);
         html! {
             @if let Some((_, what)) = found {

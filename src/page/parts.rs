@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use reveille_account::provenance::ProvenanceError;
 use reveille_base::{
-    approval_text::visible,
-    words::{count, one_line, shortened, when},
+    approval_text::escape_hidden,
+    words::{format_count, format_near_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_memory::changes::ChangedLine;
@@ -24,36 +24,36 @@ const HEAD_CHARS: usize = 100;
 const MAX_CHANGED_LINES: usize = 300;
 
 /// Renders a moment in local time, with the day unless that is today.
-pub(super) fn moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
-    html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (when(at, now, tz)) } }
+pub(super) fn render_moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
+    html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (format_near_time(at, now, tz)) } }
 }
 
 /// Cleans a text for display. Invisible characters are spelled out first, so that none is lost.
-pub(super) fn shown(desk: &PageDesk<'_>, text: &str) -> String {
-    desk.shown(&visible(text))
+pub(super) fn escape_and_clean(desk: &PageDesk<'_>, text: &str) -> String {
+    desk.clean_text(&escape_hidden(text))
 }
 
 /// Names the other authors of a text, if any.
-pub(super) fn others_in(taint: Option<&str>) -> Markup {
+pub(super) fn render_others(taint: Option<&str>) -> Markup {
     html! {
         @if let Some(taint) = taint.filter(|taint| names_others(taint)) {
-            span .badge .warn { "others had a word in it: " (taint) }
+            span .badge .warn { "involves untrusted text: " (taint) }
         }
     }
 }
 
 /// Marks a text as possibly written by others.
 pub(super) fn others_at_all() -> Markup {
-    html! { span .badge .warn { "others had a word in it" } }
+    html! { span .badge .warn { "involves untrusted text" } }
 }
 
 /// Renders a text exactly; a long one is collapsed, with its beginning as the title.
-pub(super) fn exactly(what: &str, text: &str) -> Markup {
+pub(super) fn render_exact(what: &str, text: &str) -> Markup {
     let is_long = text.chars().count() > OPEN_CHARS || text.lines().count() > OPEN_LINES;
     html! {
         @if is_long {
             details {
-                summary { (what) ": " code { (shortened(&one_line(text), HEAD_CHARS)) } }
+                summary { (what) ": " code { (truncate_text(&one_line(text), HEAD_CHARS)) } }
                 pre { (text) }
             }
         } @else {
@@ -75,18 +75,18 @@ impl From<ProvenanceError> for PageError {
 }
 
 /// Renders a time in local time, with the day unless that is today.
-pub(super) fn time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
-    moment(at, desk.now, desk.config.timezone)
+pub(super) fn render_time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
+    render_moment(at, desk.now, desk.config.timezone)
 }
 
 /// Builds an address with a query.
-pub(super) fn address(path: &str, asked: &[(&str, &str)]) -> String {
-    let asked: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
+pub(super) fn build_address(path: &str, asked: &[(&str, &str)]) -> String {
+    let asked: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={}", encode_percent(value))).collect();
     if asked.is_empty() { path.to_owned() } else { format!("{path}?{}", asked.join("&")) }
 }
 
 /// Percent-encodes a text.
-pub(super) fn percent(text: &str) -> String {
+pub(super) fn encode_percent(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
@@ -96,11 +96,11 @@ pub(super) fn percent(text: &str) -> String {
 
 /// Links to a wake's page.
 pub(super) fn wake_link(wake_id: &str, text: &str) -> Markup {
-    html! { a href={ "/wakes/" (percent(wake_id)) } { (text) } }
+    html! { a href={ "/wakes/" (encode_percent(wake_id)) } { (text) } }
 }
 
 /// Renders the outcome of the person's last action.
-pub(super) fn done(text: &Markup) -> Markup {
+pub(super) fn render_outcome(text: &Markup) -> Markup {
     html! { p .note.ok role="status" { (text) } }
 }
 
@@ -110,25 +110,25 @@ pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Marku
     let mut section: Option<&str> = None;
     html! {
         @if lines.is_empty() {
-            p .meta { "No line differs but in blanks or notes of origin." }
+            p .meta { "Nothing changed except spaces or notes of origin." }
         } @else {
             div .scroll tabindex="0" role="region" aria-label="Changed lines" {
                 pre .diff {
                     @for line in shown {
                         @if section.replace(&line.section) != Some(&line.section) && !line.section.is_empty() {
-                            span .at { (desk.shown(&visible(&line.section))) } "\n"
+                            span .at { (desk.clean_text(&escape_hidden(&line.section))) } "\n"
                         }
                         @if line.is_added {
-                            ins .add { "+ " (desk.shown(&visible(&line.text))) }
+                            ins .add { "+ " (desk.clean_text(&escape_hidden(&line.text))) }
                         } @else {
-                            del .del { "- " (desk.shown(&visible(&line.text))) }
+                            del .del { "- " (desk.clean_text(&escape_hidden(&line.text))) }
                         }
                         "\n"
                     }
                 }
             }
             @if shown.len() < lines.len() {
-                p .meta { (count(lines.len() - shown.len(), "line")) " more." }
+                p .meta { (format_count(lines.len() - shown.len(), "line")) " more." }
             }
         }
     }
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn an_address_holds_any_text() {
         assert_eq!(
-            address("/memory/file", &[("path", "memory/Müll &#?.md"), ("a", "b")]),
+            build_address("/memory/file", &[("path", "memory/Müll &#?.md"), ("a", "b")]),
             "/memory/file?path=memory%2FM%C3%BCll%20%26%23%3F.md&a=b"
         );
-        assert_eq!(address("/memory", &[]), "/memory");
+        assert_eq!(build_address("/memory", &[]), "/memory");
     }
 }

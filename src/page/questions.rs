@@ -17,19 +17,19 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use reveille_base::{
-    approval_text::{self, Described, WishPiece, sha256},
+    approval_text::{self, Described, WishPiece, hash_action},
     types::BoundFiles,
-    words::count,
+    words::format_count,
 };
 use reveille_cycle as cycle;
 use reveille_policy::Risk;
 use reveille_store::{Approval, ApprovalState, Store};
 
 use super::{
-    changes::agreed,
+    changes::render_agreed,
     error::PageError,
-    frame::{PagePlace, frame},
-    parts::{others_at_all, shown, time, wake_link},
+    frame::{PagePlace, render_frame},
+    parts::{escape_and_clean, others_at_all, render_time, wake_link},
     site::{PageDesk, PageSite},
 };
 
@@ -39,9 +39,9 @@ const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
-        .route("/questions", get(show))
+        .route("/questions", get(show_questions))
         .route("/questions/together", post(answer_together))
-        .route("/questions/{id}", get(show_one).post(answer))
+        .route("/questions/{id}", get(show_one).post(answer_question))
 }
 
 #[derive(Deserialize)]
@@ -71,27 +71,30 @@ enum Answered {
     Refuse,
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedQuestions>) -> Result<Markup, PageError> {
-    let content = site.at_desk(move |desk| all(desk, asked.answered)).await?;
-    Ok(frame(PagePlace::Questions, "Questions", &content))
+async fn show_questions(
+    State(site): State<Arc<PageSite>>,
+    Query(asked): Query<AskedQuestions>,
+) -> Result<Markup, PageError> {
+    let content = site.run_blocking(move |desk| render_all(desk, asked.answered)).await?;
+    Ok(render_frame(PagePlace::Questions, "Questions", &content))
 }
 
 async fn show_one(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Markup, PageError> {
     let content = site
-        .at_desk(move |desk| {
-            let approval = question(&read(desk)?, id)?;
+        .run_blocking(move |desk| {
+            let approval = load_question(&require_store(desk)?, id)?;
             Ok(once_more(desk, &approval))
         })
         .await?;
-    Ok(frame(PagePlace::Questions, "Are you sure?", &content))
+    Ok(render_frame(PagePlace::Questions, "Are you sure?", &content))
 }
 
-async fn answer(
+async fn answer_question(
     State(site): State<Arc<PageSite>>,
     Path(id): Path<i64>,
     Form(sent): Form<SentAnswer>,
 ) -> Result<Response, PageError> {
-    let (is_decided, response) = site.at_desk(move |desk| decide(desk, id, &sent)).await?;
+    let (is_decided, response) = site.run_blocking(move |desk| decide_question(desk, id, &sent)).await?;
     if is_decided {
         site.nudge.notify_one();
     }
@@ -110,38 +113,41 @@ async fn answer_together(
     State(site): State<Arc<PageSite>>,
     Form(sent): Form<SentTogether>,
 ) -> Result<Response, PageError> {
-    site.at_desk(move |desk| decide_together(desk, &sent)).await?;
+    site.run_blocking(move |desk| decide_together(desk, &sent)).await?;
     site.nudge.notify_one();
     Ok(Redirect::to("/questions").into_response())
 }
 
 fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageError> {
     let changed = || {
-        PageError::Refused("One of these isn't open any more, or isn't what you read. Nothing was decided.".to_owned())
+        PageError::Refused(
+            "One of these is no longer open, or has changed since you read it. Nothing was decided.".to_owned(),
+        )
     };
     let is_allowed = sent.answer == Answered::Allow;
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
     let mut ids = Vec::new();
     for shown in sent.shown.split_whitespace() {
         let (id, read) = shown.split_once(':').ok_or_else(changed)?;
-        let approval = question(&store, id.parse().map_err(|_| changed())?)?;
+        let approval = load_question(&store, id.parse().map_err(|_| changed())?)?;
         let is_risky = is_allowed && is_dangerous(&approval);
-        if digest(&approval) != read || !is_open(desk, &approval) || is_risky {
+        if hash_question(&approval) != read || !is_open(desk, &approval) || is_risky {
             return Err(changed());
         }
         ids.push(approval.id);
     }
     for id in ids {
-        store.approvals_mut().decide(id, is_allowed, desk.config.clock().now())?;
+        store.approvals_mut().decide_approval(id, is_allowed, desk.config.clock().now())?;
     }
     Ok(())
 }
 
 /// Renders buttons for all open questions of a task at once, unless any is dangerous. The questions are shown in full above.
-fn together(open: &[Approval]) -> Markup {
+fn render_together(open: &[Approval]) -> Markup {
     let of_first = |approval: &&Approval| open.first().is_some_and(|first| first.cycle_id == approval.cycle_id);
     let task: Vec<&Approval> = open.iter().filter(of_first).collect();
-    let shown: Vec<String> = task.iter().map(|approval| format!("{}:{}", approval.id, digest(approval))).collect();
+    let shown: Vec<String> =
+        task.iter().map(|approval| format!("{}:{}", approval.id, hash_question(approval))).collect();
     html! {
         @if task.len() > 1 && !task.iter().any(|approval| is_dangerous(approval)) {
             div .actions {
@@ -157,33 +163,33 @@ fn together(open: &[Approval]) -> Markup {
     }
 }
 
-fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
-    desk.store()?.ok_or_else(|| PageError::Missing("There are no questions yet.".to_owned()))
+fn require_store(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+    desk.open_store()?.ok_or_else(|| PageError::Missing("There are no questions yet.".to_owned()))
 }
 
-fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
-    store.approvals().approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
+fn load_question(store: &Store, id: i64) -> Result<Approval, PageError> {
+    store.approvals().find_approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
 /// Decides a question. Returns true if that took effect, and the response.
-fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
-    let store = read(desk)?;
-    let approval = question(&store, id)?;
+fn decide_question(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
+    let store = require_store(desk)?;
+    let approval = load_question(&store, id)?;
     drop(store);
-    if digest(&approval) != sent.digest {
-        return Ok((false, not_taken(desk, "This question isn't the one that you read.", &approval)));
+    if hash_question(&approval) != sent.digest {
+        return Ok((false, render_not_taken(desk, "This question has changed since you read it.", &approval)));
     }
     if !is_open(desk, &approval) {
-        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
+        return Ok((false, render_not_taken(desk, describe_state(desk, &approval), &approval)));
     }
     let is_allowed = sent.answer == Answered::Allow;
     if is_allowed && is_dangerous(&approval) && !sent.again {
         return Ok((false, Redirect::to(&format!("/questions/{id}")).into_response()));
     }
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-    if !store.approvals_mut().decide(id, is_allowed, desk.config.clock().now())? {
-        let approval = question(&store, id)?;
-        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
+    if !store.approvals_mut().decide_approval(id, is_allowed, desk.config.clock().now())? {
+        let approval = load_question(&store, id)?;
+        return Ok((false, render_not_taken(desk, describe_state(desk, &approval), &approval)));
     }
     let to = match sent.from.as_str() {
         "chat" => "/chat".to_owned(),
@@ -194,11 +200,11 @@ fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Resp
 }
 
 /// Returns the digest of a question as shown.
-fn digest(approval: &Approval) -> String {
+fn hash_question(approval: &Approval) -> String {
     let Approval { id, cycle_id, call, tool, action, risk, reasons, origin, chat, expires_at, named, .. } = approval;
     let shown = (id, cycle_id, call, tool, action, risk, reasons, origin, chat.number(), expires_at, named);
     // Serialization can't fail here; an empty digest would match no form.
-    serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| sha256(&shown))
+    serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| hash_action(&shown))
 }
 
 fn is_open(desk: &PageDesk<'_>, approval: &Approval) -> bool {
@@ -210,52 +216,52 @@ fn is_dangerous(approval: &Approval) -> bool {
 }
 
 /// Describes a question's state.
-fn state_told(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
+fn describe_state(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
     match approval.state {
         ApprovalState::Approved => "This was allowed, once.",
         ApprovalState::Denied => "This was refused.",
-        ApprovalState::Withdrawn => "This question is over: nothing was done.",
+        ApprovalState::Withdrawn => "This question was withdrawn, and nothing was done.",
         ApprovalState::Expired => "Nobody answered in time, so I didn't do it.",
         ApprovalState::Pending if approval.is_expired(desk.now) => "This has expired, so I won't do it.",
-        ApprovalState::Pending => "This waits for your word.",
+        ApprovalState::Pending => "This is waiting for your answer.",
     }
 }
 
-fn not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
+fn render_not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
     let content = html! {
         p .note.warn role="alert" { (why) " Your answer changed nothing." }
-        (asked(desk, approval))
+        (render_question(desk, approval))
         p .actions { a href="/questions" { "All questions" } }
     };
-    (StatusCode::CONFLICT, frame(PagePlace::Questions, "That wasn't taken", &content)).into_response()
+    (StatusCode::CONFLICT, render_frame(PagePlace::Questions, "Not accepted", &content)).into_response()
 }
 
-fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
-    let Some(store) = desk.store()? else {
+fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
+    let Some(store) = desk.open_store()? else {
         return Ok(nothing_open());
     };
     let open = store.approvals().pending_approvals(desk.now)?;
-    let answered = answered.map(|id| store.approvals().approval(id)).transpose()?.flatten();
+    let answered = answered.map(|id| store.approvals().find_approval(id)).transpose()?.flatten();
     let mut decided = store.approvals().last_approvals(MAX_DECIDED)?;
     decided.retain(|approval| {
         let at = approval.decided_at.or(approval.asked_at);
         !is_open(desk, approval) && at.is_some_and(|at| desk.now.signed_duration_since(at) <= DECIDED_WITHIN)
     });
-    let agreed = agreed(desk, &store)?;
+    let agreed = render_agreed(desk, &store)?;
     Ok(html! {
         section #live-questions data-live {
             @if let Some(approval) = answered.filter(|approval| !is_open(desk, approval)) {
-                p .note role="status" { "Question " (approval.id) ": " (state_told(desk, &approval)) " " (what_now(&approval)) }
+                p .note role="status" { "Question " (approval.id) ": " (describe_state(desk, &approval)) " " (what_now(&approval)) }
             }
             @if open.is_empty() {
                 (nothing_open())
             } @else {
-                p { (count(open.len(), "question")) " for you. If you don't answer, I won't do it." }
+                p { (format_count(open.len(), "question")) " for you. If you don't answer, I won't do it." }
             }
-            @for approval in &open { (card(desk, approval, "")) }
-            (together(&open))
+            @for approval in &open { (render_card(desk, approval, "")) }
+            (render_together(&open))
             @if !decided.is_empty() {
-                h2 { "Decided in the last days" }
+                h2 { "Decided in the last week" }
                 ul .list {
                     @for approval in &decided { li { (decided_line(desk, approval)) } }
                 }
@@ -267,24 +273,24 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
 
 fn nothing_open() -> Markup {
     html! {
-        p { "No open questions. When I want to do something that needs your word, it stands here with exactly what would run." }
+        p { "No open questions. When something needs your permission, I ask here and show exactly what would run." }
     }
 }
 
 fn what_now(approval: &Approval) -> &'static str {
     match approval.state {
-        ApprovalState::Approved if approval.used_at.is_none() => "I go on with it as soon as I'm awake.",
-        ApprovalState::Denied => "I go on without it.",
+        ApprovalState::Approved if approval.used_at.is_none() => "I'll continue when I next wake.",
+        ApprovalState::Denied => "I'll continue without it.",
         _ => "",
     }
 }
 
 /// Renders an open question with its buttons. `from`: the page that shows it.
-pub(super) fn card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Markup {
+pub(super) fn render_card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Markup {
     html! {
         article .card {
-            (asked(desk, approval))
-            (answers(approval, false, from))
+            (render_question(desk, approval))
+            (render_answers(approval, false, from))
         }
     }
 }
@@ -294,21 +300,21 @@ fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
             @if is_dangerous(approval) {
-                p { "Risk: " strong { (approval.risk().told()) } ". Read once more what would run; what it does may not be undone." }
+                p { "Risk: " strong { (approval.risk().describe()) } ". Read again what would run: it may be impossible to undo." }
             }
         } @else {
-            p .note role="status" { (state_told(desk, approval)) }
+            p .note role="status" { (describe_state(desk, approval)) }
         }
         article .card {
-            (asked(desk, approval))
-            @if is_open(desk, approval) { (answers(approval, true, "")) }
+            (render_question(desk, approval))
+            @if is_open(desk, approval) { (render_answers(approval, true, "")) }
         }
         p .actions { a href="/questions" { "All questions" } }
     }
 }
 
-fn answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
-    let (id, digest) = (approval.id, digest(approval));
+fn render_answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
+    let (id, digest) = (approval.id, hash_question(approval));
     let leads_on = is_dangerous(approval) && !is_again;
     html! {
         div .actions {
@@ -335,31 +341,31 @@ fn answer_form((id, digest): (i64, &str), (is_again, from): (bool, &str), (answe
 }
 
 /// Renders a question: the exact action with invisible characters spelled out, the reason, the origin, and the expiry.
-fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_question(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, named, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
-    let described = approval_text::describe(tool, action);
+    let described = approval_text::describe_action(tool, action);
     html! {
-        h2 { (sentence(desk, &described)) }
-        p { span class=(mark) { "Risk: " (approval.risk().told()) } " " span .meta { "Question " (id) } }
-        (parts(desk, &described))
+        h2 { (render_wish(desk, &described)) }
+        p { span class=(mark) { "Risk: " (approval.risk().describe()) } " " span .meta { "Question " (id) } }
+        (render_parts(desk, &described))
         (named_files(desk, named))
-        p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
+        p { "Why I ask: " (escape_and_clean(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
-            p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
+            p { (others_at_all()) " Before this I had read untrusted text (" (escape_and_clean(desk, origin)) "). This may be its author's wish, not yours." }
         }
         p .meta {
-            "Asked while I " (wake_link(cycle_id, "did this"))
+            "Asked while I was " (wake_link(cycle_id, "doing this"))
             @if chat.is_terminal() { " at the terminal" } @else { " in chat " (chat.number()) }
-            @if let Some(at) = asked_at { ", " (time(desk, *at)) }
-            @if let Some(at) = expires_at { "; expires " (time(desk, *at)) }
+            @if let Some(at) = asked_at { ", " (render_time(desk, *at)) }
+            @if let Some(at) = expires_at { "; expires " (render_time(desk, *at)) }
             "."
         }
         details {
             summary { "The exact bytes of question " (id) }
-            div .scroll tabindex="0" role="region" aria-label={ "The exact bytes of question " (id) } { pre { (shown(desk, action)) } }
+            div .scroll tabindex="0" role="region" aria-label={ "The exact bytes of question " (id) } { pre { (escape_and_clean(desk, action)) } }
             p .meta {
-                "A yes allows exactly these " (action.len()) " bytes, once. Their SHA-256 is " code .digest { (sha256(action)) } ". "
+                "A yes allows exactly these " (action.len()) " bytes, once. Their SHA-256 is " code .digest { (hash_action(action)) } ". "
                 code { "wake approvals bytes " (id) " | sha256sum" } " prints the same."
             }
         }
@@ -367,13 +373,13 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
 }
 
 /// Renders the wish: the action and its object.
-fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
+fn render_wish(desk: &PageDesk<'_>, described: &Described) -> Markup {
     html! {
         "May I "
         @for piece in &described.wish {
             @match piece {
                 WishPiece::Words(words) => (words),
-                WishPiece::Value(value) => code { (shown(desk, value)) },
+                WishPiece::Value(value) => code { (escape_and_clean(desk, value)) },
             }
         }
         "?"
@@ -381,11 +387,11 @@ fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
 }
 
 /// Renders the action's parts in full.
-fn parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
+fn render_parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
     html! {
         @for part in &described.parts {
-            @if let Some(name) = &part.name { p .meta { (shown(desk, &name.replace('_', " "))) ":" } }
-            pre .whole { (shown(desk, &part.text)) }
+            @if let Some(name) = &part.name { p .meta { (escape_and_clean(desk, &name.replace('_', " "))) ":" } }
+            pre .whole { (escape_and_clean(desk, &part.text)) }
         }
     }
 }
@@ -396,26 +402,26 @@ fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
         @for file in &named.files {
             p {
                 @if file.is_run { "It runs " } @else { "It names " }
-                code { (shown(desk, &file.path.to_string_lossy())) }
+                code { (escape_and_clean(desk, &file.path.to_string_lossy())) }
                 @if file.text.is_none() { " (" (file.bytes) " bytes), which can't be shown here." } @else { ":" }
             }
             @if let Some(text) = &file.text {
-                pre .whole { (shown(desk, text)) }
+                pre .whole { (escape_and_clean(desk, text)) }
             }
         }
         @if named.beside.is_some() {
-            p .meta { "What it loads from my scratch folder has to stay as it is until your yes." }
+            p .meta { "The files it loads from my scratch folder must not change before you allow it." }
         }
     }
 }
 
 fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let by = match approval.decided_by.as_deref() {
-        Some("console") => "at this machine",
+        Some("console") => "on this machine",
         Some(_) => "in the chat",
         None => "",
     };
-    let described = approval_text::describe(&approval.tool, &approval.action);
+    let described = approval_text::describe_action(&approval.tool, &approval.action);
     let mark = match approval.state {
         ApprovalState::Approved => "badge ok",
         ApprovalState::Denied => "badge bad",
@@ -423,17 +429,17 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     };
     html! {
         p {
-            "Question " (approval.id) ": " (sentence(desk, &described)) " "
-            span class=(mark) { (state_told(desk, approval)) }
+            "Question " (approval.id) ": " (render_wish(desk, &described)) " "
+            span class=(mark) { (describe_state(desk, approval)) }
         }
         p .meta {
-            @if let Some(at) = approval.decided_at.or(approval.asked_at) { (time(desk, at)) " " }
+            @if let Some(at) = approval.decided_at.or(approval.asked_at) { (render_time(desk, at)) " " }
             (by) " · " (wake_link(&approval.cycle_id, "what came of it"))
         }
         details {
             summary { "What question " (approval.id) " asked" }
-            (parts(desk, &described))
-            p { "Why I asked: " (shown(desk, &approval.reasons.join(" "))) }
+            (render_parts(desk, &described))
+            p { "Why I asked: " (escape_and_clean(desk, &approval.reasons.join(" "))) }
         }
     }
 }
@@ -467,7 +473,7 @@ mod tests {
 
     #[test]
     fn whatever_differs_in_what_is_shown_has_another_digest() {
-        let one = digest(&approval());
+        let one = hash_question(&approval());
         let others = [
             Approval { id: 2, ..approval() },
             Approval { action: r#"{ "command":"ls"}"#.to_owned(), ..approval() },
@@ -478,9 +484,9 @@ mod tests {
             Approval { named: BoundFiles { beside: Some("a".to_owned()), ..BoundFiles::default() }, ..approval() },
         ];
         for other in &others {
-            assert_ne!(digest(other), one, "{other:?}");
+            assert_ne!(hash_question(other), one, "{other:?}");
         }
-        assert_eq!(digest(&approval()), one);
+        assert_eq!(hash_question(&approval()), one);
     }
 
     #[test]

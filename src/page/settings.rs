@@ -5,29 +5,29 @@ use std::sync::Arc;
 use axum::{Router, extract::State, routing::get};
 use maud::{Markup, html};
 
-use reveille_base::words::in_shell;
+use reveille_base::words::quote_for_shell;
 use reveille_config::SaidSettings;
 
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
+    frame::{PagePlace, render_frame},
     site::{PageDesk, PageSite},
 };
 use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/settings", get(show))
+    Router::new().route("/settings", get(show_settings))
 }
 
-async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
-    let content = site.at_desk(all).await?;
-    Ok(frame(PagePlace::Settings, "Settings", &content))
+async fn show_settings(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
+    let content = site.run_blocking(render_settings).await?;
+    Ok(render_frame(PagePlace::Settings, "Settings", &content))
 }
 
-fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
+fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     let config = desk.config;
-    let chosen = match desk.store()? {
-        Some(store) => store.chats().chosen("MODEL", &config.model)?,
+    let chosen = match desk.open_store()? {
+        Some(store) => store.chats().find_chosen_value("MODEL", &config.model)?,
         None => None,
     };
     // Read anew, since the settings at the page's start may be outdated.
@@ -37,54 +37,57 @@ fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     let changed = changed_since(config, &said);
     Ok(html! {
         p {
-            "They come from the environment"
-            @if let Some(file) = said.file() { " and from " code { (file.display()) } }
-            ". To change them: " code { "wake init" (env_file(desk)) } " asks for what matters and checks each answer; or edit the file. "
-            code { "wake init --check" } " tries whether they work."
+            "Settings come from the environment"
+            @if let Some(file) = said.file_path() { " and from " code { (file.display()) } }
+            ". To change them, run " code { "wake init" (env_file(desk)) } ", which asks for the important ones and checks each answer, or edit the file. "
+            code { "wake init --check" } " tests whether they work."
         }
         @if let Some(chosen) = &chosen {
-            p .note { "With /model you chose " code { (chosen) } ": it answers in place of " code { (config.model) } "." }
+            p .note { "With /model you chose " code { (chosen) } ", which answers instead of " code { (config.model) } "." }
         }
         @if !changed.is_empty() {
             p .note role="status" {
-                "Changed since this page was started: " (changed.join(", ")) ". The next wake goes by it. A bot that runs goes by it after a restart, and so does this page."
+                "Changed since this page was started: " (changed.join(", ")) ". The next wake uses the new settings. A running bot and this page use them after a restart."
             }
         }
         @if !wrong.is_empty() || !besides.is_empty() {
             section .note.bad aria-labelledby="wrong" {
-                h2 #wrong { "What is wrong" }
+                h2 #wrong { "Problems" }
                 ul .list {
                     @for setting in &wrong {
-                        li { code { (setting.name) } ": " (desk.shown(setting.problem.as_deref().unwrap_or_default())) }
+                        li { code { (setting.name) } ": " (desk.clean_text(setting.problem.as_deref().unwrap_or_default())) }
                     }
-                    @for problem in &besides { li { (desk.shown(problem)) } }
+                    @for problem in &besides { li { (desk.clean_text(problem)) } }
                 }
             }
         }
         @if !config.notes.is_empty() {
-            ul .list { @for note in &config.notes { li .meta { (desk.shown(note)) } } }
+            ul .list { @for note in &config.notes { li .meta { (desk.clean_text(note)) } } }
         }
         @for group in SettingGroup::ALL {
             @let own: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.group == group).collect();
-            @if !own.is_empty() { (listed(desk, group, &own)) }
+            @if !own.is_empty() { (render_group(desk, group, &own)) }
         }
-        p .meta { code { "docs/SETTINGS.md" } " and " code { ".env.example" } " tell what each is for." }
+        p .meta { code { "docs/SETTINGS.md" } " and " code { ".env.example" } " explain each one." }
     })
 }
 
 /// Returns the option that names the settings file in a command.
 fn env_file(desk: &PageDesk<'_>) -> String {
-    desk.config.named_env_file.as_deref().map_or_else(String::new, |path| format!(" --env-file {}", in_shell(path)))
+    desk.config
+        .named_env_file
+        .as_deref()
+        .map_or_else(String::new, |path| format!(" --env-file {}", quote_for_shell(path)))
 }
 
-fn listed(desk: &PageDesk<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
+fn render_group(desk: &PageDesk<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
     html! {
         h2 { (group.title()) }
         ul .list {
             @for setting in settings {
                 li {
-                    code { (setting.name) } " " (desk.shown(&setting.shown)) " "
-                    @if setting.problem.is_some() { span .badge.bad { "what was said is wrong" } " " }
+                    code { (setting.name) } " " (desk.clean_text(&setting.shown)) " "
+                    @if setting.problem.is_some() { span .badge.bad { "not valid" } " " }
                     span .meta {
                         "· " @if let Some(source) = &setting.source { (source.to_string()) } @else { "the default" }
                     }

@@ -53,7 +53,7 @@ impl PageSite {
     /// # Errors
     /// No randomness for the name.
     pub fn new(config: Config, redactor: MakeRedactor, port: u16) -> Result<Self, NoRandomness> {
-        let name = random::hex(&random::bytes::<NAME_BYTES>()?);
+        let name = random::format_hex(&random::generate_bytes::<NAME_BYTES>()?);
         let host = format!("{name}.localhost:{port}");
         Ok(Self {
             config,
@@ -71,8 +71,8 @@ impl PageSite {
     ///
     /// # Errors
     /// No randomness for the address.
-    pub fn mint(&self) -> Result<Secret, NoRandomness> {
-        let token = self.entrance().mint(clock::awake())?;
+    pub fn create_address(&self) -> Result<Secret, NoRandomness> {
+        let token = self.lock_entrance().create_ticket(clock::read_awake_time())?;
         Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
     }
 
@@ -90,16 +90,16 @@ impl PageSite {
     ///
     /// # Errors
     /// No randomness for the cookie.
-    pub(super) fn enter(&self, ticket: &str) -> Result<Option<Secret>, NoRandomness> {
-        self.entrance().enter(ticket, clock::awake())
+    pub(super) fn redeem_ticket(&self, ticket: &str) -> Result<Option<Secret>, NoRandomness> {
+        self.lock_entrance().redeem_ticket(ticket, clock::read_awake_time())
     }
 
     /// True if the cookie is known.
-    pub(super) fn knows(&self, cookie: &str) -> bool {
-        self.entrance().knows(cookie, clock::awake())
+    pub(super) fn renew_session(&self, cookie: &str) -> bool {
+        self.lock_entrance().renew_session(cookie, clock::read_awake_time())
     }
 
-    fn entrance(&self) -> MutexGuard<'_, Entrance> {
+    fn lock_entrance(&self) -> MutexGuard<'_, Entrance> {
         self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +107,7 @@ impl PageSite {
     ///
     /// # Errors
     /// The error of `work`, or [`PageError::Broken`] if it panicked.
-    pub(super) async fn at_desk<T: Send + 'static>(
+    pub(super) async fn run_blocking<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&PageDesk<'_>) -> Result<T, PageError> + Send + 'static,
     ) -> Result<T, PageError> {
@@ -123,12 +123,12 @@ impl PageSite {
 
 impl PageDesk<'_> {
     /// Opens the database for reading. `None` before the first wake.
-    pub(super) fn store(&self) -> Result<Option<Store>, StoreError> {
-        database::look(self.config)
+    pub(super) fn open_store(&self) -> Result<Option<Store>, StoreError> {
+        database::open_read_only(self.config)
     }
 
     /// Opens the memory's repository. `None` before the first wake.
-    pub(super) fn repo(&self) -> Result<Option<Repo>, PageError> {
+    pub(super) fn open_repo(&self) -> Result<Option<Repo>, PageError> {
         let dir = self.config.repo_dir();
         if !dir.join(".git").exists() {
             return Ok(None);
@@ -137,7 +137,7 @@ impl PageDesk<'_> {
     }
 
     /// Cleans a text for display: masks secrets and removes invisible characters.
-    pub(super) fn shown(&self, text: &str) -> String {
-        self.redactor.redact(&outside::unmarked(text))
+    pub(super) fn clean_text(&self, text: &str) -> String {
+        self.redactor.redact(&outside::strip_marks(text))
     }
 }

@@ -53,9 +53,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path),
-        Ok(_) => {
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, "what stands there is no socket, and was left as it is"))
-        }
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "that path isn't a socket, so I left it as it is")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -76,7 +74,7 @@ pub async fn hand_out(listener: &UnixListener, site: &Arc<PageSite>) -> Infallib
 
 async fn hand_over(mut stream: UnixStream, site: &PageSite) -> io::Result<()> {
     is_ours(&stream)?;
-    let address = site.mint().map_err(io::Error::other)?;
+    let address = site.create_address().map_err(io::Error::other)?;
     stream.write_all(address.expose().as_bytes()).await?;
     stream.shutdown().await
 }
@@ -85,14 +83,14 @@ async fn hand_over(mut stream: UnixStream, site: &PageSite) -> io::Result<()> {
 ///
 /// # Errors
 /// There is no running page, or it sends no address.
-pub async fn ask(path: &Path) -> io::Result<Secret> {
+pub async fn request_address(path: &Path) -> io::Result<Secret> {
     let asked = async {
         let stream = UnixStream::connect(path).await?;
         is_ours(&stream)?;
         let mut address = String::new();
         stream.take(MAX_ADDRESS_BYTES).read_to_string(&mut address).await?;
         match address.is_empty() {
-            true => Err(io::Error::other("it gave no address")),
+            true => Err(io::Error::other("the page gave no address")),
             false => Ok(Secret::new(address)),
         }
     };

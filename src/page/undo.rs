@@ -21,7 +21,7 @@ use super::{
 use crate::orders::undo::{self, UndoAsked};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/undo", post(order))
+    Router::new().route("/undo", post(order_undo))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,29 +35,29 @@ struct UndoForm {
 
 /// Renders the newest step with an undo button, or nothing. `from`: the page that shows it.
 pub(super) fn newest_step(desk: &PageDesk<'_>, store: &Store, from: &str) -> Result<Markup, PageError> {
-    let newest = undo::newest(store, desk.config, desk.now)?;
+    let newest = undo::find_newest(store, desk.config, desk.now)?;
     Ok(html! {
         @if let Some((step, what)) = newest {
             form method="post" action="/undo" .newest {
                 input type="hidden" name="step" value=(step);
                 input type="hidden" name="from" value=(from);
-                span .meta { "Last: " (desk.shown(&what)) " " }
+                span .meta { "Last: " (desk.clean_text(&what)) " " }
                 button type="submit" { "Undo" }
             }
         }
     })
 }
 
-async fn order(State(site): State<Arc<PageSite>>, Form(form): Form<UndoForm>) -> Result<Response, PageError> {
-    let asked = site.at_desk(move |desk| {
+async fn order_undo(State(site): State<Arc<PageSite>>, Form(form): Form<UndoForm>) -> Result<Response, PageError> {
+    let asked = site.run_blocking(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| PageError::Refused(error.to_string()))?;
-        match undo::ask(&mut store, desk.config, desk.now, Some(&form.step))? {
-            UndoAsked::Ordered(what) => Ok((form.from, desk.shown(&what))),
+        match undo::order_undo(&mut store, desk.config, desk.now, Some(&form.step))? {
+            UndoAsked::Ordered(what) => Ok((form.from, desk.clean_text(&what))),
             UndoAsked::Refused(why) => Err(PageError::Refused(why)),
         }
     });
     let (from, what) = asked.await?;
     site.nudge.notify_one();
     let to = if from == "chat" { "/chat" } else { "/" };
-    Ok(site.said(to, format!("Undoing {what}. The chat says when it is done.")).into_response())
+    Ok(site.redirect_with_note(to, format!("Undoing {what}. The chat will say when it is done.")).into_response())
 }

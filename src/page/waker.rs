@@ -22,18 +22,18 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts wakes on request, one at a time.
 pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
-    if is_left(site).await {
+    if has_unanswered_input(site).await {
         site.nudge.notify_one();
     }
     loop {
         site.nudge.notified().await;
         loop {
-            while is_held(site) && holder(site).is_some_and(|holder| is_at_work(site, &holder)) {
+            while is_held(site) && find_holder(site).is_some_and(|holder| is_at_work(site, &holder)) {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
             match start_wake(REASON, &site.config().settings_arguments()) {
                 Ok(child) => {
-                    if has_stopped(site, child).await {
+                    if wait_for_wake(site, child).await {
                         continue;
                     }
                 }
@@ -44,7 +44,7 @@ pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
             }
             // The present holder of the lock may be the wake that we met, which may have checked before the text was stored. A hung wake
             // that couldn't be replaced needs a person.
-            let is_stuck = holder(site).is_some_and(|holder| !is_at_work(site, &holder));
+            let is_stuck = find_holder(site).is_some_and(|holder| !is_at_work(site, &holder));
             if is_stuck || !is_held(site) {
                 break;
             }
@@ -53,11 +53,11 @@ pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
 }
 
 /// Starts wakes for work due by the clock.
-pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
+pub(super) async fn start_due_wakes(site: &Arc<PageSite>) -> Infallible {
     let watch = Arc::new(Mutex::new(DueWatch::new(REASON, None)));
     loop {
         let watch = Arc::clone(&watch);
-        let ticked = site.at_desk(move |desk| {
+        let ticked = site.run_blocking(move |desk| {
             watch.lock().unwrap_or_else(PoisonError::into_inner).tick(desk.config);
             Ok(())
         });
@@ -69,10 +69,10 @@ pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
 }
 
 /// True if input from the page is still unanswered, because an earlier server ended before it started a wake.
-async fn is_left(site: &Arc<PageSite>) -> bool {
-    let looked = site.at_desk(|desk| {
-        let Some(store) = desk.store()? else { return Ok(false) };
-        Ok(store.inbox().queued()?.iter().any(|message| message.chat.is_terminal()))
+async fn has_unanswered_input(site: &Arc<PageSite>) -> bool {
+    let looked = site.run_blocking(|desk| {
+        let Some(store) = desk.open_store()? else { return Ok(false) };
+        Ok(store.inbox().list_queued_messages()?.iter().any(|message| message.chat.is_terminal()))
     });
     looked.await.unwrap_or_default()
 }
@@ -81,8 +81,8 @@ fn is_held(site: &PageSite) -> bool {
     wake_lock::is_held(&site.config().lock_path())
 }
 
-fn holder(site: &PageSite) -> Option<Holder> {
-    wake_lock::read(&site.config().lock_path())
+fn find_holder(site: &PageSite) -> Option<Holder> {
+    wake_lock::read_holder(&site.config().lock_path())
 }
 
 fn is_at_work(site: &PageSite, holder: &Holder) -> bool {
@@ -90,12 +90,12 @@ fn is_at_work(site: &PageSite, holder: &Holder) -> bool {
 }
 
 /// Waits for a wake, which may outlive us, without blocking a thread. Returns true if the wake hangs.
-async fn has_stopped(site: &PageSite, mut child: Child) -> bool {
+async fn wait_for_wake(site: &PageSite, mut child: Child) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
-        if holder(site).is_some_and(|holder| holder.pid == child.id() && !is_at_work(site, &holder)) {
+        if find_holder(site).is_some_and(|holder| holder.pid == child.id() && !is_at_work(site, &holder)) {
             tracing::warn!(pid = child.id(), "the wake has stopped and isn't waited for any more");
             // Still reaped at its end, so that no zombie remains.
-            tokio::spawn(ended(child));
+            tokio::spawn(reap_child(child));
             return true;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -103,7 +103,7 @@ async fn has_stopped(site: &PageSite, mut child: Child) -> bool {
     false
 }
 
-async fn ended(mut child: Child) {
+async fn reap_child(mut child: Child) {
     while matches!(child.try_wait(), Ok(None)) {
         tokio::time::sleep(LOOK_AGAIN).await;
     }

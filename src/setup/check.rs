@@ -8,7 +8,7 @@ use reveille_base::{
     approval_text::without_hidden,
     disk,
     process::{self, Spec},
-    words::{count, one_line, shortened},
+    words::{format_count, one_line, truncate_text},
 };
 use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
@@ -58,7 +58,7 @@ impl Checked {
     }
 
     /// Returns the wording.
-    pub fn told(&self) -> &str {
+    pub fn text(&self) -> &str {
         match self {
             Self::Good(told) | Self::Wrong(told) | Self::Unknown(told) => told,
         }
@@ -77,21 +77,21 @@ pub struct CheckTools<'a> {
 }
 
 /// Checks the settings of a step.
-pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
+pub async fn check_step(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
     match step {
-        SetupStep::Workspace => workspace(config),
+        SetupStep::Workspace => check_workspace(config),
         SetupStep::Model if config.effective_model() == CLAUDE_CODE => claude_code(config, tools),
-        SetupStep::Model if Provider::of(config.effective_model()) == Provider::OpenAi => {
+        SetupStep::Model if Provider::from_model(config.effective_model()) == Provider::OpenAi => {
             let url = &config.openai_base_url;
-            match KnownServer::at(url) {
+            match KnownServer::find_by_url(url) {
                 Some(server) => Checked::Good(format!("{} at {url}", server.name)),
                 None if url == EXAMPLE_URL => Checked::Good("a server of yours".to_owned()),
-                None if SetupStep::ServerModel.applies(config) => Checked::Good(format!("the server at {url}")),
+                None if SetupStep::ServerModel.is_applicable(config) => Checked::Good(format!("the server at {url}")),
                 None => server_model(config, tools).await,
             }
         }
-        SetupStep::Model => model(config),
-        SetupStep::Key => key(config, tools).await,
+        SetupStep::Model => check_model(config),
+        SetupStep::Key => check_key(config, tools).await,
         SetupStep::ServerUrl if config.openai_base_url == EXAMPLE_URL => {
             Checked::Wrong("this is only an example: give the address of your server".to_owned())
         }
@@ -99,26 +99,26 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
         SetupStep::ServerKey => server_key(config, tools).await,
         SetupStep::ServerModel => server_model(config, tools).await,
         SetupStep::ServerPrice => Checked::Good(server_price(config)),
-        SetupStep::Bot => bot(config, tools).await,
+        SetupStep::Bot => check_bot(config, tools).await,
         SetupStep::Zone => Checked::Good(config.timezone.to_string()),
-        SetupStep::Remote => remote(config, tools),
+        SetupStep::Remote => check_remote(config, tools),
         SetupStep::Budget if config.daily_budget_usd == 0.0 => {
-            Checked::Good("nothing: no model that costs is asked".to_owned())
+            Checked::Good("nothing: it uses no paid model".to_owned())
         }
         SetupStep::Budget => Checked::Good(format!("at most {:.2} USD a day", config.daily_budget_usd)),
-        SetupStep::Autonomy => autonomy(config, tools),
-        SetupStep::Initiative => Checked::Good(config.initiative.in_words().to_owned()),
-        SetupStep::Voice => voice(config),
+        SetupStep::Autonomy => check_autonomy(config, tools),
+        SetupStep::Initiative => Checked::Good(config.initiative.describe().to_owned()),
+        SetupStep::Voice => check_voice(config),
         SetupStep::Assistant | SetupStep::Person => Checked::Good(String::new()),
     }
 }
 
 /// Cleans foreign words for display among ours.
-fn told(why: impl std::fmt::Display) -> String {
+fn clean_text(why: impl std::fmt::Display) -> String {
     without_hidden(&why.to_string()).into_owned()
 }
 
-fn workspace(config: &Config) -> Checked {
+fn check_workspace(config: &Config) -> Checked {
     let dir = &config.workspace_dir;
     let there = dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     if !there.is_dir() {
@@ -129,19 +129,21 @@ fn workspace(config: &Config) -> Checked {
     }
     let free = disk::free_bytes(dir).unwrap_or(u64::MAX);
     if config.disk_reserve.is_broken_into(free) {
-        let reserve = disk::size(config.disk_reserve.bytes());
-        return Checked::Wrong(format!("its disk has {} left; {reserve} are wanted", disk::size(free)));
+        let reserve = disk::format_size(config.disk_reserve.bytes());
+        return Checked::Wrong(format!("its disk has {} left, and it needs {reserve}", disk::format_size(free)));
     }
-    let is_there = if there == dir { "there" } else { "it will be made" };
-    Checked::Good(format!("{} ({is_there}; {} free)", dir.display(), disk::size(free)))
+    let is_there = if there == dir { "exists" } else { "it will be created" };
+    Checked::Good(format!("{} ({is_there}; {} free)", dir.display(), disk::format_size(free)))
 }
 
-fn model(config: &Config) -> Checked {
-    let chain = config.chain();
+fn check_model(config: &Config) -> Checked {
+    let chain = config.list_usable_models();
     match (chain.as_slice(), config.model.as_str(), &config.chosen_model) {
         ([OFFLINE_MODEL], OFFLINE_MODEL, _) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
-        ([OFFLINE_MODEL], model, None) if matches!(Provider::of(model), Provider::Bedrock | Provider::Vertex) => {
-            Checked::Wrong(config.lack(model).unwrap_or_default().to_owned())
+        ([OFFLINE_MODEL], model, None)
+            if matches!(Provider::from_model(model), Provider::Bedrock | Provider::Vertex) =>
+        {
+            Checked::Wrong(config.describe_missing(model).unwrap_or_default().to_owned())
         }
         ([OFFLINE_MODEL], _, None) => Checked::Good("no AI model until there is an API key".to_owned()),
         ([chosen, ..], said, Some(_)) => {
@@ -149,7 +151,7 @@ fn model(config: &Config) -> Checked {
         }
         (chain, _, None) => {
             let unused = config.said_models().find(|name| !config.can_use(name));
-            let why = |name| format!(" ({name} isn't asked: {})", config.lack(name).unwrap_or_default());
+            let why = |name| format!(" ({name} isn't used: {})", config.describe_missing(name).unwrap_or_default());
             let unused = unused.map(why).unwrap_or_default();
             Checked::Good(format!("{}{unused}", chain.join(", then ")))
         }
@@ -158,25 +160,26 @@ fn model(config: &Config) -> Checked {
 }
 
 /// Describes the autonomy, which is limited where commands can't be confined.
-fn autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let level = config.autonomy.in_words();
+fn check_autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let level = config.autonomy.describe();
     if tools.asks_others && config.effective_model() != OFFLINE_MODEL {
-        let launcher = process::beside("wake");
-        if let Sandbox::None { why } = Sandbox::find(&launcher, tools.temporary) {
-            return Checked::Good(format!("{level}. Each command asks, too: {why}"));
+        let launcher = process::resolve_sibling_program("wake");
+        if let Sandbox::None { why } = Sandbox::detect(&launcher, tools.temporary) {
+            return Checked::Good(format!("{level}, and before each command: {why}"));
         }
     }
     Checked::Good(level.to_owned())
 }
 
-async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
+async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(api_key) = config.anthropic_key.clone() else {
         return Checked::Good("none yet: it answers without an AI model".to_owned());
     };
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
-    let names: Vec<&str> = config.said_models().filter(|name| Provider::of(name) == Provider::Anthropic).collect();
+    let names: Vec<&str> =
+        config.said_models().filter(|name| Provider::from_model(name) == Provider::Anthropic).collect();
     for name in &names {
         let options = AnthropicOptions {
             route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key: api_key.clone() },
@@ -195,8 +198,10 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
             Err(ModelError::Rejected { status: 404, .. }) => {
                 return Checked::Wrong(format!("the key is good, but Claude has no model {name}: see MODEL"));
             }
-            Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => return Checked::Wrong(told(why)),
-            Err(error) => return Checked::Unknown(told(error)),
+            Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => {
+                return Checked::Wrong(clean_text(why));
+            }
+            Err(error) => return Checked::Unknown(clean_text(error)),
         }
     }
     Checked::Good(format!("Claude accepts the key, and has {}", names.join(", ")))
@@ -212,23 +217,23 @@ async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
         idle_timeout: CALL_TIMEOUT,
         total_timeout: CALL_TIMEOUT,
     });
-    match server.map_err(Checked::Wrong)?.served().await {
+    match server.map_err(Checked::Wrong)?.list_models().await {
         Ok(served) => Ok(served),
-        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Err(Checked::Wrong(told(why))),
-        Err(error) => Err(Checked::Unknown(told(error))),
+        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Err(Checked::Wrong(clean_text(why))),
+        Err(error) => Err(Checked::Unknown(clean_text(error))),
     }
 }
 
 /// Checks that the configured server accepts the key.
 async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let known = KnownServer::at(&config.openai_base_url);
+    let known = KnownServer::find_by_url(&config.openai_base_url);
     match (known, &config.openai_key) {
         (Some(server), None) => {
-            return Checked::Wrong(format!("none yet, and {} answers nobody without one", server.name));
+            return Checked::Wrong(format!("none yet, and {} doesn't answer without one", server.name));
         }
-        (None, None) => return Checked::Good("none: the server is asked without".to_owned()),
+        (None, None) => return Checked::Good("none: the server is used without a key".to_owned()),
         (Some(server), Some(_)) if server.lists_for_anybody => {
-            return Checked::Good(format!("kept; the first message shows whether {} accepts it", server.name));
+            return Checked::Good(format!("saved; the first message will show whether {} accepts it", server.name));
         }
         (_, Some(_)) if !tools.asks_others => return Checked::Unknown("not tried".to_owned()),
         (_, Some(_)) => {}
@@ -236,7 +241,7 @@ async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     match served_models(config).await {
         Ok(served) => {
             let name = known.map_or("the server", |server| server.name);
-            Checked::Good(format!("{name} accepts the key, and has {}", count(served.len(), "model")))
+            Checked::Good(format!("{name} accepts the key, and has {}", format_count(served.len(), "model")))
         }
         Err(checked) => checked,
     }
@@ -263,9 +268,9 @@ async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     let names: Vec<&str> = served.iter().map(|model| model.id.as_str()).collect();
     let has = match nearest_names(wanted, &names) {
         near if near.is_empty() => String::new(),
-        near => told(format!(". It has {}", shortened(&near.join(", "), MAX_NAMES_CHARS))),
+        near => clean_text(format!(". It has {}", truncate_text(&near.join(", "), MAX_NAMES_CHARS))),
     };
-    Checked::Unknown(format!("{url} answers, and doesn't list this model{has}"))
+    Checked::Unknown(format!("{url} answers, but doesn't list this model{has}"))
 }
 
 /// Lists the names that share a word with the wanted one, or all names without a match.
@@ -284,11 +289,11 @@ fn server_price(config: &Config) -> String {
     match config.openai_price {
         _ if config.is_local(&config.model) => "free, and nothing leaves this machine".to_owned(),
         Some(price) => offered::per_million(price),
-        None => "its price isn't known (OPENAI_PRICE says it), so it counts as dear".to_owned(),
+        None => "its price isn't known (set OPENAI_PRICE), so a high one is assumed".to_owned(),
     }
 }
 
-async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
+async fn check_bot(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(token) = &config.telegram_token else {
         return Checked::Good("none: no Telegram".to_owned());
     };
@@ -303,17 +308,17 @@ async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
         Ok(me) => me,
         Err(TelegramError::Unauthorized(_)) => {
             return Checked::Wrong(
-                "Telegram doesn't know this token. Copy it again from @BotFather, all of it, with the digits before the colon"
+                "Telegram doesn't know this token. Copy all of it again from @BotFather, including the digits before the colon"
                     .to_owned(),
             );
         }
-        Err(error) => return Checked::Unknown(told(error)),
+        Err(error) => return Checked::Unknown(clean_text(error)),
     };
     let name = one_line(&me.first_name);
     // A webhook keeps the bot from receiving messages.
     match telegram.get_webhook_info().await.map(|info| info.host()) {
         Ok(Some(host)) => Checked::Wrong(format!(
-            "@{} ({name}) is there, but a webhook at {host} takes its messages: `bot webhook delete` removes it",
+            "@{} ({name}) exists, but a webhook at {host} takes its messages: `bot webhook delete` removes it",
             me.username
         )),
         _ => Checked::Good(format!("@{} ({name})", me.username)),
@@ -321,7 +326,7 @@ async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
 }
 
 fn claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let Some(program) = process::find(&config.claude_code) else {
+    let Some(program) = process::find_program(&config.claude_code) else {
         return Checked::Wrong(format!(
             "{} isn't installed: npm install -g @anthropic-ai/claude-code",
             config.claude_code.display()
@@ -337,12 +342,12 @@ fn claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
     let version = match run(&["--version"]) {
         Ok(output) if output.status.success() => one_line(&String::from_utf8_lossy(&output.stdout)),
         Ok(output) => {
-            let said = shortened(&one_line(&String::from_utf8_lossy(&output.stderr)), MAX_SAID_CHARS);
+            let said = truncate_text(&one_line(&String::from_utf8_lossy(&output.stderr)), MAX_SAID_CHARS);
             return Checked::Wrong(format!("{} can't be run: {said}", program.display()));
         }
         Err(error) => return Checked::Wrong(error.to_string()),
     };
-    let version = shortened(&version, MAX_SAID_CHARS);
+    let version = truncate_text(&version, MAX_SAID_CHARS);
     if config.anthropic_key.is_some() || config.claude_code_token.is_some() {
         return Checked::Good(format!("{version}, with the key or token that is set"));
     }
@@ -351,13 +356,13 @@ fn claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
     match status.and_then(|status| status.get("loggedIn")?.as_bool()) {
         Some(true) => Checked::Good(format!("{version}, logged in")),
         Some(false) => {
-            Checked::Wrong(format!("{version} is there, but nobody is logged in: run `claude`, then /login"))
+            Checked::Wrong(format!("{version} is installed, but nobody is logged in: run `claude`, then /login"))
         }
-        None => Checked::Unknown(format!("{version} is there; whether it is logged in shows when it is first asked")),
+        None => Checked::Unknown(format!("{version} is installed; its first use will show whether it is logged in")),
     }
 }
 
-fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
+fn check_remote(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(url) = &config.repo_url else {
         return Checked::Good("none: the memory stays on this machine".to_owned());
     };
@@ -367,30 +372,32 @@ fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
     let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };
     // Otherwise a missing path would look like a temporarily unavailable remote.
     if url.expose().starts_with('/') && !Path::new(url.expose()).exists() {
-        return Checked::Wrong(format!("there is nothing at {url}: `git init --bare {url}` makes an empty repository"));
+        return Checked::Wrong(format!(
+            "there is nothing at {url}: `git init --bare {url}` creates an empty repository"
+        ));
     }
     match repo::try_remote(url.expose(), tools.temporary, patience) {
         Ok(RemoteFound::Empty) => Checked::Good(format!("{url} can be pushed to, and is empty")),
         Ok(RemoteFound::Branches(n)) => {
-            Checked::Good(format!("{url} can be pushed to; it has {} already", count(n, "branch")))
+            Checked::Good(format!("{url} can be pushed to; it has {} already", format_count(n, "branch")))
         }
         Err(error @ RemoteError::Auth { .. }) => Checked::Wrong(format!(
-            "{}. Git asks nothing here: set up an SSH key or a credential helper, so that `git push` works without a question",
-            told(error)
+            "{}. Git can't ask for a password here: set up an SSH key or a credential helper, so that `git push` works without one",
+            clean_text(error)
         )),
-        Err(error @ (RemoteError::Refused { .. } | RemoteError::Local { .. })) => Checked::Wrong(told(error)),
+        Err(error @ (RemoteError::Refused { .. } | RemoteError::Local { .. })) => Checked::Wrong(clean_text(error)),
         Err(RemoteError::Unreachable { why }) if NO_SSH.iter().any(|said| why.to_string().contains(said)) => {
             Checked::Wrong(
-                "git needs the program ssh for this address, and it isn't there. Install it (Debian: apt-get install openssh-client), \
+                "git needs the program ssh for this address, and it isn't installed. Install it (Debian: apt-get install openssh-client), \
                  or give an https address"
                     .to_owned(),
             )
         }
-        Err(error) => Checked::Unknown(told(error)),
+        Err(error) => Checked::Unknown(clean_text(error)),
     }
 }
 
-fn voice(config: &Config) -> Checked {
+fn check_voice(config: &Config) -> Checked {
     let Some(path) = &config.whisper_model else {
         return Checked::Good("none: voice notes are kept, not understood".to_owned());
     };
@@ -399,11 +406,11 @@ fn voice(config: &Config) -> Checked {
     match read {
         Ok(()) if magic == SPEECH_MAGIC => Checked::Good(path.display().to_string()),
         Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Checked::Wrong(format!(
-            "{} can't be read: {error}. `scripts/fetch-model base` gets a model",
+            "{} can't be read: {error}. `scripts/fetch-model base` downloads a model",
             path.display()
         )),
         _ => Checked::Wrong(format!(
-            "{} isn't a speech model of whisper.cpp's. `scripts/fetch-model base` gets one",
+            "{} isn't a whisper.cpp speech model. `scripts/fetch-model base` downloads one",
             path.display()
         )),
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use reveille_config::{SaidSettings, is_passed_on};
+use reveille_config::{SaidSettings, is_forwarded_to_cloud};
 use reveille_model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
 /// The usual ports, and the server at each.
@@ -27,12 +27,12 @@ pub struct FoundServer {
 
 impl FoundServer {
     /// Asks the usual ports. Returns nothing if a key for such servers is set, since the unknown listener would get the key.
-    pub async fn all(said: &SaidSettings) -> Vec<Self> {
+    pub async fn find_all(said: &SaidSettings) -> Vec<Self> {
         let has_key = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE"].iter().any(|name| said.get(name).is_some());
         let mut found = Vec::new();
         for (port, kind) in PORTS.into_iter().filter(|_| !has_key) {
             let url = format!("http://127.0.0.1:{port}/v1");
-            let models = models_at(&url).await;
+            let models = list_models(&url).await;
             if !models.is_empty() {
                 found.push(Self { kind, url, models });
             }
@@ -54,13 +54,13 @@ impl FoundServer {
     }
 
     /// Splits such an answer into `MODEL` and `OPENAI_BASE_URL`.
-    pub(super) fn chosen(answer: &str) -> (&str, &str) {
+    pub(super) fn split_answer(answer: &str) -> (&str, &str) {
         answer.rsplit_once('@').unwrap_or((answer, ""))
     }
 }
 
 /// Lists the names of the server's models, without those passed on to a cloud. Empty without a compatible server.
-async fn models_at(url: &str) -> Vec<String> {
+async fn list_models(url: &str) -> Vec<String> {
     let options = OpenAiOptions {
         base_url: url.to_owned(),
         api_key: None,
@@ -70,7 +70,7 @@ async fn models_at(url: &str) -> Vec<String> {
         total_timeout: PATIENCE,
     };
     let Ok(server) = OpenAi::new(options) else { return Vec::new() };
-    let served = server.served().await.unwrap_or_default();
+    let served = server.list_models().await.unwrap_or_default();
     // Names must be plain, since they become a setting and appear on the terminal.
     let is_plain = |name: &String| {
         (1..=MAX_NAME_BYTES).contains(&name.len())
@@ -80,7 +80,7 @@ async fn models_at(url: &str) -> Vec<String> {
         .into_iter()
         .map(|model| model.id)
         .filter(is_plain)
-        .filter(|name| !is_passed_on(name))
+        .filter(|name| !is_forwarded_to_cloud(name))
         .take(MAX_MODELS)
         .collect()
 }
@@ -101,6 +101,6 @@ mod tests {
             label.starts_with("qwen3:8b, which a server on this machine has (Ollama at http://127.0.0.1:11434/v1"),
             "{label}"
         );
-        assert_eq!(FoundServer::chosen(&answer), ("openai:qwen3:8b", "http://127.0.0.1:11434/v1"));
+        assert_eq!(FoundServer::split_answer(&answer), ("openai:qwen3:8b", "http://127.0.0.1:11434/v1"));
     }
 }

@@ -14,9 +14,9 @@ mod steps;
 mod write;
 
 pub use self::{
-    check::{CheckTools, Checked, check},
+    check::{CheckTools, Checked, check_step},
     local_models::FoundServer,
-    names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
+    names::{AssistantNames, DEFAULT_NAME, parse_names, with_names},
     servers::is_example_server,
     shown::{SettingGroup, ShownSetting, changed_since, shown_settings},
     steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},

@@ -12,7 +12,7 @@ use super::{
 
 /// True if a configured model belongs to a server that the person named, as opposed to one found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {
-    config.said_models().any(|name| Provider::of(name) == Provider::OpenAi)
+    config.said_models().any(|name| Provider::from_model(name) == Provider::OpenAi)
         && !FoundServer::is_usual(&config.openai_base_url)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn refused_server(url: &str, said: &SaidSettings, config: &Config) ->
     let set = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"];
     let name = set.into_iter().find(|name| said.is_from_environment(name))?;
     Some(format!(
-        "{name} is set in the environment, for {}: this server would get what is meant for that one. Take it out there first",
+        "{name} is set in the environment, for {}: this server would get what is meant for that one. Remove it there first",
         config.openai_base_url
     ))
 }
@@ -58,7 +58,7 @@ const CHAIN: &str = "chain";
 pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
     let option = |id: &str, label: String| (id.to_owned(), label);
     let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
-    if let Some(program) = process::find(&config.claude_code) {
+    if let Some(program) = process::find_program(&config.claude_code) {
         let label = format!("Claude Code, with its own login or subscription ({})", program.display());
         options.push(option(CLAUDE_CODE, label));
     }
@@ -70,21 +70,24 @@ pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[Fou
             format!("{}, with an API key: you pay for what it uses", server.name),
         )
     }));
-    let own = "another server that speaks as OpenAI's does, with or without a key".to_owned();
+    let own = "another OpenAI-compatible server, with or without a key".to_owned();
     options.push(option(&format!("{SERVER}{EXAMPLE_URL}"), own));
     if config.model.contains(',') {
         let chain = config.said_models().collect::<Vec<_>>().join(", then ");
-        options.push(option(CHAIN, format!("as it stands: {chain}")));
+        options.push(option(CHAIN, format!("as set now: {chain}")));
     }
     let current = match config.model.as_str() {
         model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
         chain if chain.contains(',') => CHAIN,
-        model if Provider::of(model) == Provider::OpenAi && KnownServer::at(&config.openai_base_url).is_some() => {
+        model
+            if Provider::from_model(model) == Provider::OpenAi
+                && KnownServer::find_by_url(&config.openai_base_url).is_some() =>
+        {
             &format!("{SERVER}{}", config.openai_base_url)
         }
-        model if Provider::of(model) == Provider::OpenAi => {
+        model if Provider::from_model(model) == Provider::OpenAi => {
             // Enter keeps the present setting, even if its server isn't running now.
-            options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
+            options.push(option(model, format!("{model} at {}, as set now", config.openai_base_url)));
             model
         }
         _ => "api",
@@ -100,7 +103,7 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
         CLAUDE_CODE => {
             changes.insert("MODEL", Some(CLAUDE_CODE.to_owned()));
             // The full path, since cron searches few directories.
-            if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find(&config.claude_code)) {
+            if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find_program(&config.claude_code)) {
                 changes.insert("CLAUDE_CODE", Some(program.display().to_string()));
             }
         }
@@ -110,18 +113,18 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
         _ if let Some(url) = id.strip_prefix(SERVER) => {
             // A named model of that server stays.
             let is_set = config.openai_base_url == url && only_model(config).is_some();
-            let usual = KnownServer::at(url).map_or("model", |server| server.usual_model);
+            let usual = KnownServer::find_by_url(url).map_or("model", |server| server.usual_model);
             changes.extend(server_changes(url, (!is_set).then_some(usual), config));
         }
-        _ if id == config.model && Provider::of(id) == Provider::OpenAi => {}
-        _ if Provider::of(id) == Provider::OpenAi => {
-            let (model, url) = FoundServer::chosen(id);
+        _ if id == config.model && Provider::from_model(id) == Provider::OpenAi => {}
+        _ if Provider::from_model(id) == Provider::OpenAi => {
+            let (model, url) = FoundServer::split_answer(id);
             changes.insert("MODEL", Some(model.to_owned()));
             changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
         }
         CHAIN => {}
         // A named Claude model stays.
-        _ if Provider::of(&config.model) != Provider::Anthropic || config.model.contains(',') => {
+        _ if Provider::from_model(&config.model) != Provider::Anthropic || config.model.contains(',') => {
             changes.insert("MODEL", None);
         }
         _ => {}

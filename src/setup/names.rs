@@ -41,24 +41,24 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     if is_name && name.chars().count() <= MAX_CHARS {
         Ok(())
     } else {
-        Err(format!("a name: letters, digits, blanks, hyphens and dots, at most {MAX_CHARS} of them"))
+        Err(format!("a name of letters, digits, spaces, hyphens and dots, at most {MAX_CHARS} characters"))
     }
 }
 
 /// Parses the names from the standing orders. `None` if a person has rewritten that sentence.
-pub fn names_in(orders: &str) -> Option<AssistantNames> {
-    let (_, names) = sentence_of(orders)?;
+pub fn parse_names(orders: &str) -> Option<AssistantNames> {
+    let (_, names) = find_sentence(orders)?;
     Some(names)
 }
 
 /// Puts these names into the standing orders. `None` without such a sentence.
 pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
-    let (sentence, _) = sentence_of(orders)?;
+    let (sentence, _) = find_sentence(orders)?;
     Some(orders.replacen(sentence, &names.sentence(), 1))
 }
 
 /// Finds the sentence with both names, and parses it.
-fn sentence_of(orders: &str) -> Option<(&str, AssistantNames)> {
+fn find_sentence(orders: &str) -> Option<(&str, AssistantNames)> {
     let line = orders.lines().find(|line| line.starts_with(BEGIN))?;
     let (said, behind) = line.strip_prefix(BEGIN)?.split_once(END)?;
     let (assistant, person) = said.strip_suffix("'s")?.split_once(", ")?;
@@ -71,10 +71,10 @@ fn sentence_of(orders: &str) -> Option<(&str, AssistantNames)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reveille_memory::templates::templates;
+    use reveille_memory::templates::list_files;
 
     fn orders() -> &'static str {
-        templates().into_iter().find(|(path, _)| *path == "claude.md").unwrap().1
+        list_files().into_iter().find(|(path, _)| *path == "claude.md").unwrap().1
     }
 
     fn named(assistant: &str, person: Option<&str>) -> AssistantNames {
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn names_go_into_the_first_sentence_and_come_back_out_of_it() {
-        assert_eq!(names_in(orders()), Some(named(DEFAULT_NAME, None)));
+        assert_eq!(parse_names(orders()), Some(named(DEFAULT_NAME, None)));
         let changed = with_names(orders(), &named("Jarvis", Some("Ann Smith"))).unwrap();
         assert!(
             changed.contains("You are Jarvis, Ann Smith's assistant. Reveille is the program that runs you. What you")
         );
-        assert_eq!(names_in(&changed), Some(named("Jarvis", Some("Ann Smith"))));
+        assert_eq!(parse_names(&changed), Some(named("Jarvis", Some("Ann Smith"))));
         assert_eq!(with_names(&changed, &named(DEFAULT_NAME, None)).unwrap(), orders());
     }
 

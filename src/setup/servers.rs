@@ -43,14 +43,14 @@ impl KnownServer {
     }
 
     /// Finds the service at an address.
-    pub(super) fn at(url: &str) -> Option<&'static Self> {
+    pub(super) fn find_by_url(url: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|server| server.url == url.trim_end_matches('/'))
     }
 }
 
 /// True if a configured model runs elsewhere. A model on this machine needs neither key nor price.
 pub(super) fn is_elsewhere(config: &Config) -> bool {
-    config.said_models().any(|name| Provider::of(name) == Provider::OpenAi && !config.is_local(name))
+    config.said_models().any(|name| Provider::from_model(name) == Provider::OpenAi && !config.is_local(name))
 }
 
 /// Returns true while the person's own server has only the placeholder for an address.

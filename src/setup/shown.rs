@@ -70,7 +70,7 @@ impl SettingGroup {
     }
 
     /// Returns a setting's group. `None` for a variable that only names a secret's file.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn for_setting(name: &str) -> Option<Self> {
         Some(match name {
             "TELEGRAM_BOT_TOKEN" | "ALLOWED_CHAT_IDS" | "OWNER_CHAT_ID" | "TELEGRAM_API_URL" => Self::Telegram,
             "ANTHROPIC_API_KEY"
@@ -113,7 +113,7 @@ impl SettingGroup {
 pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
     let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
     let mut all: Vec<ShownSetting> = Vec::new();
-    for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::of(name)?))) {
+    for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::for_setting(name)?))) {
         let file = reveille_config::file_setting(name);
         let mut own = Vec::new();
         problems.retain(|problem| {
@@ -124,7 +124,7 @@ pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
             !is_own
         });
         let is_right = own.is_empty();
-        let shown = config.as_ref().and_then(|config| value_of(config, name)).unwrap_or_else(|| "none".to_owned());
+        let shown = config.as_ref().and_then(|config| find_value(config, name)).unwrap_or_else(|| "none".to_owned());
         let source = said.get(name).map(|(_, source)| source.clone()).filter(|_| is_right);
         all.push(ShownSetting { name, group, shown, source, problem: (!is_right).then(|| own.join("; ")) });
     }
@@ -139,13 +139,13 @@ pub fn changed_since(running: &Config, said: &SaidSettings) -> Vec<&'static str>
         // A running process also knows chats that paired later.
         "ALLOWED_CHAT_IDS" => now.allowed_chats.iter().any(|chat| !running.allowed_chats.contains(chat)),
         "OWNER_CHAT_ID" => now.is_owner_chosen && now.owner_chat != running.owner_chat,
-        name if is_secret(name) => secret_of(running, name) != secret_of(&now, name),
-        name => value_of(running, name) != value_of(&now, name),
+        name if is_secret(name) => find_secret(running, name) != find_secret(&now, name),
+        name => find_value(running, name) != find_value(&now, name),
     };
-    VARIABLES.into_iter().filter(|name| SettingGroup::of(name).is_some()).filter(is_changed).collect()
+    VARIABLES.into_iter().filter(|name| SettingGroup::for_setting(name).is_some()).filter(is_changed).collect()
 }
 
-fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
+fn find_secret<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
     match name {
         "TELEGRAM_BOT_TOKEN" => config.telegram_token.as_ref(),
         "ANTHROPIC_API_KEY" => config.anthropic_key.as_ref(),
@@ -162,12 +162,12 @@ fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
 }
 
 /// Returns a setting's value as written in `.env`. `None` if unset.
-fn value_of(config: &Config, name: &str) -> Option<String> {
+fn find_value(config: &Config, name: &str) -> Option<String> {
     let minutes = |time: Duration| Some((time.as_secs() / 60).to_string());
     let time = |time: chrono::NaiveTime| time.format("%H:%M").to_string();
     let usd = |usd: f64| format!("{usd:.2}");
     match name {
-        _ if is_secret(name) => Some(if secret_of(config, name).is_some() { "set" } else { "not set" }.to_owned()),
+        _ if is_secret(name) => Some(if find_secret(config, name).is_some() { "set" } else { "not set" }.to_owned()),
         "ALLOWED_CHAT_IDS" => {
             let chats: Vec<String> = config.allowed_chats.iter().map(ToString::to_string).collect();
             (!chats.is_empty()).then(|| chats.join(","))
@@ -211,8 +211,8 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "LEASE_DUTY" => Some(config.lease.duty.as_str().to_owned()),
         "WHISPER_MODEL" => config.whisper_model.as_ref().map(|path| path.display().to_string()),
         "TIMEZONE" => Some(config.timezone.to_string()),
-        "AUTONOMY" => Some(config.autonomy.level().to_owned()),
-        "INITIATIVE" => Some(config.initiative.level().to_owned()),
+        "AUTONOMY" => Some(config.autonomy.as_str().to_owned()),
+        "INITIATIVE" => Some(config.initiative.as_str().to_owned()),
         "QUIET_HOURS" => config.quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
         "REFLECT_AT" => config.reflect_at.map(time),
         "TELL_PER_DAY" => Some(config.tell_per_day.to_string()),
@@ -267,7 +267,9 @@ mod tests {
     #[test]
     fn what_a_running_process_has_not_taken_over_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let running = said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n").with(&SettingChanges::new()).unwrap();
+        let running = said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")
+            .resolve_with_changes(&SettingChanges::new())
+            .unwrap();
         let now = said(dir.path(), "TELL_PER_DAY=4\nALLOWED_CHAT_IDS=7\nBRAVE_API_KEY=BSAaaaaaaaaaaaaaaaaaaaaaaaa\n");
         assert_eq!(changed_since(&running, &now), ["BRAVE_API_KEY", "TELL_PER_DAY"]);
         assert_eq!(changed_since(&running, &said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")), [""; 0]);

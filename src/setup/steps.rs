@@ -167,73 +167,73 @@ impl SetupStep {
     pub fn question(self) -> (&'static str, &'static str) {
         match self {
             Self::Workspace => (
-                "Where shall everything be kept?",
-                "One folder holds the memory, the messages and the settings (.env), for you alone.",
+                "Where should Reveille keep its files?",
+                "One folder holds the memory, the messages and the settings (.env). Only you can read it.",
             ),
             Self::Model => (
-                "What shall it think with?",
-                "An AI model understands anything you write. Without one it still takes reminders, tasks and notes.",
+                "Which AI model should it use?",
+                "An AI model understands anything you write. Without one, it still handles reminders, tasks and notes.",
             ),
             Self::Key => (
                 "Your Anthropic API key?",
-                "You get one at https://console.anthropic.com. It is checked now, at no cost. Enter alone: later.",
+                "You get one at https://console.anthropic.com. Checking it costs nothing. Press Enter to do this later.",
             ),
             Self::ServerUrl => (
                 "What is the server's address?",
-                "It speaks as OpenAI's API does. The address usually ends in /v1; your key goes there and nowhere else.",
+                "It has to be OpenAI-compatible. The address usually ends in /v1; your key goes there and nowhere else.",
             ),
             Self::ServerKey => (
                 "Your API key for this server?",
-                "The server's own website gives you one. Enter alone: none, as for a server of your own.",
+                "You get one on the server's website. Press Enter for none, as with a server of your own.",
             ),
             Self::ServerModel => (
                 "Which of its models?",
-                "The name as the server writes it. A wrong name is answered with those that it has.",
+                "Its name as the server writes it. If the name is wrong, you'll see the names it has.",
             ),
             Self::ServerPrice => (
-                "What does that model cost?",
-                "US dollars for a million tokens, in/out, such as 0.28/0.42; none: it counts as dear, so that your budget holds.",
+                "What does this model cost?",
+                "US dollars per million tokens, in/out, such as 0.28/0.42. With none, a high price is assumed, so that your budget holds.",
             ),
             Self::Bot => (
                 "The token of your Telegram bot?",
-                "On Telegram, write /newbot to @BotFather and paste the token that it gives you. Enter alone: no Telegram.",
+                "On Telegram, write /newbot to @BotFather and paste the token it gives you. Press Enter to go without Telegram.",
             ),
             Self::Zone => {
-                ("In which time zone do you live?", "Reminders and quiet hours go by it. A name such as Europe/Berlin.")
+                ("Which time zone are you in?", "Reminders and quiet hours use it. Type a name such as Europe/Berlin.")
             }
             Self::Remote => (
-                "Where shall the memory be pushed to?",
-                "The address of an empty private git repository (ssh, https or a path), with your own git's keys; or none.",
+                "Where should the memory be pushed?",
+                "The address of an empty private git repository (ssh, https or a path), used with your own git keys; or none.",
             ),
             Self::Budget => {
                 ("How much may it spend a day, in US dollars?", "When it is spent, messages wait until midnight.")
             }
             Self::Autonomy => (
                 "How much may it do without asking you?",
-                "What can't be undone always asks. A question comes to your chat, and no answer means no.",
+                "It always asks before what can't be undone. Questions come to your chat, and no answer means no.",
             ),
             Self::Initiative => (
-                "How much may it do without being asked for anything?",
-                "It weighs your tasks and projects by a written rule. What needs a yes it proposes, never two unanswered in a row.",
+                "How much may it do unasked?",
+                "It weighs your tasks and projects by a written rule. It proposes what needs your approval, never two unanswered proposals in a row.",
             ),
             Self::Voice => (
-                "Which speech model shall understand voice notes?",
-                "The path of a model, or none. `scripts/fetch-model base` gets one and prints its path; nothing leaves this machine.",
+                "Which speech model should understand voice notes?",
+                "The path of a model, or none. `scripts/fetch-model base` downloads one and prints its path. Recordings stay on this machine.",
             ),
-            Self::Assistant => ("What is your assistant called?", "The name stands in its standing orders, claude.md."),
-            Self::Person => ("And what shall it call you?", "Enter alone: it doesn't say."),
+            Self::Assistant => ("What is your assistant called?", "The name goes into its standing orders, claude.md."),
+            Self::Person => ("And what should it call you?", "Press Enter for no name."),
         }
     }
 
     /// True if the step applies with these settings.
-    pub fn applies(self, config: &Config) -> bool {
+    pub fn is_applicable(self, config: &Config) -> bool {
         match self {
-            Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
+            Self::Key => config.said_models().any(|name| Provider::from_model(name) == Provider::Anthropic),
             // Initiative needs a model.
             Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
-            Self::ServerUrl => has_own_server(config) && KnownServer::at(&config.openai_base_url).is_none(),
+            Self::ServerUrl => has_own_server(config) && KnownServer::find_by_url(&config.openai_base_url).is_none(),
             Self::ServerKey => has_own_server(config) && config.openai_base_url != EXAMPLE_URL,
-            Self::ServerModel => Self::ServerKey.applies(config) && only_model(config).is_some(),
+            Self::ServerModel => Self::ServerKey.is_applicable(config) && only_model(config).is_some(),
             Self::ServerPrice => {
                 is_elsewhere(config) && config.openai_base_url != EXAMPLE_URL && only_model(config).is_some()
             }
@@ -253,7 +253,7 @@ impl SetupStep {
     }
 
     /// Returns the form of the answer, with its default.
-    pub fn asked(
+    pub fn build_question(
         self,
         said: &SaidSettings,
         config: &Config,
@@ -278,14 +278,14 @@ impl SetupStep {
             Self::Autonomy => {
                 let levels = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
                 let at = levels.iter().position(|level| *level == config.autonomy).unwrap_or(1);
-                let options = levels.map(|level| (level.level().to_owned(), level.in_words().to_owned())).into_iter();
+                let options = levels.map(|level| (level.as_str().to_owned(), level.describe().to_owned())).into_iter();
                 SetupQuestion::Choice { options: options.collect(), default: at + 1 }
             }
             Self::Initiative => {
                 let levels = InitiativeLevel::ALL;
                 let at = levels.iter().position(|level| *level == config.initiative).unwrap_or(0);
-                let options =
-                    levels.map(|level| (level.level().to_owned(), format!("{}: {}", level.level(), level.in_words())));
+                let options = levels
+                    .map(|level| (level.as_str().to_owned(), format!("{}: {}", level.as_str(), level.describe())));
                 SetupQuestion::Choice { options: options.into_iter().collect(), default: at + 1 }
             }
             Self::Voice => {
@@ -298,7 +298,13 @@ impl SetupStep {
     }
 
     /// Interprets an answer. For a choice, `answer` is the one behind the option.
-    pub fn take(self, answer: &str, said: &SaidSettings, config: &Config, names: &AssistantNames) -> TakenAnswer {
+    pub fn parse_answer(
+        self,
+        answer: &str,
+        said: &SaidSettings,
+        config: &Config,
+        names: &AssistantNames,
+    ) -> TakenAnswer {
         let answer = answer.trim();
         match self {
             Self::Workspace => match check_value("WORKSPACE_DIR", answer, said.home()) {
@@ -309,7 +315,7 @@ impl SetupStep {
                 Some(why) => TakenAnswer::Wrong(why),
                 None => TakenAnswer::Changes(model_changes(answer, said, config)),
             },
-            Self::Key => secret("ANTHROPIC_API_KEY", answer),
+            Self::Key => build_secret_change("ANTHROPIC_API_KEY", answer),
             Self::ServerUrl => match check_value("OPENAI_BASE_URL", answer, said.home()) {
                 Ok(()) => match refused_server(answer, said, config) {
                     Some(why) => TakenAnswer::Wrong(why),
@@ -317,11 +323,11 @@ impl SetupStep {
                 },
                 Err(what) => TakenAnswer::Wrong(what),
             },
-            Self::ServerKey => secret("OPENAI_API_KEY", answer),
+            Self::ServerKey => build_secret_change("OPENAI_API_KEY", answer),
             Self::ServerModel => {
                 let model = format!("{}{answer}", openai::PREFIX);
                 let is_same = model == config.model;
-                match setting("MODEL", &model, is_same, said) {
+                match build_setting_change("MODEL", &model, is_same, said) {
                     // The price belonged to the previous model.
                     TakenAnswer::Changes(changes) if !is_same => {
                         TakenAnswer::Changes(changes.into_iter().chain([("OPENAI_PRICE", None)]).collect())
@@ -331,23 +337,25 @@ impl SetupStep {
             }
             Self::ServerPrice => {
                 let is_same = config.openai_price.is_some_and(|(input, output)| format!("{input}/{output}") == answer);
-                setting("OPENAI_PRICE", answer, is_same, said)
+                build_setting_change("OPENAI_PRICE", answer, is_same, said)
             }
-            Self::Bot => secret("TELEGRAM_BOT_TOKEN", answer),
+            Self::Bot => build_secret_change("TELEGRAM_BOT_TOKEN", answer),
             Self::Zone => {
-                let answer = Tz::meant(answer).unwrap_or(answer);
-                setting("TIMEZONE", answer, answer == config.timezone.to_string(), said)
+                let answer = Tz::find_name(answer).unwrap_or(answer);
+                build_setting_change("TIMEZONE", answer, answer == config.timezone.to_string(), said)
             }
             Self::Remote => {
                 let is_as_shown = config.repo_url.as_ref().is_some_and(|url| url.to_string() == answer);
-                setting("REPO_URL", answer, is_as_shown, said)
+                build_setting_change("REPO_URL", answer, is_as_shown, said)
             }
-            Self::Budget => setting("DAILY_BUDGET_USD", answer, answer == config.daily_budget_usd.to_string(), said),
-            Self::Autonomy => setting("AUTONOMY", answer, answer == config.autonomy.level(), said),
-            Self::Initiative => setting("INITIATIVE", answer, answer == config.initiative.level(), said),
+            Self::Budget => {
+                build_setting_change("DAILY_BUDGET_USD", answer, answer == config.daily_budget_usd.to_string(), said)
+            }
+            Self::Autonomy => build_setting_change("AUTONOMY", answer, answer == config.autonomy.as_str(), said),
+            Self::Initiative => build_setting_change("INITIATIVE", answer, answer == config.initiative.as_str(), said),
             Self::Voice => {
                 let is_set = config.whisper_model.as_ref().is_some_and(|path| path.display().to_string() == answer);
-                setting("WHISPER_MODEL", answer, is_set, said)
+                build_setting_change("WHISPER_MODEL", answer, is_set, said)
             }
             Self::Assistant => match check_name(answer) {
                 Ok(()) => TakenAnswer::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
@@ -363,7 +371,7 @@ impl SetupStep {
 }
 
 /// Builds the change of a setting after checking its value.
-fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
+fn build_setting_change(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
     if is_same {
         return TakenAnswer::Changes(SettingChanges::new());
     }
@@ -378,7 +386,7 @@ fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings)
 }
 
 /// Builds the change of a secret, which also replaces one in a file of its own.
-fn secret(name: &'static str, answer: &str) -> TakenAnswer {
+fn build_secret_change(name: &'static str, answer: &str) -> TakenAnswer {
     if answer.is_empty() {
         return TakenAnswer::Changes(SettingChanges::new());
     }

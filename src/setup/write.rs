@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reveille_base::file::{create_private_dirs, directory_of, replace_durably};
+use reveille_base::file::{create_private_dirs, parent_directory, replace_durably};
 
 /// The reason for a failed write. The old file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The disk is full, or a quota is used up.
-    #[error("there is no room on the disk for {}", .0.display())]
+    #[error("the disk has no room for {}", .0.display())]
     Full(PathBuf),
     /// Any other error.
     #[error("{} can't be written: {source}", path.display())]
@@ -29,15 +29,15 @@ pub enum WriteError {
 /// # Errors
 /// The write failed and nothing was changed.
 pub fn write_settings(path: &Path, text: &str) -> Result<(), WriteError> {
-    replace(path, text).map_err(|source| match source.kind() {
+    replace_file(path, text).map_err(|source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => WriteError::Full(path.to_owned()),
         _ => WriteError::Io { path: path.to_owned(), source },
     })
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    create_private_dirs(directory_of(path))?;
+    create_private_dirs(parent_directory(path))?;
     replace_durably(path, text.as_bytes())
 }
 

@@ -158,7 +158,7 @@ impl Chaos {
                     && world.has_unanswered();
                 // It has begun nothing yet and blocks all others, so the next program ends it.
                 let is_unnamed = process::holding_flock(&lock_path(world)).contains(&stopped.child.id())
-                    && wake_lock::read(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
+                    && wake_lock::read_holder(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
                 Running::start(world, Program::Wake).end(false)?;
                 stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
                 let was_killed = stopped.end(is_unnamed || then != Stopped::GoesOn)?;
@@ -255,7 +255,7 @@ impl Running {
 
     /// Waits until the program is named as the lock's holder, or has ended.
     fn wait_until_it_holds(&mut self, path: &Path) {
-        let holds = |pid: u32| wake_lock::read(path).is_some_and(|holder| holder.pid == pid);
+        let holds = |pid: u32| wake_lock::read_holder(path).is_some_and(|holder| holder.pid == pid);
         while self.child.try_wait().unwrap().is_none() && !holds(self.child.id()) {
             std::thread::sleep(LOOK_EVERY);
         }
@@ -320,7 +320,7 @@ fn lock_path(world: &World) -> PathBuf {
 
 /// Makes the holder with this process ID look silent since boot. False if it no longer holds the lock.
 fn outlast_lease(path: &Path, pid: u32) -> bool {
-    let Some(holder) = wake_lock::read(path).filter(|holder| holder.pid == pid) else { return false };
+    let Some(holder) = wake_lock::read_holder(path).filter(|holder| holder.pid == pid) else { return false };
     let silent = wake_lock::Holder { alive_at_s: Some(0), ..holder };
     fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
     wake_lock::is_held(path)

@@ -59,7 +59,7 @@ impl Life {
         let mut rng = Rng::with_seed(seed);
         // Neighbouring seeds go through the zones in order, first for one decade and then for the other, so twelve hundred seeds
         // cover all.
-        let all: Vec<Tz> = Tz::all().collect();
+        let all: Vec<Tz> = Tz::list_all().collect();
         let zones = all.len() as u64;
         let tz = all[usize::try_from(seed % zones).unwrap_or(0)];
         let year = DECADES[usize::from(seed / zones % 2 == 1)];
@@ -145,12 +145,12 @@ impl Life {
         let series = |next| Series { rule: Some(&rule), tz: self.tz, missed: self.missed, next };
         if due::is_set_back(self.written, wall) {
             let history = self.history(None);
-            if let Some(next) = series(self.next).rewound(&history, self.created, wall) {
+            if let Some(next) = series(self.next).find_rewound_slot(&history, self.created, wall) {
                 self.next = next;
             }
             self.written = wall;
         }
-        let turn = series(self.next).turn(&self.history(Some(self.next.civil)), wall);
+        let turn = series(self.next).decide_turn(&self.history(Some(self.next.civil)), wall);
         if let Some(slot) = turn.happens {
             *self.happened.entry(slot.civil).or_default() += 1;
             if slot.at > wall {
@@ -160,14 +160,14 @@ impl Life {
             if is_wall_time && self.instant(slot.civil) != Some(slot.at) {
                 return Err(format!("{} was taken to be {}", slot.civil, slot.at));
             }
-            if self.missed != Missed::Run && due::was_missed(slot, wall) {
+            if self.missed != Missed::Run && due::is_slot_missed(slot, wall) {
                 return Err(format!("{} was missed, and happened at {wall}", slot.civil));
             }
         }
         if let Some(passed) = turn.passed {
             let key = passed.first.civil;
             let was_said = self.passed.iter().any(|(first, last)| (*first..=*last).contains(&key));
-            if was_said && due::was_missed(passed.first, wall) {
+            if was_said && due::is_slot_missed(passed.first, wall) {
                 return Err(format!("{key} was said to be missed a second time, at {wall}"));
             }
             self.passed.push((passed.first.civil, passed.last.civil));

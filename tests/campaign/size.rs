@@ -91,7 +91,7 @@ fn feed(mut store: Store, messages: u64, seed: u64, longest: &AtomicU64) -> Resu
             messages: (next..end).map(|id| message(id, &mut random)).collect(),
             ..Batch::default()
         };
-        store.inbox_mut().accept(&batch, now).map_err(said)?;
+        store.inbox_mut().accept_batch(&batch, now).map_err(said)?;
         longest.fetch_max(store.log_bytes(), Ordering::Relaxed);
         next = end;
     }
@@ -102,7 +102,7 @@ fn message(id: u64, random: &mut fastrand::Rng) -> NewIncoming {
     let chars = if random.u64(0..LONG_ONE_IN) == 0 { LONGEST_TEXT } else { random.usize(1..200) };
     let text: String = std::iter::repeat_with(|| random.char('a'..='ф')).take(chars).collect();
     NewIncoming {
-        chat: ChatRef::telegram(4_242),
+        chat: ChatRef::from_telegram(4_242),
         raw: Some(format!(r#"{{"update_id":{id},"message":{{"from":{{"id":4242}},"text":"{text}"}}}}"#)),
         text,
         kind: "text".to_owned(),
@@ -134,7 +134,7 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
     while !is_over.load(Ordering::Relaxed) {
         FencedStore::new(&mut store, fence, &FixedClock(now))
             .journal_mut()
-            .record(&cycle.id, &entry, &[])
+            .record_entry(&cycle.id, &entry, &[])
             .map_err(said)?;
         turns += 1;
         let _ = first.send(());

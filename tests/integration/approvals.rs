@@ -155,7 +155,7 @@ fn nobody_else_nowhere_else_and_no_other_button_decides() {
     assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "Only the person I asked can answer this.");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "Only the person I asked can answer this.");
     let guessed = format!("yes:{}", "0".repeat(32));
-    assert!(press(&telegram, &env, (CHAT, CHAT, id, &guessed)).contains("don't know this question"));
+    assert!(press(&telegram, &env, (CHAT, CHAT, id, &guessed)).contains("no longer have this question"));
     let bot = start_bot(&env);
     telegram.tap(STRANGER, STRANGER, id, &yes);
     telegram.tap(CHAT, CHAT, id, "something else");
@@ -201,7 +201,11 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
         assert!(
             env.store()
                 .approvals_mut()
-                .decide(id, true, env.store().approvals().approval(id).unwrap().unwrap().asked_at.unwrap())
+                .decide_approval(
+                    id,
+                    true,
+                    env.store().approvals().find_approval(id).unwrap().unwrap().asked_at.unwrap()
+                )
                 .unwrap()
         );
         change(&env);
@@ -222,8 +226,8 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
     // Before it was begun, and where a wake was cut off in it.
     for was_begun in [false, true] {
         let (_telegram, claude, env) = asked();
-        let now = env.store().approvals().approval(1).unwrap().unwrap().asked_at.unwrap();
-        assert!(env.store().approvals_mut().decide(1, true, now).unwrap());
+        let now = env.store().approvals().find_approval(1).unwrap().unwrap().asked_at.unwrap();
+        assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap());
         for step in begun.iter().filter(|_| was_begun) {
             env.put_step(step, NOW);
         }
@@ -257,11 +261,11 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     // What a screen hides is spelled out there, and the hash is of the bytes that a yes allows.
     assert!(file.contains("tea\\u{202e}pot") && !file.contains('\u{202e}'), "{file}");
     let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
-    let sha256 = reveille_base::approval_text::sha256(&bytes);
+    let sha256 = reveille_base::approval_text::hash_action(&bytes);
     assert_eq!(bytes, action);
     assert!(!asked.visible.contains(&sha256) && file.contains(&sha256), "{}", asked.visible);
     let listed = env.wake(&["approvals", "list"]).ok().stdout;
-    assert!(listed.contains(&long) && !listed.contains("in the file"), "{listed}");
+    assert!(listed.contains(&long) && !listed.contains("attached file"), "{listed}");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
     eventually("it is shown", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
     claude.expect(Reply::text("Done."));
@@ -286,7 +290,7 @@ fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
     assert_eq!(env.part_states()[0], "unknown");
     let asked = question(&telegram);
     let other = format!("yes:{}", "0".repeat(32));
-    assert!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &other)).contains("don't know this question"));
+    assert!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &other)).contains("no longer have this question"));
     assert_eq!(env.part_states()[0], "unknown", "that was no button of it");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
     eventually("the question says so", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
@@ -366,8 +370,8 @@ fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
     env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count(), 1);
-    let now = env.store().approvals().approval(id).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().approvals_mut().decide(id, true, now).unwrap());
+    let now = env.store().approvals().find_approval(id).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().approvals_mut().decide_approval(id, true, now).unwrap());
     let wake = {
         claude.expect(Reply::text("It is written down."));
         start_wake(&env)
@@ -395,7 +399,7 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
     assert!(
         env.store()
             .approvals_mut()
-            .decide(env.approval().id, true, reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap())
+            .decide_approval(env.approval().id, true, reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap())
             .unwrap()
     );
     claude.expect(Reply::text(""));
@@ -430,14 +434,11 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
         assert_eq!(status, "ok", "{check}: {detail}");
     }
     let now = reveille_base::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
-    assert!(env.store().approvals_mut().decide(1, true, now).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap());
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");
     let (status, detail) = found(&env, "approvals");
-    assert!(
-        status == "warn" && detail.contains("was approved") && detail.contains("no wake has continued"),
-        "{detail}"
-    );
+    assert!(status == "warn" && detail.contains("was approved") && detail.contains("no wake has resumed"), "{detail}");
     env.forget_approvals();
     let (status, detail) = found(&env, "approvals");
     assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");

@@ -51,7 +51,7 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     let listed = env.run("tar", &["tf", &file.display().to_string()]).ok().stdout;
     assert!(listed.starts_with("manifest.json\n") && listed.contains("memory.bundle\n"), "{listed}");
     let found = verify(&env, &file).ok().stdout;
-    for said in ["is sound", "draft.md", "my-notes.txt (it isn't Reveille's)", "policy.toml (0 B)", "TIMEZONE"] {
+    for said in ["is good", "draft.md", "my-notes.txt (it isn't Reveille's)", "policy.toml (0 B)", "TIMEZONE"] {
         assert!(found.contains(said), "{said}: {found}");
     }
 
@@ -80,7 +80,7 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     let (before, again) = (fs::read(&file).unwrap(), restore(&other, &file));
     again.assert_fails(1, "isn't empty");
     let again = env.wake(&["backup", "create", &file.display().to_string()]);
-    again.assert_fails(1, "is there already");
+    again.assert_fails(1, "exists already");
     assert_eq!(fs::read(&file).unwrap(), before);
     let left: Vec<_> = fs::read_dir(env.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "the home, the workspace and the backup: {left:?}");
@@ -158,11 +158,11 @@ fn a_list_that_leads_elsewhere_or_lies_about_sizes_is_refused() {
     for path in
         ["../escaped", "/tmp/escaped", "files/../../escaped", "files/a/b", "brain/.git/hooks/post-commit", ".bashrc"]
     {
-        refuses("nothing of Reveille's", &|list| list["members"][2]["path"] = path.into());
+        refuses("isn't one of Reveille's files", &|list| list["members"][2]["path"] = path.into());
     }
     refuses("twice", &|list| list["members"][1]["path"] = "messages.db".into());
     refuses("larger than", &|list| list["members"][0]["bytes"] = u64::MAX.into());
-    refuses("holds more than it does", &|list| list["members"][0]["bytes"] = (1_u64 << 32).into());
+    refuses("claims to hold more than it does", &|list| list["members"][0]["bytes"] = (1_u64 << 32).into());
     refuses("names no folder", &|list| list["repo_name"] = "../elsewhere".into());
     refuses("newer version", &|list| list["format"] = 2.into());
     refuses("names no branch", &|list| list["memory"]["branch"] = "../../x".into());
@@ -212,9 +212,9 @@ fn nothing_is_taken_for_undone_that_may_have_been_done_since() {
     let mut store = env.store();
     put_half_done(&env);
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
-    let aside = store.begin_restored(now).unwrap();
+    let aside = store.settle_restored_store(now).unwrap();
     assert_eq!((aside.questions, aside.doubtful_parts), (2, 2), "{aside:?}");
-    assert!(store.chats().stopped().unwrap().is_some());
+    assert!(store.chats().find_stop_order().unwrap().is_some());
     assert_eq!(env.approvals_in("expired").len(), 2);
     let doubtful = env.parts().into_iter().filter(|part| part.outgoing_id == 900 && part.state == "unknown");
     assert_eq!(doubtful.count(), 2);

@@ -181,7 +181,7 @@ fn nobody_waits_for_the_answers_to_anothers_flood_of_commands() {
     let sent = stage.telegram.wait_for_sent(22, PATIENCE);
     let chats: Vec<i64> = sent.iter().map(|message| message.chat_id).collect();
     assert_eq!(chats[..3], [CHAT, 5555, CHAT]);
-    assert!(sent[21].visible.contains("I leave out some answers"), "{:#?}", sent[21]);
+    assert!(sent[21].visible.contains("I'm leaving out some answers"), "{:#?}", sent[21]);
     stage.end(bot);
     assert_eq!(stage.telegram.sent().len(), 22);
 }
@@ -278,10 +278,10 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     let now = reveille_base::clock::parse_time(crate::support::env::NOW).unwrap();
     let lock_path = stage.env.workspace().join(".wake-lock");
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
-    lock.describe(
+    lock.write_holder(
         &me,
         now,
-        LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::telegram(CHAT)), thread_id: Some(3), messages: &[] },
+        LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::from_telegram(CHAT)), thread_id: Some(3), messages: &[] },
     )
     .unwrap();
     stage.telegram.wait_for_calls("getUpdates", 1, PATIENCE);
@@ -296,8 +296,12 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     stage.wait_for_starts(1);
     let shown = stage.telegram.actions().len();
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
-    lock.describe(&me, now, LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::TERMINAL), ..LockedWork::default() })
-        .unwrap();
+    lock.write_holder(
+        &me,
+        now,
+        LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::TERMINAL), ..LockedWork::default() },
+    )
+    .unwrap();
     stage.answer_all();
     drop(lock);
     stage.let_wakes_end();
@@ -349,8 +353,8 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
-    assert_eq!(times(&ran, "asks to wait 1 s"), 1, "{}", ran.notices());
-    assert_eq!(times(&ran, "something else fetches this bot's messages"), 1, "{}", ran.notices());
+    assert_eq!(times(&ran, "asks me to wait 1 s"), 1, "{}", ran.notices());
+    assert_eq!(times(&ran, "something else is fetching this bot's messages"), 1, "{}", ran.notices());
 }
 
 #[test]
@@ -403,7 +407,7 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
     stage.all_confirmed();
     // An edit never runs a command; it says so, and what was said before is corrected.
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    assert!(sent[0].visible.starts_with("An edited message never runs a command"), "{sent:#?}");
+    assert!(sent[0].visible.starts_with("I don't run commands from edited messages"), "{sent:#?}");
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (2, 1));
     let correction = "[edited an earlier message, which said: “buy milk”; it says now:]\n/status";
     assert!(stage.env.received().iter().any(|message| message.kind == "correction" && message.text == correction));
@@ -431,7 +435,7 @@ fn a_second_bot_is_refused() {
     let bot = stage.start_polling();
     let second = stage.env.bot(&[]);
     assert_eq!(second.code, 1, "{second:#?}");
-    second.assert_tells("another bot runs on this workspace");
+    second.assert_tells("another bot is already running on this workspace");
     // Cron's is silent about it, since it comes every five minutes.
     let crons = stage.env.bot(&["--unless-running"]).ok();
     crons.assert_never_tells("another bot");
@@ -475,7 +479,7 @@ fn asked_to_end_it_lets_the_running_wake_finish() {
     eventually("it stops polling", || logged("no more polling"));
     // It waits for the wake, and doesn't take what comes now.
     stage.say("too late for this one");
-    assert!(Identity::of(bot.pid()).is_some());
+    assert!(Identity::for_pid(bot.pid()).is_some());
     stage.let_wakes_end();
     bot.end().ok();
     assert!(logged("the wake has ended"));

@@ -168,7 +168,7 @@ fn it_says_what_is_in_it_and_replaces_no_file() {
     let cycles = tables.iter().find(|table| table["name"] == "cycles").unwrap();
     assert_eq!(cycles["rows"], before);
     let again = env.health(&["bundle", &env.path("out.zip").display().to_string()]);
-    again.assert_fails(1, "is there already");
+    again.assert_fails(1, "exists already");
     assert!(again.stdout.is_empty(), "{again:?}");
     assert_eq!(self::files(&env.path("out.zip")), files, "the first one stays");
     env.check_sound();

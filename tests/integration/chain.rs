@@ -70,7 +70,7 @@ fn what_one_model_cannot_do_the_next_one_answers_with_one_notice() {
         );
         assert_eq!(asked_models(&claude), [FIRST, SECOND]);
         let said = sent(&telegram);
-        assert!(said[0].starts_with("claude-haiku-5-5 answers for now, in place of claude-sonnet-5-5"), "{said:?}");
+        assert!(said[0].starts_with("claude-haiku-5-5 answers for now instead of claude-sonnet-5-5"), "{said:?}");
         assert!(said[0].contains(why), "{said:?}");
         assert_eq!(said[1..], ["Hello."]);
         assert_eq!((env.trailer("Model").as_str(), models_paid(&env)), (SECOND, vec![SECOND.to_owned()]));
@@ -180,7 +180,7 @@ fn a_conversation_never_crosses_and_what_was_done_is_told_and_not_done_again() {
     assert_eq!(memory.matches("Anna's birthday").count(), 1, "{memory}");
     let show = env.wake(&["show", &env.trailer("Wake-Id")]).ok().stdout;
     assert!(show.contains(&format!("Model: {FIRST}, then {SECOND}, 3 turns")), "{show}");
-    assert!(show.contains(&format!("{SECOND} went on in place of {FIRST}")), "{show}");
+    assert!(show.contains(&format!("fell back from {FIRST} to {SECOND}")), "{show}");
     env.check_sound();
 }
 
@@ -244,7 +244,7 @@ fn what_another_model_would_only_hide_is_told_and_waits() {
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!((asked_models(&claude), env.queued().len()), (vec![FIRST.to_owned()], 2));
     let check = env.health(&["check", "--json"]).json().to_string();
-    assert!(check.contains("see whether claude-sonnet-5-5 in MODEL is spelt"), "{check}");
+    assert!(check.contains("check that claude-sonnet-5-5 in MODEL is spelt"), "{check}");
     // A conversation that isn't taken. Who takes none of it can be reached: what was wrong before is over.
     let (_telegram, claude, mut env) = chained(&both());
     env.receive(CHAT, "hi");
@@ -300,7 +300,7 @@ fn the_offline_model_in_a_chain_answers_what_it_can_and_keeps_the_rest_with_one_
     env.once();
     let said = sent(&telegram);
     assert_eq!(said.len(), 2, "{said:#?}");
-    assert!(said[0].starts_with("No AI model answers for now") && said[0].contains("overloaded"), "{said:#?}");
+    assert!(said[0].starts_with("No AI model is available for now") && said[0].contains("overloaded"), "{said:#?}");
     assert!(said[1].contains("wifi code is 1234"), "{said:#?}");
     assert_eq!((asked_models(&claude).len(), env.trailer("Model").as_str()), (1, "offline"));
     assert_eq!(env.queued().len(), 2);
@@ -367,7 +367,7 @@ fn a_spent_budget_leaves_what_costs_nothing() {
     env.receive(CHAT, "what is love?");
     env.once();
     let said = sent(&telegram);
-    assert!(said.len() == 2 && said[0].contains("No AI model answers for now"), "{said:#?}");
+    assert!(said.len() == 2 && said[0].contains("No AI model is available for now"), "{said:#?}");
     assert!(said[0].contains("DAILY_BUDGET_USD") && said[1].contains("wifi"), "{said:#?}");
     assert_eq!((claude.requests().len(), env.queued().len()), (0, 1));
     env.set("DAILY_BUDGET_USD", "5");
@@ -449,9 +449,9 @@ fn the_days_are_looked_back_at_by_the_model_that_is_set_for_it_or_else_by_the_ot
 fn a_chain_that_cannot_work_is_an_error_and_what_has_no_key_is_told() {
     let mut env = TestEnv::new();
     for (chain, wrong) in [
-        ("claude-sonnet-5-5,,offline", "place 2"),
+        ("claude-sonnet-5-5,,offline", "position 2 of the chain"),
         ("claude-sonnet-5-5,claude-sonnet-5-5", "twice"),
-        ("offline,claude-sonnet-5-5", "as the last one"),
+        ("offline,claude-sonnet-5-5", "last: it always answers"),
         ("claude sonnet,offline", "the id of a model"),
     ] {
         let ran = env.set("MODEL", chain).wake(&["--once"]);

@@ -41,7 +41,7 @@ fn hello() -> SendMessage {
 fn outgoing(markdown: &str) -> Outgoing {
     let part = render::render(markdown).remove(0);
     Outgoing {
-        chat: ChatRef::telegram(ANA),
+        chat: ChatRef::from_telegram(ANA),
         thread_id: None,
         reply_to: None,
         html: part.html,
@@ -147,7 +147,7 @@ fn whatever_of_a_message_is_refused_the_message_arrives() {
         }
         run(client(&server).send(&whole())).unwrap();
         let got = server.sent().remove(0);
-        let elsewhere = "\n\nTelegram didn't take the buttons of this message. What it asks can be answered in the terminal: wake approvals list";
+        let elsewhere = "\n\nTelegram refused this message's buttons. You can answer the question in the terminal: wake approvals list";
         let text = format!("{text}{}", if has_buttons { "" } else { elsewhere });
         assert_eq!((got.text, got.reply_to, !got.buttons.is_empty()), (text, reply_to, has_buttons), "{refusals:?}");
         assert_eq!(server.calls("sendMessage").len(), refusals.len() + 1, "{refusals:?}");
@@ -354,18 +354,18 @@ async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::erro
     let question = Question::Approval { nonce: "n".to_owned(), may_stand: false };
     let file = TextFile { name: "action.txt".to_owned(), text: "rm -r old".to_owned() };
     let document = Outgoing { file: Some(file), question: Some(question), ..outgoing("hello") };
-    let chat = ChatRef::telegram(ANA);
+    let chat = ChatRef::from_telegram(ANA);
     match method {
         "getMe" => drop(telegram.get_me().await?),
         "getUpdates" => drop(poll(telegram, None, 0).await?),
         "sendMessage" => drop(telegram.send(&outgoing("hello")).await?),
         "sendDocument" => drop(telegram.send(&document).await?),
-        "sendChatAction" => telegram.typing(chat, None).await?,
+        "sendChatAction" => telegram.show_typing(chat, None).await?,
         "setMessageReaction" => telegram.acknowledge(chat, 7).await?,
-        "editMessageText" => telegram.edit(chat, 7, "hello").await?,
+        "editMessageText" => telegram.edit_message(chat, 7, "hello").await?,
         "editMessageCaption" => telegram.edit_caption(chat, 7, "hello").await?,
         "answerCallbackQuery" => telegram.answer_tap("tap", "Allowed, once.").await?,
-        "deleteMessage" => telegram.delete(chat, 7).await?,
+        "deleteMessage" => telegram.delete_message(chat, 7).await?,
         "setMyCommands" => telegram.set_my_commands(&Command::menu()).await?,
         "getWebhookInfo" => drop(telegram.get_webhook_info().await?),
         "setWebhook" => telegram.set_webhook("https://bots.example.org/telegram/ana".parse()?, "secret").await?,
@@ -487,8 +487,8 @@ fn a_poll_that_is_never_answered_ends_by_itself() {
 #[test]
 fn typing_is_shown_in_the_topic() {
     let server = FakeTelegram::start();
-    run(client(&server).typing(ChatRef::telegram(ANA), Some(3))).unwrap();
-    run(client(&server).typing(ChatRef::telegram(ANA), None)).unwrap();
+    run(client(&server).show_typing(ChatRef::from_telegram(ANA), Some(3))).unwrap();
+    run(client(&server).show_typing(ChatRef::from_telegram(ANA), None)).unwrap();
     assert_eq!(server.actions(), [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]);
 }
 
@@ -497,18 +497,18 @@ fn what_is_shown_can_be_changed_and_taken_away() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
     let message_id = run(telegram.send_message(&hello())).unwrap().message_id;
-    run(telegram.edit(ChatRef::telegram(ANA), message_id, "good <morning> & more")).unwrap();
+    run(telegram.edit_message(ChatRef::from_telegram(ANA), message_id, "good <morning> & more")).unwrap();
     assert_eq!(server.standing(), ["good <morning> & more"]);
-    run(telegram.delete(ChatRef::telegram(ANA), message_id)).unwrap();
+    run(telegram.delete_message(ChatRef::from_telegram(ANA), message_id)).unwrap();
     assert!(server.standing().is_empty());
     // What a person has taken away is gone, and nothing to try again.
     for gone in [
-        run(telegram.edit(ChatRef::telegram(ANA), message_id, "again")),
-        run(telegram.delete(ChatRef::telegram(ANA), message_id)),
+        run(telegram.edit_message(ChatRef::from_telegram(ANA), message_id, "again")),
+        run(telegram.delete_message(ChatRef::from_telegram(ANA), message_id)),
     ] {
         assert!(matches!(gone, Err(SendError::Never { .. })), "{gone:?}");
     }
-    run(telegram.acknowledge(ChatRef::telegram(ANA), 7)).unwrap();
+    run(telegram.acknowledge(ChatRef::from_telegram(ANA), 7)).unwrap();
     assert_eq!(server.calls("setMessageReaction")[0]["reaction"], json!([{"type": "emoji", "emoji": "👀"}]));
 }
 

@@ -72,7 +72,7 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
     talk.types("\x1b[A\x1b[A\x1b[A\x1b[A");
     talk.sees("tea is at five");
     talk.types(CTRL_C);
-    talk.sees("Ctrl-C again leaves");
+    talk.sees("press Ctrl-C again or Ctrl-D");
     talk.sees(PROMPT);
     talk.types(CTRL_C);
     assert_eq!(talk.end().0, 0);
@@ -206,7 +206,7 @@ fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
     assert!(code == 0 && shown.contains("Your request is paused"), "{shown}");
     assert_eq!(env.once()["outcome"], "idle");
     let mut talk = env.talk(WAKE, &["chat"]);
-    talk.sees("Work from before is paused");
+    talk.sees("Earlier work is paused");
     talk.sees(PROMPT);
     leave(talk);
     env.wake(&["resume"]).ok().assert_tells("Resuming");

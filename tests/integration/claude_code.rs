@@ -41,7 +41,9 @@ fn with_claude(test: &str) -> Option<(FakeTelegram, FakeClaude, TestEnv)> {
 
 /// A call under the name by which the command knows our tools: a verb's stands under its group's.
 fn call(id: &str, tool: &str, mut input: Value) -> Block {
-    let Some(group) = VerbGroup::with(tool) else { return Block::tool(id, &format!("mcp__reveille__{tool}"), input) };
+    let Some(group) = VerbGroup::find_by_tool(tool) else {
+        return Block::tool(id, &format!("mcp__reveille__{tool}"), input);
+    };
     let (verb, _) = group.verbs.iter().find(|(_, of)| *of == tool).unwrap();
     input[VERB] = (*verb).into();
     Block::tool(id, &format!("mcp__reveille__{}", group.name), input)
@@ -272,9 +274,9 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
 
     let id = env.approval().id;
-    let approval = env.store().approvals().approval(id).unwrap().unwrap();
+    let approval = env.store().approvals().find_approval(id).unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&approval.action).unwrap()["fact"], "The wifi code is 1234");
-    assert!(env.store().approvals_mut().decide(id, true, approval.asked_at.unwrap()).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(id, true, approval.asked_at.unwrap()).unwrap());
     claude.expect(Reply::text("It is written down."));
     assert_eq!(env.once()["outcome"], "worked");
     let record = told(&last(&claude));
@@ -473,7 +475,7 @@ fn a_command_that_isnt_there_is_told_by_the_wake_and_by_health() {
     assert!(notice.contains("/nowhere/claude") && notice.contains("npm install"), "{notice}");
     assert_eq!(env.queued().len(), 1);
     let health = env.health(&["check"]);
-    assert!(health.stdout.contains("/nowhere/claude isn't there"), "{health:?}");
+    assert!(health.stdout.contains("/nowhere/claude is missing"), "{health:?}");
 }
 
 /// A world whose command is this script.
@@ -609,7 +611,7 @@ fn a_turn_that_takes_too_long_is_given_up_and_nothing_of_its_run_is_left() {
         ..Conversation::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let ended = runtime.block_on(mind.turn(&conversation, &Progress::default()));
+    let ended = runtime.block_on(mind.request_turn(&conversation, &Progress::default()));
     assert!(matches!(&ended, Err(ModelError::Transient { why, .. }) if why.contains('5')), "{ended:?}");
     let pid = std::fs::read_to_string(env.path("started")).unwrap();
     let process = format!("/proc/{}/cmdline", pid.trim());

@@ -68,7 +68,7 @@ fn keep_pictures(stage: &Stage, update_ids: std::ops::Range<i64>) {
 
 fn reply(chat: i64, text: &str) -> NewOutgoing {
     NewOutgoing {
-        chat: ChatRef::telegram(chat),
+        chat: ChatRef::from_telegram(chat),
         text: text.to_owned(),
         kind: OutgoingKind::Reply,
         ..NewOutgoing::default()
@@ -292,7 +292,7 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     stage.end(bot);
     assert_eq!((stage.telegram.sent().len(), sent[0].chat_id, stage.stored()), (1, CHAT, 1));
     assert!(
-        sent[0].visible.contains("-1001 instead of -77") && sent[0].visible.contains("ALLOWED_CHAT_IDS"),
+        sent[0].visible.contains("replace -77 with -1001") && sent[0].visible.contains("ALLOWED_CHAT_IDS"),
         "{sent:#?}"
     );
     // Wakes work, and nothing is sent to a group that nobody has listed.

@@ -96,7 +96,7 @@ fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_
     assert_eq!(
         sent(&telegram),
         [
-            "I've closed 2 older messages of yours without an answer, as they were about back then: “ok” (1), “what time is it?” (3). \
+            "I've closed 2 older messages of yours without an answer, because their moment has passed: “ok” (1), “what time is it?” (3). \
              /retry 1 brings the first back.",
             "Because of the air."
         ]
@@ -110,7 +110,7 @@ fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_
     assert_eq!(env.once()["outcome"], "idle");
     assert!(!env.wake(&["queue", "list"]).ok().stdout.contains("what time"));
     let all = env.wake(&["queue", "list", "--all"]).ok().stdout;
-    assert!(all.contains("closed: about back then") && all.contains("what time is it?"), "{all}");
+    assert!(all.contains("closed: its time is over") && all.contains("what time is it?"), "{all}");
     // Brought back, it is answered, however old it is.
     env.wake(&["queue", "retry", "3"]).ok();
     claude.expect(Reply::text("Six past three."));
@@ -197,7 +197,7 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
     let mut store = env.store();
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.approvals_mut().decide(asked.id, false, now).unwrap());
+    assert!(store.approvals_mut().decide_approval(asked.id, false, now).unwrap());
     claude.expect(Reply::text(""));
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
@@ -223,7 +223,7 @@ fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let mut store = env.store();
     let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.approvals_mut().decide(asked.id, false, now).unwrap());
+    assert!(store.approvals_mut().decide_approval(asked.id, false, now).unwrap());
     claude.expect(Reply::text(""));
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(env.once()["outcome"], "idle");

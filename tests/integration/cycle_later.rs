@@ -68,7 +68,7 @@ fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
     assert!(told.contains("CANARY: next time") && told.contains("Somebody writes: CANARY"), "{told}");
     assert_eq!(reminders(&env), 1);
     let question = sent(&telegram).pop().unwrap();
-    assert!(question.contains("text by others (an earlier exchange (a forwarded message))"), "{question}");
+    assert!(question.contains("untrusted text before this (an earlier exchange (a forwarded message))"), "{question}");
     let opened = &claude.requests()[4];
     assert_eq!(withheld(opened), ["m1", "a1"], "what the clean wake said is shown");
     assert!(opening(opened, "<recent_exchange>").contains("\nSet.\n"));

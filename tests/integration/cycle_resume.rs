@@ -497,7 +497,7 @@ impl Model for Silent {
         0.0
     }
 
-    fn turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
+    fn request_turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         Box::pin(std::future::pending())
     }
 }
@@ -536,7 +536,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
     };
     let wake = || {
         let mut store = env.store();
-        runtime.block_on(reveille_cycle::once(context, &mut store, "test")).unwrap()
+        runtime.block_on(reveille_cycle::run_wake(context, &mut store, "test")).unwrap()
     };
     for tries in 0..3 {
         let report = wake();

@@ -49,7 +49,7 @@ fn the_programs_own_secrets_reach_no_request_commit_or_message() {
     assert_eq!(telegram.sent().len(), 3, "{:#?}", telegram.sent());
     assert!(env.memory("memory/project-memory/context.md").contains(API_KEY), "the person's own file is theirs");
     let told = sent(&telegram);
-    let refused = "I did not commit memory/project-memory/context.md: it seems to hold a secret.";
+    let refused = "I didn't commit memory/project-memory/context.md: it seems to hold a secret.";
     assert_eq!(told.iter().filter(|text| text.starts_with(refused)).count(), 1, "{told:?}");
     assert!(told.iter().any(|text| text.contains("Is it ***?")), "{told:?}");
 }
@@ -89,7 +89,7 @@ fn no_document_is_named_after_a_secret() {
     assert_eq!(env.once()["outcome"], "worked");
     let told = results(&last(&claude));
     assert!(told[0].0.contains("holds a key or token, which is not written down") && told[0].1, "{told:?}");
-    assert!(!told[1].1 && told[2].0.contains("holds what looks like a key or token"), "{told:?}");
+    assert!(!told[1].1 && told[2].0.contains("would show what looks like a key or token"), "{told:?}");
     let kept = env.git(&["log", "--all", "--name-only", "--format="]);
     assert!(kept.contains("memory/notes.md") && !kept.contains(API_KEY), "{kept}");
     assert!(!env.brain().join(format!("memory/{API_KEY}.md")).exists());
@@ -226,7 +226,7 @@ fn what_a_person_committed_with_a_key_in_it_is_not_pushed_until_they_have_decide
     env.once();
     env.once();
     let said = sent(&telegram);
-    let refused = "I don't push my memory to its remote: memory/keys.md in the commit ";
+    let refused = "I haven't pushed my memory to its remote: memory/keys.md in the commit ";
     assert_eq!(said.iter().filter(|text| text.starts_with(refused)).count(), 1, "{said:?}");
     assert!(said.iter().any(|text| text == "Hello."), "an answer waits for no push: {said:?}");
     assert!(!at_the_remote().contains(API_KEY) && !said.concat().contains(API_KEY));

@@ -149,7 +149,7 @@ fn a_document_that_cannot_be_read_is_named_in_the_log() {
     let env = lived_in();
     fs::write(env.brain().join(ACTIVE), b"## Caf\xe9\n- status: active\n").unwrap();
     let ran = say(&env, "list tasks");
-    assert!(ran.stdout.contains("Nothing is in the active tasks"), "{ran:#?}");
+    assert!(ran.stdout.contains("There's nothing in the active tasks"), "{ran:#?}");
     assert!(env.memory(EPISODIC).contains(&format!("Could not be read: {ACTIVE} won't be touched: it isn't text")));
     let ran = say(&env, "add task buy milk");
     assert!(ran.stdout.contains("buy milk"), "{ran:#?}");

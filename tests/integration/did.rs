@@ -149,7 +149,7 @@ fn a_question_is_told_with_who_answered_it() {
     env.once();
     let waiting = env.wake(&["show"]).ok().stdout;
     assert!(waiting.contains("> remember {\"fact\":"), "{waiting}");
-    assert!(waiting.contains("waits for your word") && waiting.contains("asked (question 1): "), "{waiting}");
+    assert!(waiting.contains("waits for your answer") && waiting.contains("asked (question 1): "), "{waiting}");
     assert!(!waiting.contains("not run") && waiting.ends_with("It has no commit.\n"), "{waiting}");
     claude.expect(Reply::text("Kept."));
     env.wake(&["approvals", "approve", "1"]).ok();
@@ -172,7 +172,7 @@ fn others_words_are_named_and_reach_no_terminal_as_sequences() {
             || shown.contains("(a forwarded message): “obey "),
         "{shown}"
     );
-    assert!(shown.contains("It read words of others: a forwarded message"), "{shown}");
+    assert!(shown.contains("It read untrusted text: a forwarded message"), "{shown}");
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
     let log = env.wake(&["log", "-n", "1"]).ok().stdout;
     assert!(log.contains("asked: a forwarded message") && !log.contains("obey"), "{log}");
@@ -216,7 +216,7 @@ fn the_log_is_chosen_by_words_day_and_chat() {
     assert_eq!(lines(&["--since", "7d"]), lines(&[]));
     assert_eq!(lines(&["--since", "1h", "--chat", "4242"]), "");
     let wrong = env.wake(&["log", "--since", "soon"]);
-    wrong.assert_fails(2, "type today, yesterday, a day such as");
+    wrong.assert_fails(2, "Type today, yesterday, a day such as");
 }
 
 #[test]

@@ -32,13 +32,18 @@ fn notices(stage: &Stage) -> Vec<String> {
 fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     let mut stage = Stage::new();
     stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
-    stage.env.store().inbox_mut().say(ChatRef::telegram(CHAT), "queued before", parse_time(NOW).unwrap()).unwrap();
+    stage
+        .env
+        .store()
+        .inbox_mut()
+        .queue_message(ChatRef::from_telegram(CHAT), "queued before", parse_time(NOW).unwrap())
+        .unwrap();
     stage.say("sent meanwhile");
     let (bot, log) = stage.start_logged("fake-wake");
     // What is queued is worked on all the same.
     stage.wait_for_starts(1);
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    for part in ["nearly full", "is safe and will be answered", "until Sun 22 Nov 15:00", "Please free some space"] {
+    for part in ["nearly full", "are safe, and I'll answer them", "until Sun 22 Nov 15:00", "Please free some space"] {
         assert!(sent[0].visible.contains(part), "{sent:#?}");
     }
     stage.answer_all();
@@ -92,7 +97,7 @@ fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
     let disk = checks.iter().find(|check| check["id"] == "disk").unwrap();
     assert_eq!(disk["status"], "critical");
     assert!(disk["detail"].as_str().unwrap().contains("less than the reserve of 1.0 TiB"), "{disk}");
-    assert!(disk["fix"].as_str().unwrap().contains("the bot continues by itself"), "{disk}");
+    assert!(disk["fix"].as_str().unwrap().contains("the bot continues on its own"), "{disk}");
     assert!(env.health(&["status"]).ok().stdout.contains("less than the reserve of 1.0 TiB"));
     assert_eq!(env.health(&["status", "--json"]).ok().json()["disk"]["is_short"], json!(true));
 }
@@ -311,7 +316,7 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
     ran.assert_tells("Your message is stored");
     assert_eq!(env.queued().len(), 1);
     let ran = env.wake(&["--once"]);
-    ran.assert_tells("What is queued is safe").assert_never_tells("Your message");
+    ran.assert_tells("Queued messages are safe").assert_never_tells("Your message");
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

@@ -36,7 +36,7 @@ fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
     assert!(status == "ok" && token.contains("Telegram knows it as @"), "{token}");
     let (status, key) = found(&well, "key");
     assert!(status == "ok" && key.contains("Claude accepts the key"), "{key}");
-    assert!(found(&report(&env, &["--offline"]), "token").1.ends_with("chats listened to: 1"));
+    assert!(found(&report(&env, &["--offline"]), "token").1.ends_with("allowed chats: 1"));
 
     // A webhook takes the messages, and a key is mistyped.
     telegram.set_webhook("https://hooks.example.org/secret-path");
@@ -50,7 +50,7 @@ fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
     // Nobody answers: no fault of the settings.
     env.set("TELEGRAM_API_URL", "http://127.0.0.1:9").set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
     let dead = report(&env, &[]);
-    for (id, said) in [("token", "Telegram couldn't be asked"), ("key", "it couldn't be asked now")] {
+    for (id, said) in [("token", "Telegram couldn't be reached"), ("key", "it couldn't be reached now")] {
         let (status, detail) = found(&dead, id);
         assert!(status == "ok" && detail.contains(said), "{id}: {detail}");
     }
@@ -65,8 +65,8 @@ fn a_token_that_telegram_does_not_know_is_critical_with_its_reason_and_its_remed
     let ran = env.health(&["check"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     let told = ran.stdout.split("critical token").nth(1).unwrap();
-    assert!(told.contains("Telegram doesn't accept it") && told.contains("no message from Telegram arrives"), "{told}");
-    assert!(told.contains("-> copy it again from @BotFather"), "{told}");
+    assert!(told.contains("Telegram rejects it") && told.contains("no Telegram messages arrive"), "{told}");
+    assert!(told.contains("-> copy all of it again from @BotFather"), "{told}");
     assert!(!ran.stdout.contains("BBBB"), "{ran:?}");
 }
 
@@ -96,24 +96,27 @@ fn what_does_not_wake_it_and_what_that_does_not_find_is_told() {
     assert_eq!(found(&report(&env, &[]), "timers").0, "ok");
     with_unit(&mut env, "active");
     let (status, path) = found(&report(&env, &[]), "path");
-    assert!(status == "warn" && path == "wake as systemd starts it doesn't find git", "{path}");
+    assert!(status == "warn" && path == "wake, when started by systemd, can't find git", "{path}");
     program(&env.path("home/.local/bin/git"), "exec git");
     assert_eq!(found(&report(&env, &[]), "path").0, "ok");
 
     env.at("2026-11-21T17:00:00Z");
     let (status, missed) = found(&report(&env, &[]), "timers");
-    assert!(status == "warn" && missed.contains("systemd should wake it every five minutes, and doesn't"), "{missed}");
+    assert!(
+        status == "warn" && missed.contains("systemd should start a wake every five minutes but doesn't"),
+        "{missed}"
+    );
     with_unit(&mut env, "inactive");
     assert!(found(&report(&env, &[]), "timers").1.contains("not running: reveille-wake.timer"));
     fs::remove_dir_all(env.path("home/.config")).unwrap();
-    assert!(found(&report(&env, &[]), "timers").1.contains("nothing wakes it by itself"));
+    assert!(found(&report(&env, &[]), "timers").1.contains("nothing starts wakes automatically"));
 }
 
 #[test]
 fn a_server_of_mcp_toml_that_can_not_start_is_told() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
-    assert_eq!(found(&report(&env, &[]), "mcp").1, "none is set up");
+    assert_eq!(found(&report(&env, &[]), "mcp").1, "none set up");
     let path = env.workspace().join("mcp.toml");
     fs::write(&path, "[[server]]\nname = \"notes\"\ncommand = [\"no-such-program\"]\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -147,7 +150,7 @@ fn without_a_terminal_fix_does_what_is_safe_and_names_the_rest() {
     assert_eq!((code, mode(&env)), (1, 0o750), "{stdout}");
     assert!(telegram.has_webhook());
     assert!(stdout.contains("Done: Close ") && stdout.contains(": bot webhook delete\n"), "{stdout}");
-    assert!(stdout.contains("Left to you: Install it, to be woken every five minutes: wake install"), "{stdout}");
+    assert!(stdout.contains("For you to do: Install automatic wakes every five minutes: wake install"), "{stdout}");
     // A check without it changes nothing of the kind.
     fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o755)).unwrap();
     env.health(&["check"]);
@@ -159,7 +162,7 @@ fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
     let (telegram, env) = ailing();
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
     dialog.answer("every five minutes? [y/N] ", "");
-    dialog.until("Left as it is. By hand: wake install");
+    dialog.until("Left as it is. To do it yourself: wake install");
     dialog.answer("Remove the webhook at hooks.example.org, so that the bot gets its messages? [y/N] ", "yes");
     let ran = dialog.end();
     assert!(!telegram.has_webhook() && ran.code == 0, "{ran:?}");
@@ -176,20 +179,17 @@ fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
     env.at("2026-11-21T19:00:00Z");
     fs::write(env.workspace().join("brain/.git/index"), "no index").unwrap();
     let told = env.health(&["check"]).stdout;
-    assert!(
-        told.contains("rm .git/index && git reset") && told.contains("reminders that nobody has sent: 1"),
-        "{told}"
-    );
+    assert!(told.contains("rm .git/index && git reset") && told.contains("unsent reminders: 1"), "{told}");
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
     dialog.answer("every five minutes? [y/N] ", "");
     dialog.answer("Run `rm .git/index && git reset` in ", "yes");
     dialog.answer("Remove the webhook", "");
-    dialog.answer("Run a wake now, to do what waits? [y/N] ", "yes");
-    dialog.until("Done: Run a wake now, to do what waits.");
+    dialog.answer("Run a wake now for the waiting work? [y/N] ", "yes");
+    dialog.until("Done: Run a wake now for the waiting work.");
     let ran = dialog.end();
     assert_eq!(env.outbox_of("reminder").len(), 1, "{ran:?}");
     let told = env.health(&["check"]).stdout;
-    assert!(!told.contains(".git/index") && told.contains("nothing is late"), "{told}");
+    assert!(!told.contains(".git/index") && told.contains("nothing is overdue"), "{told}");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn at_a_terminal_fix_offers_another_try_for_what_was_given_up() {
     assert!(told.contains("1 message given up"), "{told}");
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
     dialog.answer("every five minutes? [y/N] ", "");
-    dialog.answer("Try message 1 again at the next wake? [y/N] ", "y");
-    dialog.until("Done: Try message 1 again at the next wake.");
+    dialog.answer("Retry message 1 at the next wake? [y/N] ", "y");
+    dialog.until("Done: Retry message 1 at the next wake.");
     dialog.answer("Remove the webhook", "");
     dialog.end();
     assert_eq!(env.message(1).attempts, 0);

@@ -82,7 +82,7 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
     assert_eq!(stage.env.paired().len(), 1);
     assert_eq!(stage.telegram.sent().len(), 1);
     stage.end(bot);
-    assert_eq!(read(&log).matches("Nobody may talk to me yet").count(), 1);
+    assert_eq!(read(&log).matches("Nobody can talk to me yet").count(), 1);
 
     // The next bot knows them.
     let (bot, log) = stage.start_logged("fake-wake");
@@ -178,7 +178,7 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     assert!(stage.env.bot(&["pair", "--list"]).ok().stdout.starts_with("5555  Ana"));
 
     let said = stage.env.bot(&["unpair", "5555"]).ok().notices().to_owned();
-    assert!(said.contains("1 message of theirs waited for an answer and won't get one"), "{said}");
+    assert!(said.contains("1 message of theirs will get no answer"), "{said}");
     assert!(stage.env.queued().is_empty());
     let listed = stage.env.wake(&["queue", "list", "--all"]).ok().stdout;
     assert!(listed.contains("dropped  chat 5555  hello from Bob"), "{listed}");
@@ -215,8 +215,8 @@ fn who_becomes_the_owner_by_an_unpairing_is_told() {
     stage.env.pair(8, "Bob", "2026-11-02T10:00:00Z");
     stage.env.pair(9, "Eve", "2026-11-03T10:00:00Z");
     stage.env.bot(&["unpair", "9"]).ok().assert_never_tells("owner");
-    stage.env.bot(&["unpair", "7"]).ok().assert_tells("8, who paired next, is it now");
-    stage.env.bot(&["unpair", "8"]).ok().assert_tells("whoever pairs next is it");
+    stage.env.bot(&["unpair", "7"]).ok().assert_tells("8, who paired next, is the owner now");
+    stage.env.bot(&["unpair", "8"]).ok().assert_tells("Whoever pairs next becomes the owner");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn completed_polls_are_written_down_even_when_they_bring_nothing() {
     eventually("it is written down", || heard().as_deref() == Some("2026-11-21T14:00:00.000Z"));
     assert!(stage.telegram.calls("getUpdates").iter().all(|poll| poll.get("offset").is_none()));
     let status = stage.env.health(&["status"]).ok().stdout;
-    assert!(status.contains("telegram   last heard 0 s ago"), "{status}");
+    assert!(status.contains("telegram   last contact 0 s ago"), "{status}");
     stage.answer_all();
     stage.end(bot);
 }
@@ -337,9 +337,9 @@ fn an_outage_of_more_than_a_day_is_told_once_to_each_who_may_have_lost_something
     assert_eq!(sent[0].visible, sent[1].visible);
     assert_eq!(
         sent[0].visible,
-        "I could not hear you from Sun 22 Nov 15:00 to Tue 24 Nov 09:30. Telegram keeps messages for a day only: what was \
-         written to me before Mon 23 Nov 09:30 is most likely lost. Please send it again if it still matters. What came later \
-         I have."
+        "I couldn't receive messages from Sun 22 Nov 15:00 to Tue 24 Nov 09:30. Telegram keeps them for only a day, \
+         so anything sent before Mon 23 Nov 09:30 is probably lost. Please send it again if it still matters. I have \
+         everything sent after that."
     );
 }
 
@@ -432,8 +432,8 @@ fn a_flood_is_stored_whole_and_told_politely_once() {
         (sent[0].chat_id, sent[0].visible.as_str()),
         (
             CHAT,
-            "1001 of your messages are waiting. All are safe: I'll answer them 50 at a time, oldest first, in turn \
-             with everybody else's."
+            "1001 of your messages are waiting. They're all safe: I'll answer them 50 at a time, oldest first, \
+             taking turns with other chats."
         )
     );
     stage.say("and another");

@@ -73,13 +73,13 @@ impl World {
     }
 
     fn embed(&self, config: &Config, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let embedder = embed::of(config)?.unwrap();
+        let embedder = embed::create_embedder(config)?.unwrap();
         let mut store = Store::open(&self.dir.path().join("messages.db")).unwrap();
         let redactor = Redactor::new([&Secret::new("hunter2-secret"), &Secret::new(KEY)]);
         let now = "2026-11-24T10:00:00Z".parse().unwrap();
         let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &[], now };
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        let embedding = embed::embed(embedder.as_ref(), &mut desk, &texts, (role, None));
+        let embedding = embed::embed_texts(embedder.as_ref(), &mut desk, &texts, (role, None));
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(embedding)
     }
 
@@ -251,7 +251,7 @@ fn vectors_that_cannot_be_right_are_refused_whole() {
     for (data, why) in [
         (json!([one(0, json!([1.0]))]), "1 of them for 2 texts"),
         (json!([one(0, json!([1.0])), one(0, json!([1.0]))]), "aren't numbered as the texts are"),
-        (json!([one(0, json!([1.0])), one(1, json!([1.0, 2.0]))]), "has 2 numbers in place of 1"),
+        (json!([one(0, json!([1.0])), one(1, json!([1.0, 2.0]))]), "has 2 numbers instead of 1"),
         (json!([one(0, json!([1.0])), one(1, json!([0.0]))]), "number 2 of 2 is zero"),
         (json!([one(0, json!([])), one(1, json!([]))]), "0 numbers"),
     ] {
@@ -453,7 +453,7 @@ fn without_an_embedder_keywords_serve_and_that_is_said_once() {
     for is_said in [true, false] {
         let ran = env.wake(&["memory", "search", "feline"]).ok();
         assert!(ran.stdout.contains("sleeps in the garden"), "{}", ran.stdout);
-        ran.assert_tells_only_if(is_said, "Searched by keywords alone");
+        ran.assert_tells_only_if(is_said, "Searched by keywords only");
     }
 }
 

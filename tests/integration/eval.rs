@@ -138,11 +138,7 @@ fn a_case_that_must_fail_fails_and_says_why() {
     let (fact, page, planned) =
         ("01-remember-a-fact.toml", "07-a-page-is-quarantined.toml", "09-planned-is-not-done.toml");
     fails(fact, ("wifi code is 1234\"]", "wifi code is 5678\"]"), "semantic-memory.md lacks \"the wifi code is 5678\"");
-    fails(
-        fact,
-        ("what = \"wifi\"", "what = \"router\""),
-        "no receipt of remember with \"router\"; done was: Remembered",
-    );
+    fails(fact, ("what = \"wifi\"", "what = \"router\""), "no receipt of remember with \"router\"; it did: Remembered");
     fails(fact, ("\"task_add\"", "\"remember\""), "there is a receipt of remember");
     fails(
         fact,
@@ -152,11 +148,7 @@ fn a_case_that_must_fail_fails_and_says_why() {
     fails(fact, ("about", "abuot"), "The case can't be read");
     fails(page, ("tool = \"web_search\"", "tool = \"web_fetch\""), "The case has no answer for web_search");
     fails(page, ("[[turns]]\ntext = \"It opens at 10.\"", ""), "the script has no further turn");
-    fails(
-        planned,
-        ("[expect]", "[[turns]]\ntext = \"More.\"\n[expect]"),
-        "1 of the script's turns were never asked for",
-    );
+    fails(planned, ("[expect]", "[[turns]]\ntext = \"More.\"\n[expect]"), "1 of the script's turns were never used");
     fails("08-what-destroys-asks.toml", ("asks = [\"bash\"]\n", ""), "there is a receipt of bash");
     assert_eq!(env.wake(&["eval", &env.path("home").display().to_string()]).code, 1, "no case is no success");
     assert_eq!(env.wake(&["eval"]).code, 2);

@@ -248,24 +248,24 @@ fn all_who_are_due_have_their_turn_and_then_rest() {
     let due = |name: &str| world.members().into_iter().find(|member| member["name"] == name).unwrap()["due_at"].clone();
     assert!(due("ben").as_str() < due("ana").as_str());
     let again = world.fleet("add", &["ana"]).ok();
-    assert!(again.stdout.contains("was there already"), "{again:#?}");
+    assert!(again.stdout.contains("existed already"), "{again:#?}");
 }
 
 #[test]
 fn what_isnt_right_is_said_and_nobody_runs() {
     let world = World::new();
     let none = world.work("1");
-    none.assert_fails(2, "is no fleet");
+    none.assert_fails(2, "isn't a fleet");
     fs::create_dir(world.dir()).unwrap();
     let none = world.work("1");
-    none.assert_fails(2, "is no fleet");
+    none.assert_fails(2, "isn't a fleet");
     assert_eq!(world.fleet("add", &["../ben"]).code, 2);
     world.add("ana", "");
     assert_eq!(world.fleet("remove", &["ben"]).code, 2);
     let unheard = world.fleet("connect", &["ana", "--url", "https://bots.example.org"]);
     unheard.assert_fails(78, "TELEGRAM_BOT_TOKEN");
     let nobody = world.fleet("run", &["ben", "log"]);
-    nobody.assert_fails(2, "isn't here");
+    nobody.assert_fails(2, "isn't in this fleet");
     // Settings that are wrong hold up their assistant alone.
     world.add("ben", "DAILY_BUDGET_USD=much\n");
     world.work("2").ok();

@@ -441,8 +441,8 @@ fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
     assert_eq!(told_before, 0);
     let expected = [
         ("2026-11-28", "“Paint the shed” has been quiet for 7 days. Is there a small next step?"),
-        ("2026-12-01", "“Paint the shed” hasn't moved for 10 days. Is it still worth doing, and what holds it up?"),
-        ("2026-12-05", "“Paint the shed” has been untouched for 14 days. Go on with it, or move it to the backlog?"),
+        ("2026-12-01", "“Paint the shed” hasn't moved for 10 days. Is it still worth doing, and what's holding it up?"),
+        ("2026-12-05", "“Paint the shed” has been untouched for 14 days. Continue it, or move it to the backlog?"),
     ];
     let said: Vec<_> = said.iter().map(|(day, hour, text)| (day.as_str(), *hour, text.as_str())).collect();
     assert_eq!(said, expected.map(|(day, text)| (day, "09", text)));
@@ -710,7 +710,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     let start = reveille_base::clock::parse_time(NOW).unwrap();
     let mut pushed = 0;
     for round in 0..20_i64 {
-        let now = reveille_base::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
+        let now = reveille_base::clock::format_rfc3339(start + chrono::TimeDelta::minutes(round));
         env.at(&now);
         let id = env.receive(CHAT, &format!("remember that box {round} is blue"));
         env.put_reminder(CHAT, &format!("paint box {round}"), &format!("2026-11-21T15:{round:02}:00"), &now);
@@ -743,7 +743,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     {
         fs::File::options().write(true).open(lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     }
-    env.at(&reveille_base::clock::rfc3339(start + chrono::TimeDelta::hours(3)));
+    env.at(&reveille_base::clock::format_rfc3339(start + chrono::TimeDelta::hours(3)));
     env.once();
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);

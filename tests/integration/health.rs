@@ -114,7 +114,7 @@ fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
 fn dead() -> Identity {
     let env = TestEnv::new();
     let sleeping = env.start("sleep", &["1000"]);
-    let identity = Identity::of(sleeping.pid()).unwrap();
+    let identity = Identity::for_pid(sleeping.pid()).unwrap();
     sleeping.signal(rustix::process::Signal::KILL);
     sleeping.end();
     assert!(!identity.is_alive());
@@ -217,9 +217,9 @@ fn a_living_wake_is_never_taken_for_stale() {
     let mut env = healthy();
     let mind = Silent::think_with(&mut env);
     let (wake, _asked) = mind.wake(&env);
-    let me = Identity::of(wake.pid()).unwrap();
+    let me = Identity::for_pid(wake.pid()).unwrap();
     let lock_path = env.workspace().join(".wake-lock");
-    let holder = || wake_lock::read(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
+    let holder = || wake_lock::read_holder(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
     let held_by = holder();
     let plan = env.workspace().join("plan-20261121T000000Z-1.md");
     fs::write(&plan, "nobody knows this one").unwrap();
@@ -286,9 +286,9 @@ fn a_waiting_cycle_that_nobody_takes_up_is_told() {
         env.alter_cycle("c1", "not_before", not_before);
     };
     insert("waiting", "2026-11-21T14:30:00Z");
-    assert!(assert_found(&env, "cycles", "ok").contains("tried again in 30 min"));
+    assert!(assert_found(&env, "cycles", "ok").contains("retry due in 30 min"));
     insert("waiting", "2026-11-21T13:10:00Z");
-    assert!(assert_found(&env, "cycles", "warn").contains("could continue"));
+    assert!(assert_found(&env, "cycles", "warn").contains("could have continued"));
     env.forget_cycle("c1");
     assert_all_well(&env);
 }
@@ -372,7 +372,7 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
 
 fn send(store: &mut Store) -> i64 {
     let message = NewOutgoing {
-        chat: ChatRef::telegram(4242),
+        chat: ChatRef::from_telegram(4242),
         text: "Hello".to_owned(),
         kind: OutgoingKind::Reply,
         ..NewOutgoing::default()
@@ -529,7 +529,7 @@ fn memory_that_is_not_understood_is_told_line_by_line() {
     env.write_memory(ACTIVE, &format!("# Active\n{tasks}"));
     assert!(assert_found(&env, "memory", "warn").contains("8 tasks are active"));
     fs::remove_file(env.brain().join(ACTIVE)).unwrap();
-    assert!(assert_found(&env, "memory", "warn").contains(&format!("{ACTIVE} isn't there")));
+    assert!(assert_found(&env, "memory", "warn").contains(&format!("{ACTIVE} is missing")));
     env.write_memory(ACTIVE, &sound);
     fs::create_dir_all(env.brain().join("skills/broken")).unwrap();
     env.write_memory("skills/broken/SKILL.md", "no front matter\n");

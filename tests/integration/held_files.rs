@@ -142,7 +142,7 @@ fn a_long_script_is_shown_in_the_file_of_its_question() {
     world.write("tidy.sh", &long);
     world.ask("sh {}/tidy.sh");
     let asked = question(&world.telegram);
-    assert!(asked.visible.contains("With it 1 file it names"), "{}", asked.visible);
+    assert!(asked.visible.contains("It also has 1 file that the action names"), "{}", asked.visible);
     let listed = world.env.wake(&["approvals", "list"]).ok().stdout;
     assert!(listed.contains("echo line number 199"), "{listed}");
     world.write("tidy.sh", "echo another\n");

@@ -140,9 +140,9 @@ fn a_chatgpt_export_becomes_conversations_that_are_found_and_comes_once() {
     let account = import(&env, &export, &[]);
     assert_eq!((&account["new"], &account["masked"]), (&dry["new"], &json!(1)));
     assert_eq!(account["documents"], json!([LIGHTHOUSE]));
-    assert_eq!(left_out(&account, "isn't understood"), 1, "{account:#}");
+    assert_eq!(left_out(&account, "an unreadable conversation"), 1, "{account:#}");
     assert_eq!(left_out(&account, "replaced by another"), 2, "{account:#}");
-    assert_eq!((left_out(&account, "pictures"), left_out(&account, "calls of tools")), (2, 1), "{account:#}");
+    assert_eq!((left_out(&account, "pictures"), left_out(&account, "tool calls")), (2, 1), "{account:#}");
     assert_eq!(left_out(&account, "account data"), 2, "{account:#}");
     assert_eq!(
         env.memory(LIGHTHOUSE),
@@ -216,7 +216,7 @@ fn a_claude_export_brings_conversations_projects_and_what_it_had_noted() {
     assert_eq!(account["kind"], "claude");
     let new = &account["new"];
     assert_eq!([&new["conversations"], &new["notes"], &new["orders"]], [1, 2, 1], "{account:#}");
-    assert_eq!((left_out(&account, "nothing was said"), left_out(&account, "only names")), (1, 2), "{account:#}");
+    assert_eq!((left_out(&account, "an empty conversation"), left_out(&account, "only lists")), (1, 2), "{account:#}");
     // On the person's wall it was the next day.
     let bread = env.memory("memory/imported/claude/2025-05/2025-05-03-ffeeddccbbaa.md");
     assert_eq!(
@@ -262,10 +262,10 @@ fn an_assistants_markdown_memory_comes_as_facts_tasks_and_documents_that_nobody_
     let shown = env.wake(&["import", &env.path("old").display().to_string()]).ok();
     let all = shown.shown();
     assert!(all.contains("--as markdown-agent") && all.contains("ALLOWED_CHAT_IDS: 123,456"), "{all}");
-    assert!(all.contains("TELEGRAM_BOT_TOKEN: set there, not shown") && all.contains("MAIL_PASSWORD, X"), "{all}");
+    assert!(all.contains("TELEGRAM_BOT_TOKEN: set, not shown") && all.contains("MAIL_PASSWORD, X"), "{all}");
     assert!(all.contains("Imported: 1 note, 1 fact, 2 tasks, 1 document of orders, 1 skill."), "{all}");
     assert!(all.contains("wake task set 'TITLE' unconfirmed") && all.contains("Unconfirmed"), "{all}");
-    assert!(all.contains("Left out, 1 (what an interrupted run left behind): plan-20260101-7.md"), "{all}");
+    assert!(all.contains("Left out, 1 (remains of an interrupted run): plan-20260101-7.md"), "{all}");
 
     let facts = env.memory(FACTS);
     let quarantine = facts.split("## Unconfirmed\n").nth(1).unwrap();
@@ -334,7 +334,7 @@ fn an_assistants_json_stores_come_as_facts_reminders_and_months() {
         "# Conversations of 2026-01\n\n## 2026-01-30\n\n**You** (23:15): Hello\n\n**Assistant** (23:15): Hi there!\n"
     );
     assert!(env.memory("memory/imported/json-agent/personality.md").contains("Be Jarvis ***."));
-    assert_eq!((left_out(&account, "over"), left_out(&account, "aren't understood")), (1, 2), "{account:#}");
+    assert_eq!((left_out(&account, "in the past"), left_out(&account, "unreadable entries")), (1, 2), "{account:#}");
     assert_eq!(
         account["settings"],
         json!([{"name": "GEMINI_API_KEY", "value": null, "is_known": true, "is_secret": true}])
@@ -479,11 +479,11 @@ fn what_is_too_long_for_a_title_stands_below_it_and_a_cut_is_told() {
     put(&env, "old/memory/active.md", format!("# Active\n- [ ] {}\n", long("oar")));
     put(&env, "old/memory/semantic-memory.md", format!("# Facts\n- {}\n", "fact ".repeat(300)));
     let account = import(&env, &env.path("old"), &["--as", "markdown-agent"]);
-    assert_eq!(left_out(&account, "longer than is kept"), 1, "{account:#}");
+    assert_eq!(left_out(&account, "too long"), 1, "{account:#}");
     let reminders = json!([{"text": format!("Remind: {}", long("rudder")), "due": "2027-02-01 14:00"}]);
     put(&env, "Agent/memory/reminders.json", reminders.to_string());
     let account = import(&env, &env.path("Agent"), &["--as", "json-agent"]);
-    assert_eq!(left_out(&account, "longer than is kept"), 0, "{account:#}");
+    assert_eq!(left_out(&account, "too long"), 0, "{account:#}");
     let backlog = env.memory(BACKLOG);
     assert!(backlog.contains("word oar\n") && backlog.contains("word rudder\n"), "{backlog}");
 }

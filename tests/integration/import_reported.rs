@@ -95,7 +95,7 @@ fn reports() -> Vec<Report> {
     let both = ["First", "The other one"];
     vec![
         ("claude's nulls", vec![("c/conversations.json", claude(&nulls))], vec![], vec!["Which flour?", "The other one"], vec![]),
-        ("claude's placeholder", vec![("c/conversations.json", claude(&unsupported))], vec![], vec!["Which flour?"], vec![("calls of tools", 1)]),
+        ("claude's placeholder", vec![("c/conversations.json", claude(&unsupported))], vec![], vec!["Which flour?"], vec![("tool calls", 1)]),
         ("halves of an emoji in a title", vec![("c/conversations.json", halves)], vec![], vec!["# Laughter 😂\n", "First", "The other one"], vec![]),
         ("half an emoji as an escape", vec![("c/conversations.json", chatgpt("Half \\ud83d", "First").into_bytes())], vec![], both.to_vec(), vec![]),
         ("citations", vec![("c/conversations.json", marked)], vec![], vec!["**You**: Rye rises.\n"], vec![]),
@@ -108,14 +108,14 @@ fn reports() -> Vec<Report> {
             vec![("c/conversations-000.json", chatgpt("A", "First").into_bytes()), ("c/shared_conversations.json", b"[{\"id\": \"1\", \"title\": \"A\"}]".to_vec()), ("c/chat.html", b"<html>".to_vec())],
             vec![],
             both.to_vec(),
-            vec![("account data", 2), ("isn't understood", 0)],
+            vec![("account data", 2), ("an unreadable conversation", 0)],
         ),
         (
             "a file that breaks off",
             vec![("c/conversations.json", whole[..whole.len() - 40].to_vec())],
             vec![],
             vec!["First"],
-            vec![("breaks off", 1)],
+            vec![("cut off", 1)],
         ),
         (
             "folders of Windows",

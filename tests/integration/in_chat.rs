@@ -62,7 +62,8 @@ fn after_new_no_opening_tells_of_the_time_before_and_a_search_still_finds_it() {
     assert!(before.contains("My dog is called Rex."), "{before}");
     let told = command(&telegram, &env, CHAT, "/new");
     assert!(
-        told.starts_with("Started afresh: what we said here before is left out") && !told.contains("memory_search")
+        told.starts_with("Started afresh: from now on I leave out what we said here before")
+            && !told.contains("memory_search")
     );
 
     env.receive(CHAT, "What is the name of my dog?");
@@ -95,7 +96,7 @@ fn a_cycle_that_runs_ends_as_it_was_and_what_is_said_after_new_has_its_own() {
     let wake = start_wake(&env);
     asked(&claude, 1);
     let told = command(&telegram, &env, CHAT, "/new");
-    assert!(told.contains("What I'm working on is finished first."), "{told}");
+    assert!(told.contains("I'll finish what I'm working on first."), "{told}");
     env.receive(CHAT, "Hello?");
     gate.open();
     end_well(wake);
@@ -136,9 +137,11 @@ fn the_owner_chooses_a_model_that_answers_from_then_on_until_the_settings_say_an
     assert!(listed.starts_with("claude-sonnet-5-5 answers here and in every chat"), "{listed}");
     assert!(listed.contains("claude-haiku-5-5: $0.10 for a million tokens in, $0.50 out"), "{listed}");
     let refused = command(&telegram, &env, CHAT, "/model gpt-9");
-    assert!(refused.starts_with("I know no model gpt-9. Nothing was changed.") && refused.contains("claude-opus-5"));
+    assert!(
+        refused.starts_with("I don't know the model gpt-9. Nothing was changed.") && refused.contains("claude-opus-5")
+    );
     let guests = command(&telegram, &env, GUEST, "/model claude-haiku-5-5");
-    assert_eq!(guests, "/model is my owner's alone. Nothing was done.");
+    assert_eq!(guests, "Only my owner can use /model. Nothing was done.");
     assert_eq!(model(&env), "claude-sonnet-5-5");
 
     let chosen = command(&telegram, &env, CHAT, "/model claude-haiku-5-5");
@@ -149,7 +152,7 @@ fn the_owner_chooses_a_model_that_answers_from_then_on_until_the_settings_say_an
     let check = env.wake(&["init", "--check"]).stdout;
     assert!(check.contains("claude-haiku-5-5, chosen in a chat with /model (MODEL says claude-sonnet-5-5)"), "{check}");
     assert!(env.health(&["status"]).ok().stdout.contains("claude-haiku-5-5"));
-    assert!(command(&telegram, &env, CHAT, "/settings").contains("you chose claude-haiku-5-5"));
+    assert!(command(&telegram, &env, CHAT, "/settings").contains("You chose claude-haiku-5-5 with /model"));
 
     env.set("MODEL", "claude-opus-5");
     assert_eq!(model(&env), "claude-opus-5", "who changes the settings has the last word");
@@ -183,16 +186,16 @@ fn the_settings_are_shown_as_they_stand_with_their_sources_and_without_a_secret(
     assert!(!shown.contains(API_KEY) && !shown.contains("⚠️") && !shown.contains("Changed since"), "{shown}");
     write("KEEP_DAYS=8\n");
     let shown = said_to(&telegram, CHAT, "/settings");
-    assert!(shown.contains("Changed since I started: KEEP_DAYS. /restart takes it over."), "{shown}");
+    assert!(shown.contains("Changed since I started: KEEP_DAYS. To apply it, send /restart."), "{shown}");
     write("KEEP_DAYS=many\n");
     let shown = said_to(&telegram, CHAT, "/settings");
-    assert!(shown.contains("⚠️ 1 of them can't be used") && shown.contains("⚠️ KEEP_DAYS: expected"), "{shown}");
-    assert_eq!(said_to(&telegram, GUEST, "/settings"), "/settings is my owner's alone. Nothing was done.");
+    assert!(shown.contains("⚠️ Settings with errors: 1.") && shown.contains("⚠️ KEEP_DAYS: expected"), "{shown}");
+    assert_eq!(said_to(&telegram, GUEST, "/settings"), "Only my owner can use /settings. Nothing was done.");
     // With them it wouldn't start again, so it doesn't try.
     let refused = said_to(&telegram, CHAT, "/restart");
     assert_eq!(refused, "Restarting…");
     let why = telegram.wait_for_sent(6, PATIENCE).remove(5).visible;
-    assert!(why.starts_with("I can't restart: the settings need correcting:") && why.contains("KEEP_DAYS"), "{why}");
+    assert!(why.starts_with("I can't restart: the settings have errors:") && why.contains("KEEP_DAYS"), "{why}");
     assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"));
     end_bot(bot);
 }
@@ -214,7 +217,7 @@ fn a_restarted_bot_is_the_same_process_says_so_once_and_has_taken_over_the_setti
     let pid = bot.pid();
     said_to(&telegram, CHAT, "/whoami");
     std::fs::write(env.workspace().join(".env"), "KEEP_DAYS=7\n").unwrap();
-    assert_eq!(said_to(&telegram, GUEST, "/restart"), "/restart is my owner's alone. Nothing was done.");
+    assert_eq!(said_to(&telegram, GUEST, "/restart"), "Only my owner can use /restart. Nothing was done.");
     assert_eq!(said_to(&telegram, CHAT, "/restart"), "Restarting…");
     eventually("it is back", || is_back(&telegram) == 1);
     let shown = said_to(&telegram, CHAT, "/settings");
@@ -263,7 +266,7 @@ fn a_new_token_that_telegram_refuses_keeps_the_bot_running() {
     write("99:AAotherSecretSecretSecret-Secret_abc");
     assert_eq!(said_to(&telegram, CHAT, "/restart"), "Restarting…");
     let why = telegram.wait_for_sent(3, PATIENCE).remove(2).visible;
-    assert!(why.starts_with("I can't restart: Telegram doesn't accept the TELEGRAM_BOT_TOKEN"), "{why}");
+    assert!(why.starts_with("I can't restart: Telegram doesn't accept the new TELEGRAM_BOT_TOKEN"), "{why}");
     assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"));
     assert_eq!(is_back(&telegram), 0);
     end_bot(bot);
@@ -286,11 +289,11 @@ fn a_bot_whose_program_is_gone_or_broken_says_so_and_runs_on() {
     assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"), "it is under way");
     std::fs::remove_file(&program).unwrap();
     let why = refused(3);
-    assert!(why.starts_with("I can't restart: ") && why.ends_with("I keep running as I am."), "{why}");
+    assert!(why.starts_with("I can't restart: ") && why.ends_with("I'm still running as before."), "{why}");
     std::fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
     let why = refused(5);
-    assert!(why.contains("ends with exit code 3"), "{why}");
+    assert!(why.contains("failed: exit code 3"), "{why}");
     assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"));
     assert_eq!(is_back(&telegram), 0);
     end_bot(bot);

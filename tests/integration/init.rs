@@ -82,19 +82,19 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
 
     let opening = dialog.answer("[1] > ", "99");
     assert!(opening.contains("WORKSPACE_DIR is set in the environment") && opening.contains("✓ "), "{opening}");
-    dialog.answer("is none of these: a number from 1 to ", "1");
+    dialog.answer("Please type a number from 1 to ", "1");
     dialog.answer("API key?", "two words");
     dialog.answer("one word without spaces", WRONG_KEY);
     dialog.answer("your API key was rejected", "t");
     dialog.answer("(not shown while you type) > ", API_KEY);
     dialog.answer("✓ Claude accepts the key, and has claude-sonnet-5-5", "hunter2");
-    dialog.answer("the token that @BotFather gave", WRONG_TOKEN);
+    dialog.answer("the token from @BotFather", WRONG_TOKEN);
     dialog.answer("Telegram doesn't know this token", "");
     dialog.answer("(not shown while you type) > ", TOKEN);
     dialog.answer("✓ @reveille_bot (Reveille)", "Mars");
     dialog.answer("an IANA time zone", "paris");
     dialog.answer("✓ Europe/Paris", &env.path("nothing").display().to_string());
-    dialog.answer("nothing` makes an empty repository", "t");
+    dialog.answer("nothing` creates an empty repository", "t");
     dialog.answer("[none] > ", "https://127.0.0.1:9/nothing.git");
     dialog.answer("? the remote can't be reached", "t");
     dialog.answer("[none] > ", &remote);
@@ -106,7 +106,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     if reveille_media::speech::IS_BUILT {
         write(&env.path("model.bin"), "no model");
         dialog.answer("voice notes?", &env.path("model.bin").display().to_string());
-        dialog.answer("isn't a speech model", "s");
+        dialog.answer("isn't a whisper.cpp speech model", "s");
     }
     dialog.answer("assistant called?", "**x**");
     dialog.answer("expected a name", "Jarvis");
@@ -163,7 +163,7 @@ fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
         }
         dialog.until(if n == questions - 1 { "[Y/n] " } else { "> " });
         dialog.interrupt();
-        dialog.until("Broken off: nothing was changed.");
+        dialog.until("Cancelled: nothing was changed.");
         assert!(dialog.echoes(), "after question {n}");
         let ran = dialog.end();
         assert_eq!(ran.code, 1, "question {n}: {ran:#?}");
@@ -172,7 +172,7 @@ fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     dialog.until("> ");
     dialog.keyboard_end();
-    dialog.until("There is no more input: nothing was changed.");
+    dialog.until("The input ended: nothing was changed.");
     assert_eq!(dialog.end().code, 1);
 }
 
@@ -207,7 +207,7 @@ fn another_folder_is_told_to_the_programs_that_look_elsewhere() {
     dialog.answer("an absolute path", &env.path("file/below").display().to_string());
     dialog.answer("isn't a folder", "t");
     dialog.answer(&format!("[{}] > ", usual.display()), &env.path("mine").display().to_string());
-    dialog.answer("it will be made", "2");
+    dialog.answer("it will be created", "2");
     for _ in 0..5 {
         dialog.answer("> ", "");
     }
@@ -252,8 +252,8 @@ fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked
     let shown = dialog.until("Enter for nothing: ");
     let number = shown.lines().find(|line| line.contains("✗ Telegram")).unwrap().split_whitespace().next().unwrap();
     dialog.say("99");
-    dialog.answer("isn't numbers from 1 to", number);
-    dialog.answer("[the one that is set] (not shown while you type) > ", TOKEN);
+    dialog.answer("isn't a list of numbers from 1 to", number);
+    dialog.answer("[the current one] (not shown while you type) > ", TOKEN);
     dialog.until("✓ @reveille_bot");
     let summary = dialog.answer("Write this? [Y/n] ", "");
     assert!(!summary.contains("ANTHROPIC_API_KEY"), "{summary}");
@@ -269,7 +269,7 @@ fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked
     env.wake(&["--once"]).ok();
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     dialog.answer("Enter for nothing: ", "");
-    dialog.until("Nothing changes.");
+    dialog.until("Nothing to change.");
     assert_eq!(dialog.end().code, 0);
     assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), fixed);
 }
@@ -289,11 +289,11 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     for name in ["OpenAI", "Google Gemini", "Mistral", "DeepSeek", "Groq", "xAI", "OpenRouter"] {
         number_of(&offered, &format!("{name}, with an API key"));
     }
-    dialog.say(&number_of(&offered, "another server"));
+    dialog.say(&number_of(&offered, "another OpenAI-compatible server"));
     dialog.answer("[https://models.example.com/v1] > ", "");
     dialog.answer("✗ this is only an example", "t");
     dialog.answer("[https://models.example.com/v1] > ", "http://models.example.com/v1");
-    dialog.answer("over http a secret would cross the network", &server.url());
+    dialog.answer("over http, anyone on the network could read the secret", &server.url());
     dialog.answer("API key for this server?", "sk-wrong");
     dialog.answer("✗ ", "t");
     server.take_violations();
@@ -302,7 +302,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     dialog.answer("[model] > ", "test-7b");
     dialog.answer("doesn't list this model. It has test-70b", "t");
     dialog.answer("[model] > ", "test-70b");
-    dialog.answer("What does that model cost?", "cheap");
+    dialog.answer("What does this model cost?", "cheap");
     dialog.answer("such as 0.28/0.42", "0.28/0.42");
     dialog.answer("Telegram bot?", "");
     for _ in 0..5 {
@@ -332,7 +332,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     // Nobody's server is asked for a key, and nothing of it is kept.
     let mut dialog = Dialog::start(&fresh(), WAKE, &["init"]);
     let offered = dialog.until("[1] > ");
-    dialog.say(&number_of(&offered, "another server"));
+    dialog.say(&number_of(&offered, "another OpenAI-compatible server"));
     dialog.answer("[https://models.example.com/v1] > ", "");
     dialog.answer("✗ this is only an example", "s");
     dialog.until("Telegram bot?");
@@ -348,7 +348,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     dialog.say(&number_of(&offered, "Mistral"));
     dialog.until("✓ Mistral at https://api.mistral.ai/v1");
     dialog.answer("API key for this server?", "");
-    dialog.until("✗ none yet, and Mistral answers nobody without one");
+    dialog.until("✗ none yet, and Mistral doesn't answer without one");
     dialog.interrupt();
     dialog.until("nothing was changed");
     dialog.end();
@@ -372,7 +372,7 @@ fn what_cannot_be_reached_may_be_kept() {
     take_all(&mut dialog);
     dialog.say("y");
     dialog.until("Written to ");
-    dialog.until("Nobody was paired: `bot` shows a code once it works.");
+    dialog.until("Nobody was paired: `bot` will show a code once this works.");
     dialog.until("It answers:");
     let answer = dialog.until("What comes next:");
     assert!(
@@ -453,7 +453,7 @@ fn a_full_disk_is_said_and_the_old_settings_stay() {
     let mut filling = fs::File::create(file.with_file_name("filling")).unwrap();
     while std::io::Write::write_all(&mut filling, &[0; 4096]).is_ok() {}
     drop(filling);
-    for (reserve, said) in [("100", "are wanted"), ("0", "there is no room on the disk for ")] {
+    for (reserve, said) in [("100", "it needs "), ("0", "the disk has no room for ")] {
         let mut command = env.command(WAKE, &["init", "--non-interactive", "--no-check"]);
         command.env("WORKSPACE_DIR", small.at()).env("DISK_RESERVE_MB", reserve);
         command.env("EMBED_MODEL", format!("/{}", "x".repeat(40_000)));
@@ -480,9 +480,9 @@ fn the_answers_outlive_a_disk_that_is_full() {
     let shown = dialog.until("Enter for nothing: ");
     let number = shown.lines().find(|line| line.contains("Time zone")).unwrap().split_whitespace().next().unwrap();
     dialog.say(number);
-    dialog.answer("A name such as Europe/Berlin.", "paris");
+    dialog.answer("a name such as Europe/Berlin.", "paris");
     dialog.answer("Write this? [Y/n] ", "");
-    dialog.until("✗ there is no room on the disk for ");
+    dialog.until("✗ the disk has no room for ");
     dialog.until("Try again? [Y/n] ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\nMODEL=offline\n");
     fs::remove_file(&filling).unwrap();

@@ -103,7 +103,7 @@ fn claude_code_that_nobody_is_logged_in_to_is_explained() {
     install_claude(&mut env, r#"echo '{"loggedIn": false}'; exit 1"#);
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     dialog.answer("[1] > ", "2");
-    dialog.answer("✗ 2.1.0 (Claude Code) is there, but nobody is logged in: run `claude`, then /login", "t");
+    dialog.answer("✗ 2.1.0 (Claude Code) is installed, but nobody is logged in: run `claude`, then /login", "t");
     dialog.answer("[1] > ", "3");
     dialog.until("✓ no AI model");
     dialog.until("Telegram:");
@@ -115,7 +115,10 @@ fn claude_code_that_nobody_is_logged_in_to_is_explained() {
     install_claude(&mut env, "echo 'unknown command auth' >&2; exit 1");
     write(&env_file(&env), "MODEL=claude-code\n");
     let told = env.wake(&["init", "--check"]);
-    assert!(told.code == 1 && told.stdout.contains("? AI model    2.1.0 (Claude Code) is there; whether"), "{told:#?}");
+    assert!(
+        told.code == 1 && told.stdout.contains("? AI model    2.1.0 (Claude Code) is installed; its first use"),
+        "{told:#?}"
+    );
     // A key of ours is all that it needs.
     write(&env_file(&env), &format!("MODEL=claude-code\nANTHROPIC_API_KEY={API_KEY}\n"));
     let told = env.wake(&["init", "--check"]);
@@ -160,7 +163,7 @@ fn what_may_be_done_alone_without_a_sandbox_is_said() {
     let told = env.wake(&["init", "--check"]).ok();
     let has_sandbox = !env.wake(&["policy"]).ok().stdout.contains("sandbox   none");
     let line = told.stdout.lines().find(|line| line.contains("Autonomy")).unwrap();
-    assert_eq!(line.contains("Each command asks, too"), !has_sandbox, "{line}");
+    assert_eq!(line.contains("and before each command"), !has_sandbox, "{line}");
     write(&env_file(&env), "MODEL=offline\n");
     let told = env.wake(&["init", "--check"]).ok();
     assert!(told.stdout.contains("✓ Autonomy    ask before what is risky\n"), "{told:#?}");

@@ -173,7 +173,7 @@ fn without_a_model_the_time_waits_and_then_passes_with_a_line_in_the_log() {
     env.at("2026-11-22T09:30:00Z");
     assert_eq!(env.once()["outcome"], "worked");
     let log = env.memory(LOG);
-    assert!(log.contains("no AI model could be asked, so the time passes: “Tax return” 13 points"), "{log}");
+    assert!(log.contains("no AI model was available, so this time is skipped: “Tax return” 13 points"), "{log}");
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!((claude.requests().len(), sent(&telegram).len()), (0, 0));
     env.check_sound();

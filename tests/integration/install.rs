@@ -60,9 +60,9 @@ fn crons_lines_are_there_once_and_leave_every_other_byte() {
 fn paths_that_no_format_takes_are_refused() {
     for path in ["/a\nb", "/a'b", "/a\"b", "/a$b", "/a\\b", "/a`b"] {
         let to = Installation { bin: PathBuf::from(path), ..odd(Path::new("/r")) };
-        assert_eq!(to.unwritable(), Some(Path::new(path)));
+        assert_eq!(to.find_unwritable_path(), Some(Path::new(path)));
     }
-    assert_eq!(odd(Path::new("/r")).unwritable(), None);
+    assert_eq!(odd(Path::new("/r")).find_unwritable_path(), None);
 }
 
 #[test]
@@ -187,7 +187,7 @@ pub(crate) struct StartedBot(pub(crate) Identity);
 
 impl StartedBot {
     pub(crate) fn find(env: &TestEnv) -> Option<Self> {
-        let holder = wake_lock::read(&env.workspace().join(".bot-lock"))?;
+        let holder = wake_lock::read_holder(&env.workspace().join(".bot-lock"))?;
         Some(holder.identity()).filter(Identity::is_alive).map(Self)
     }
 }
@@ -209,7 +209,7 @@ fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() 
     let wake = env.path("build/wake");
 
     let installed = env.run(&wake, &["install"]).ok();
-    installed.assert_tells("✓ the bot runs");
+    installed.assert_tells("✓ the bot is running");
     let first = StartedBot::find(&env).unwrap();
     assert!(fs::read_to_string(env.path("crontab")).unwrap().contains("--unless-running"));
     env.run(&wake, &["install"]).ok();
@@ -231,7 +231,7 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     program(&bin.join("bot"), "echo another");
     let refused = env.run(&wake, &["install"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    refused.assert_tells("is another program");
+    refused.assert_tells("is a different program");
     assert!(!bin.join("wake").exists() && !env.path("crontab").exists());
 
     fs::remove_file(bin.join("bot")).unwrap();
@@ -261,14 +261,14 @@ fn set_up(env: &TestEnv) -> Dialog {
 fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
     let env = machine();
     let mut dialog = set_up(&env);
-    dialog.answer("Shall it wake by itself? [Y/n] ", "what?");
-    dialog.answer("Shall it wake by itself? [Y/n] ", "");
+    dialog.answer("Start it automatically? [Y/n] ", "what?");
+    dialog.answer("Start it automatically? [Y/n] ", "");
     dialog.until("It answers:");
     let last = dialog.until("What comes next:");
     assert!(last.contains("✓ a wake ran"), "{last}");
     let ran = dialog.end();
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert!(!ran.stdout.contains("Let it wake alone"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("Start on its own"), "{}", ran.stdout);
     assert_eq!(fs::read_to_string(env.path("crontab")).unwrap().lines().count(), 2);
     assert!(env.path("home/.local/bin/health").is_file());
 }
@@ -277,7 +277,7 @@ fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
 fn init_installs_nothing_after_a_no_and_says_how() {
     let env = machine();
     let mut dialog = set_up(&env);
-    dialog.answer("Shall it wake by itself? [Y/n] ", "n");
+    dialog.answer("Start it automatically? [Y/n] ", "n");
     let ran = dialog.end();
     assert_eq!(ran.code, 0, "{ran:#?}");
     assert!(ran.stdout.contains(&format!("{} install\n", env.path("build/wake").display())), "{}", ran.stdout);
@@ -288,9 +288,9 @@ fn init_installs_nothing_after_a_no_and_says_how() {
 fn ctrl_c_at_the_last_question_keeps_the_settings_and_installs_nothing() {
     let env = machine();
     let mut dialog = set_up(&env);
-    dialog.until("Shall it wake by itself? [Y/n] ");
+    dialog.until("Start it automatically? [Y/n] ");
     dialog.interrupt();
-    dialog.until("Your settings are written; nothing was installed.");
+    dialog.until("Your settings are saved; nothing was installed.");
     assert!(dialog.echoes());
     assert_eq!(dialog.end().code, 1);
     assert!(env.workspace().join(".env").is_file());

@@ -100,7 +100,7 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
     env.wake(&["jobs", "run", "water-plants"]).ok();
     claude.expect(Reply::text("nothing"));
     env.once();
-    assert_eq!(sent(&telegram)[2], "water-plants\n\nIt ran, and there was nothing to tell.");
+    assert_eq!(sent(&telegram)[2], "water-plants\n\nIt ran and had nothing to report.");
     let log = env.wake(&["jobs", "log", "water-plants"]).ok().stdout;
     assert!(log.contains("due Mon 23 Nov 16:00") && log.contains("done: nothing"), "{log}");
     sound(&env);
@@ -309,7 +309,7 @@ fn a_file_and_a_commands_output_are_watched_too() {
     env.at("2026-11-21T20:00:00Z").once();
     env.at("2026-11-21T22:00:00Z").once();
     let of_key: Vec<_> = sent(&telegram).into_iter().filter(|text| text.starts_with("The job key")).collect();
-    assert!(of_key.len() == 1 && of_key[0].contains("I try it again at its next time"), "{of_key:?}");
+    assert!(of_key.len() == 1 && of_key[0].contains("I'll try again at its next time"), "{of_key:?}");
     sound(&env);
 }
 

@@ -172,14 +172,34 @@ fn circle(mut graph: Graph) -> Graph {
     }
 }
 
+/// The room of a cycle's file. A background job has its files together, and each stands in the room of its name.
+fn room(path: &Names) -> Option<String> {
+    let (first, last) = (path.first()?, path.last()?);
+    Some(
+        match (first.as_str(), last.as_str()) {
+            ("background", "look") => "look",
+            ("background", "decide" | "feed_news") => "decide",
+            ("background", "by_rule") => "maintain",
+            ("background", "run" | "begun") => "run",
+            ("background", _) => return None,
+            (first, _) => first,
+        }
+        .to_owned(),
+    )
+}
+
 /// Between the modules of the application, the areas of the store and the rooms of a cycle; and of a cycle file by file: a room's files
 /// stand apart, so that each can be read alone. Between crates the compiler sees to it.
 #[test]
 fn nothing_imports_what_imports_it() {
     let [application, store, cycle] = ["src", "crates/store/src", "crates/cycle/src"].map(source);
     let by_folder = |modules: &[Module]| graph(modules, |path| path.first().cloned());
-    let (modules, areas, rooms) = (by_folder(&application), by_folder(&store), by_folder(&cycle));
+    let (modules, areas) = (by_folder(&application), by_folder(&store));
     let files: BTreeSet<Names> = cycle.iter().map(|module| module.path.clone()).collect();
+    let rooms = graph(&cycle, |path| {
+        let file = (1..=path.len()).rev().map(|end| path[..end].to_vec()).find(|file| files.contains(file))?;
+        room(&file)
+    });
     let of_files = graph(&cycle, |path| {
         if ["lease", "standing"].iter().any(|beside| path.first().is_some_and(|first| first == beside)) {
             return None;

@@ -19,7 +19,7 @@ use serde_json::json;
 /// Lets the holder seem to have shown no life since the machine was booted.
 fn silence(env: &TestEnv) -> wake_lock::Holder {
     let path = env.workspace().join(".wake-lock");
-    let holder = wake_lock::Holder { alive_at_s: Some(0), ..wake_lock::read(&path).unwrap() };
+    let holder = wake_lock::Holder { alive_at_s: Some(0), ..wake_lock::read_holder(&path).unwrap() };
     fs::write(&path, serde_json::to_string(&holder).unwrap()).unwrap();
     holder
 }
@@ -54,12 +54,12 @@ fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
     let health = env.health(&["check", "--json"]).json();
     let told = health["checks"].as_array().unwrap().iter().find(|check| check["id"] == "lock").unwrap();
     assert_eq!(told["status"], "warn", "{health:#}");
-    assert!(told["detail"].as_str().unwrap().contains("no life"), "{health:#}");
+    assert!(told["detail"].as_str().unwrap().contains("no activity"), "{health:#}");
     assert!(held.identity().is_alive() && fence(&env) == before);
 
     claude.expect(Reply::text("Kept."));
     let second = env.wake(&["--once", "--json"]).ok();
-    second.assert_tells("shown no life");
+    second.assert_tells("no sign of life");
     assert!(!held.identity().is_alive());
     assert_eq!(first.end().code, -1, "it was killed");
     assert_eq!(fence(&env), before + 1);
@@ -99,7 +99,7 @@ fn who_is_not_surely_the_holder_is_left_alone() {
     env.wake(&["--once"]).ok();
     env.receive(0, "list reminders");
     let bystander = env.start("sleep", &["1000"]);
-    let it = Identity::of(bystander.pid()).unwrap();
+    let it = Identity::for_pid(bystander.pid()).unwrap();
     let path = env.workspace().join(".wake-lock");
     let mut lock = fs::OpenOptions::new().write(true).open(&path).unwrap();
     fs2::FileExt::lock_exclusive(&lock).unwrap();
@@ -169,7 +169,7 @@ pub(crate) fn hanging_transport(env: &mut TestEnv) -> std::path::PathBuf {
 
 pub(crate) fn identity_in(pid: &Path) -> Identity {
     eventually("the transport has begun", || pid.exists());
-    let identity = Identity::of(fs::read_to_string(pid).unwrap().trim().parse().unwrap()).unwrap();
+    let identity = Identity::for_pid(fs::read_to_string(pid).unwrap().trim().parse().unwrap()).unwrap();
     fs::remove_file(pid).unwrap();
     identity
 }
@@ -236,7 +236,7 @@ fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "hello");
     asked(&claude, 1);
-    let pid = wake_lock::read(&env.workspace().join(".wake-lock")).unwrap().pid;
+    let pid = wake_lock::read_holder(&env.workspace().join(".wake-lock")).unwrap().pid;
     let number = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(number, Signal::STOP).unwrap();
     let stopped = silence(&env).identity();

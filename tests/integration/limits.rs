@@ -134,12 +134,12 @@ fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_noth
     env.cut_off_cycles();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(questions(&telegram), 1);
-    let asked_at = env.store().approvals().approval(1).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().approvals_mut().decide(1, true, asked_at).unwrap());
+    let asked_at = env.store().approvals().find_approval(1).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().approvals_mut().decide_approval(1, true, asked_at).unwrap());
     env.replace_in_actions("10", "100");
     env.once();
     let said = sent(&telegram);
-    assert!(said[1].contains("not what I had asked"), "{said:#?}");
+    assert!(said[1].contains("isn't what I had asked"), "{said:#?}");
     env.check_sound();
 }
 
@@ -340,10 +340,12 @@ fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
     assert_eq!((claude.connections(), env.queued().len()), (0, 1));
     // Nothing of it is spent, and nobody says so.
     let checked = env.health(&["check"]).stdout;
-    for part in ["the next call may cost up to $", "fit under the $0.01 that is left", "or set DAILY_BUDGET_USD to "] {
+    for part in
+        ["the next call may cost up to $", "but only $0.01 of today's budget is left", "or set DAILY_BUDGET_USD to "]
+    {
         assert!(checked.contains(part), "{part} in {checked}");
     }
-    assert!(!checked.contains("is spent"), "{checked}");
+    assert!(!checked.contains("budget is spent"), "{checked}");
 }
 
 #[test]
@@ -398,7 +400,7 @@ impl Model for Slow {
         0.0
     }
 
-    fn turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
+    fn request_turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         if self.turns.get() >= self.until.get() {
             return Box::pin(std::future::pending());
         }
@@ -455,7 +457,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
         };
         let wake = || {
             let mut store = env.store();
-            runtime.block_on(reveille_cycle::once(context, &mut store, "test")).unwrap()
+            runtime.block_on(reveille_cycle::run_wake(context, &mut store, "test")).unwrap()
         };
         // One more than a cycle has tries.
         for turns in 1..=4 {

@@ -61,7 +61,7 @@ fn a_local_chat_is_answered_by_the_model_on_this_machine_until_that_is_lifted() 
 #[test]
 fn without_a_model_here_plain_sentences_are_understood_and_the_rest_is_kept() {
     let (_telegram, claude, _here, env) = world(CLOUD);
-    assert!(say(&env, "/local").contains("no AI model on this machine is set up"));
+    assert!(say(&env, "/local").contains("no AI model is set up on this machine"));
     env.wake(&["--once", "--json", "--say", "remember that Anna likes tea"]).ok();
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Anna likes tea"));
     let report = env.wake(&["--once", "--json", "--say", "What would she like for supper?"]).ok().json();

@@ -127,7 +127,7 @@ fn wake_logs_shows_all_programs_and_follows_them() {
     let some = stage.env.wake(&["logs", "--program", "wake", "--grep", "WAKE IS OVER", "-n", "1"]).ok().stdout;
     assert!(some.lines().count() == 1 && some.contains("the wake is over"), "{some}");
     let none = stage.env.wake(&["logs", "--since", "2026-11-22"]).ok();
-    none.assert_tells("no such line");
+    none.assert_tells("No such line");
     assert!(none.stdout.is_empty(), "{none:?}");
     let wrong = stage.env.wake(&["logs", "--program", "cron"]);
     wrong.assert_fails(2, "wake, bot, health, page, transcriber");

@@ -73,7 +73,7 @@ fn plan(env: &TestEnv) -> TaskSteps {
 }
 
 fn done(env: &TestEnv) -> usize {
-    plan(env).all().iter().filter(|step| step.state == StepState::Done).count()
+    plan(env).steps().iter().filter(|step| step.state == StepState::Done).count()
 }
 
 fn ended(outcome: &str, result: &str) -> Reply {
@@ -146,7 +146,7 @@ fn wherever_it_is_killed_no_step_is_done_twice_and_none_is_left_out() {
     for number in 1..=12 {
         assert_eq!(facts.matches(&format!("Number {number} is counted")).count(), 1, "{facts}");
     }
-    assert!(plan(&env).all().iter().all(|step| step.tries == 1), "{}", steps_file(&env));
+    assert!(plan(&env).steps().iter().all(|step| step.tries == 1), "{}", steps_file(&env));
     let finished =
         sent(&telegram).iter().filter(|text| text.contains("all 12 steps") && !text.contains("again")).count();
     assert_eq!(finished, 1, "{:?}", sent(&telegram));
@@ -256,7 +256,7 @@ fn a_step_without_an_end_is_asked_for_it_once_and_never_counts_as_done() {
     let (why, is_error) = results(&requests[3])[0].clone();
     assert!(is_error && why.contains("names `remember`, and no call of it has succeeded"), "{why}");
     assert!(last(&claude).last_text().contains("Say what came of the step with `step_end`"));
-    assert_eq!(plan(&env).step(1).unwrap().state, StepState::Stuck);
+    assert_eq!(plan(&env).find_step(1).unwrap().state, StepState::Stuck);
     assert!(sent(&telegram).last().unwrap().contains("ended without saying what came of it"), "{:?}", sent(&telegram));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
@@ -323,9 +323,9 @@ fn a_step_that_is_undone_is_not_taken_again_by_itself() {
     assert_eq!(done(&env), 0, "{}", steps_file(&env));
     assert_eq!(env.once()["outcome"], "idle");
     let shown = || env.wake(&["task", "show", "photos"]).ok().stdout;
-    assert!(shown().contains("came to nothing"), "{}", shown());
+    assert!(shown().contains("given up or undone"), "{}", shown());
     for n in 1..=2 {
-        assert!(shown().contains("came to nothing"), "{}", shown());
+        assert!(shown().contains("given up or undone"), "{}", shown());
         claude.expect(ended("done", "again"));
         env.wake(&["task", "resume", "photos"]).ok();
         env.once();
@@ -343,7 +343,7 @@ fn a_stuck_step_is_asked_about_at_once_while_others_go_on() {
     env.once();
     let said = sent(&telegram);
     assert!(said[1].contains("stuck at step 2 of 3 (Ask): Which of both?"), "{said:?}");
-    assert!(said[2].contains("waits: your word on step 2 of 3: Ask. All others are done."), "{said:?}");
+    assert!(said[2].contains("is waiting: your word on step 2 of 3: Ask. All other steps are done."), "{said:?}");
     assert_eq!((env.once()["outcome"].clone(), done(&env)), (json!("idle"), 2));
     env.check_sound();
 }
@@ -389,7 +389,7 @@ fn a_step_begins_no_task_of_its_own_and_ends_where_its_task_is_stopped() {
     let n = claude.requests().len();
     env.once();
     assert_eq!(claude.requests().len(), n, "nothing more is asked of it");
-    let step = plan(&env).step(1).unwrap().clone();
+    let step = plan(&env).find_step(1).unwrap().clone();
     assert_eq!((step.state, step.result), (StepState::Todo, None));
     assert!(!env.memory(ACTIVE).contains("Another") && env.memory(ACTIVE).contains("- status: paused"));
     assert_eq!(env.once()["outcome"], "idle");

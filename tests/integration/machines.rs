@@ -88,7 +88,7 @@ fn machines_take_turns_and_an_idle_one_asks_nobody() {
     let ran = world.laptop.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "locked", "{ran:#?}");
     ran.assert_tells("The machine desk is working");
-    assert_eq!(wake_lock::read(&world.laptop.workspace().join(".wake-lock")), None, "it begins nothing");
+    assert_eq!(wake_lock::read_holder(&world.laptop.workspace().join(".wake-lock")), None, "it begins nothing");
     let status = world.laptop.health(&["status"]).stdout;
     assert!(status.contains("work: desk since"), "{status}");
 

@@ -62,7 +62,7 @@ impl Place {
     }
 
     fn lease(&self, name: &str, more: &[(&str, &str)]) -> RemoteLease {
-        RemoteLease::of(&self.config(name, more), LeasePart::Wake).unwrap()
+        RemoteLease::from_config(&self.config(name, more), LeasePart::Wake).unwrap()
     }
 
     fn git(&self, args: &[&str]) -> String {
@@ -93,7 +93,7 @@ fn handed_on(place: &Place, reference: &str) {
     desk.renew(Vec::new()).unwrap();
     let handled = vec![("at/Garden".to_owned(), String::new())];
     desk.release(handled.clone());
-    assert_eq!((desk.fence(), desk.left()), (None, Duration::ZERO));
+    assert_eq!((desk.fence(), desk.remaining_term()), (None, Duration::ZERO));
     assert_eq!(laptop.acquire(now()).unwrap(), Acquired::Ours { handled });
     assert_eq!(laptop.fence(), Some(2));
     assert!(matches!(desk.renew(Vec::new()), Err(LeaseError::Lost)));
@@ -126,7 +126,10 @@ fn a_holder_that_was_killed_is_followed_by_its_own_machine_at_once_and_by_anothe
         // Each look is a process of its own, as wakes are.
         eventually("the lease expires", || is_ours(&laptop(())));
         assert!(since_boot() - begun >= Duration::from_millis(1_250), "not before its term and a margin");
-        assert!(again.left().is_zero() && again.fence().is_none(), "by then its holder knows that it is over");
+        assert!(
+            again.remaining_term().is_zero() && again.fence().is_none(),
+            "by then its holder knows that it is over"
+        );
     }
 }
 

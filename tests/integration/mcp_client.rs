@@ -150,8 +150,8 @@ fn one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle() {
     world.write("mood", "sleep");
     world.ask();
     assert_eq!(world.env.once()["outcome"], "parked");
-    let asked = world.env.store().approvals().approval(1).unwrap().unwrap();
-    assert!(world.env.store().approvals_mut().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    let asked = world.env.store().approvals().find_approval(1).unwrap().unwrap();
+    assert!(world.env.store().approvals_mut().decide_approval(asked.id, true, asked.asked_at.unwrap()).unwrap());
     let wake = start_wake(&world.env);
     eventually("the server is asked", || world.calls() == 1);
     wake.signal(Signal::KILL);
@@ -270,7 +270,7 @@ fn without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_t
     let once = || world.env.run(&wake, &["--once", "--json"]).ok().json();
     world.ask();
     assert_eq!(once()["outcome"], "parked");
-    assert!(world.question().contains("There is no sandbox here that could hold this MCP server"));
+    assert!(world.question().contains("There is no sandbox here to contain this MCP server"));
     assert_eq!((once()["outcome"].as_str(), world.calls()), (Some("idle"), 1), "nobody has answered");
     approve(&world.env);
     world.claude.expect(call("t2"));

@@ -185,7 +185,7 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
         assert_eq!(client.ask("resources/list", &json!({}))["error"].is_object(), tool == "memory_read");
     }
     rule(&env, "[[rule]]\nnonsense = 1\n");
-    assert!(looks(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't used")));
+    assert!(looks(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't in use")));
     client.end();
     assert_eq!(env.cycles().len(), 0);
 }

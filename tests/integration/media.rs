@@ -266,7 +266,10 @@ fn a_file_that_is_gone_or_too_large_is_said_and_its_message_answered() {
     assert_eq!(stage.telegram.calls("getFile").len(), 2, "what is too large isn't asked for");
     let notices = stage.notices();
     assert_eq!(notices.len(), 3);
-    assert!(notices[0].starts_with("I couldn't get your file from 15:00 (it is larger than the 20 MB"), "{notices:#?}");
+    assert!(
+        notices[0].starts_with("I couldn't download your file from 15:00 (it's larger than the 20 MB"),
+        "{notices:#?}"
+    );
     assert!(notices[1].contains("your voice note") && notices[1].contains("invalid file_id"), "{notices:#?}");
     claude.expect(Reply::text("I see that they didn't come."));
     stage.env.once();
@@ -324,7 +327,7 @@ fn a_note_that_can_not_be_made_out_is_tried_three_times_and_then_told() {
     assert_eq!(
         stage.notices(),
         [
-            "I couldn't make out your voice note from 15:00 (too much noise). It is kept at voice/1.ogg; send it once more, or write what it says."
+            "I couldn't transcribe your voice note from 15:00 (too much noise). It's saved at voice/1.ogg. Please send it again, or write what it says."
         ]
     );
     assert_eq!(stage.text(), "[voice note, 12 s: not transcribed (too much noise)]");

@@ -145,9 +145,10 @@ fn what_holds_no_sound_is_told_kept_and_answered() {
     let words = words_of(&scene.shown());
     assert!(words.contains("[video note, 11 s: not transcribed ("), "{words}");
     scene.is_kept("voice/1.mp4", &bytes);
-    let told = scene.said().into_iter().find(|text| text.starts_with("I couldn't make out your video note from 15:00"));
+    let told =
+        scene.said().into_iter().find(|text| text.starts_with("I couldn't transcribe your video note from 15:00"));
     let told = told.unwrap_or_else(|| panic!("{:#?}", scene.said()));
-    assert!(told.contains("It is kept at voice/1.mp4; send it once more, or write what it says."), "{told}");
+    assert!(told.contains("It's saved at voice/1.mp4. Please send it again, or write what it says."), "{told}");
 }
 
 #[test]

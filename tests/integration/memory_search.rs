@@ -165,7 +165,7 @@ fn a_damaged_index_is_built_anew_and_said_once() {
         settle(&env);
         std::fs::write(&index, damage).unwrap();
         let ran = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
-        ran.assert_tells("built it anew");
+        ran.assert_tells("rebuilt it");
         assert_eq!(places(&hits(&ran))[0], format!("{FACTS}:7"));
         let again = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
         again.assert_never_tells("anew");

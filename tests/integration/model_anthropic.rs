@@ -9,7 +9,7 @@ use reveille_base::{
 use reveille_model::{
     Conversation, Known, Model as _, ModelError, Progress, Turn,
     anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort, price},
-    content::{assistant_message, text_of, tool_calls},
+    content::{assistant_message, join_text, tool_calls},
 };
 
 use crate::support::{
@@ -45,7 +45,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Turn, ModelError> {
     let model = Anthropic::new(options).expect("options that work");
-    let answer = runtime().block_on(model.turn(conversation, &Progress::default()));
+    let answer = runtime().block_on(model.request_turn(conversation, &Progress::default()));
     if let Err(error) = &answer {
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains("sk-ant") && !shown.contains("127.0.0.1") && !shown.contains("Hello"), "{shown}");
@@ -90,7 +90,7 @@ fn go_on(conversation: &mut Conversation, turn: &Turn) {
 #[test]
 fn a_text_answer_comes_with_its_usage_and_request_id() {
     let turn = ask_once(Reply::text("Grüße 🌍\n\"hi\"")).unwrap();
-    assert_eq!(text_of(&turn.content), "Grüße 🌍\n\"hi\"");
+    assert_eq!(join_text(&turn.content), "Grüße 🌍\n\"hi\"");
     assert_eq!(turn.stop, Stop::EndTurn);
     assert_eq!(turn.usage, Usage { input: 10, output: 40, cache_read: 30, cache_write: 20 });
     assert_eq!(turn.request_id.as_deref(), Some("req_fake"));
@@ -103,7 +103,7 @@ fn turns_share_one_connection() {
     let runtime = runtime();
     for _ in 0..3 {
         fake.expect(Reply::text("ok"));
-        runtime.block_on(model.turn(&hello(), &Progress::default())).unwrap();
+        runtime.block_on(model.request_turn(&hello(), &Progress::default())).unwrap();
     }
     assert_eq!(fake.connections(), 1);
 }
@@ -133,7 +133,7 @@ fn two_rounds_of_tools_keep_thinking_and_arguments_byte_for_byte() {
         assert_eq!(turn.stop, Stop::ToolUse);
         go_on(&mut conversation, &turn);
     }
-    assert_eq!(text_of(&ask(&fake, &conversation).unwrap().content), "Done.");
+    assert_eq!(join_text(&ask(&fake, &conversation).unwrap().content), "Done.");
     assert_eq!(fake.requests()[2].last_text(), r#"did {"n":12345678901234567890123}"#);
 }
 
@@ -188,7 +188,7 @@ fn a_paused_turn_goes_on() {
     conversation.messages.extend(assistant_message(&turn.content));
     let turn = ask(&fake, &conversation).unwrap();
     go_on(&mut conversation, &turn);
-    assert_eq!(text_of(&ask(&fake, &conversation).unwrap().content), "done");
+    assert_eq!(join_text(&ask(&fake, &conversation).unwrap().content), "done");
 }
 
 #[test]
@@ -247,19 +247,19 @@ fn how_far_a_request_got_is_known_when_it_is_given_up() {
         fake.expect(reply);
         let (model, progress) = (Anthropic::new(options(&fake.url())).unwrap(), Progress::default());
         let conversation = hello();
-        assert_eq!(progress.known(), Known::Unsent);
+        assert_eq!(progress.state(), Known::Unsent);
         let is_far_enough = async {
-            while fake.requests().is_empty() || (is_told && progress.known() == Known::Sent) {
+            while fake.requests().is_empty() || (is_told && progress.state() == Known::Sent) {
                 tokio::task::yield_now().await;
             }
         };
         runtime().block_on(async {
             tokio::select! {
-                turn = model.turn(&conversation, &progress) => panic!("{turn:?}"),
+                turn = model.request_turn(&conversation, &progress) => panic!("{turn:?}"),
                 () = is_far_enough => {}
             }
         });
-        match progress.known() {
+        match progress.state() {
             Known::Told(usage) => assert!(is_told && usage.input == 10 && usage.output > 0, "{usage:?}"),
             known => assert_eq!((known, is_told), (Known::Sent, false)),
         }
@@ -279,7 +279,7 @@ fn silence_is_given_up_after_the_idle_time() {
         fake.expect(reply);
         let hasty = AnthropicOptions { idle_timeout: Duration::from_millis(50), ..options(&fake.url()) };
         let (why, _, spent) = transient(ask_with(hasty, &hello()));
-        assert!(why.contains("silent for 50ms"), "{why}");
+        assert!(why.contains("sent nothing for 50ms"), "{why}");
         assert_eq!(spent.input, counted);
     }
 }
@@ -309,7 +309,7 @@ fn a_broken_connection_is_transient() {
 fn whatever_its_header_says_an_answer_is_what_its_bytes_are() {
     let whole = r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}"#;
     let turn = ask_once(Reply::http(Response::new(200, whole).header("content-type", "application/json"))).unwrap();
-    assert_eq!((text_of(&turn.content).as_str(), turn.usage.input), ("Hi", 5));
+    assert_eq!((join_text(&turn.content).as_str(), turn.usage.input), ("Hi", 5));
     for busy in [r#"{"code":429,"message":"busy"}"#, "data: {\"object\":\"error\",\"message\":\"busy\"}\n\n"] {
         let answer = Response::new(200, busy).header("content-type", "application/json");
         assert!(transient(ask_once(Reply::http(answer))).0.contains("busy"), "{busy}");

@@ -18,7 +18,7 @@ use reveille_base::clock::{Clock, parse_time};
 use reveille_model::{
     Conversation, Model as _, ModelError, Progress, Turn,
     anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
-    content::text_of,
+    content::join_text,
 };
 
 use super::support::{
@@ -306,7 +306,7 @@ fn asked(model: &Anthropic) -> Result<Turn, ModelError> {
         ..Conversation::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(model.turn(&conversation, &Progress::default()))
+    runtime.block_on(model.request_turn(&conversation, &Progress::default()))
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_token_is_renewed_before_its_end_and_once_when_it_is_refused() {
     };
     let answered = || {
         fake.expect(Reply::text("Hi."));
-        assert_eq!(text_of(&asked(&model).unwrap().content), "Hi.");
+        assert_eq!(join_text(&asked(&model).unwrap().content), "Hi.");
         counts()
     };
     let pass = |minutes: i64| {

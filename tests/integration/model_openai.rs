@@ -8,7 +8,7 @@ use reveille_base::{
 };
 use reveille_model::{
     Conversation, Known, Model as _, ModelError, Progress, Turn,
-    content::{assistant_message, text_of, tool_calls},
+    content::{assistant_message, join_text, tool_calls},
     openai::{OpenAi, OpenAiOptions},
 };
 
@@ -49,7 +49,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn ask_at(url: &str, conversation: &Conversation) -> Result<Turn, ModelError> {
     let model = OpenAi::new(options(url, "openai:test-70b")).unwrap();
-    let answer = runtime().block_on(model.turn(conversation, &Progress::default()));
+    let answer = runtime().block_on(model.request_turn(conversation, &Progress::default()));
     if let Err(error) = &answer {
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains("sk-proj") && !shown.contains("Hello"), "{shown}");
@@ -182,7 +182,7 @@ fn a_server_that_takes_no_long_answers_is_asked_for_shorter_ones() {
     };
     fake.expect(too_large()).expect(too_large()).expect(text("Hi."));
     let turn = ask_at(&fake.url(), &hello()).unwrap();
-    assert_eq!(text_of(&turn.content), "Hi.");
+    assert_eq!(join_text(&turn.content), "Hi.");
     let asked: Vec<u64> = fake.requests().iter().filter_map(|request| request["max_tokens"].as_u64()).collect();
     assert_eq!(asked, [8_192, 4_096, 2_048]);
     fake.expect(too_large()).expect(too_large()).expect(too_large());
@@ -246,7 +246,7 @@ fn nothing_that_goes_wrong_behind_the_reason_of_its_end_takes_anything_from_a_tu
         let steps = vec![Step::Send(said.clone()), then];
         // The header is a proxy's: the bytes count.
         fake.expect(Response::stream(200, steps).header("content-type", "application/json"));
-        assert_eq!(text_of(&ask_at(&fake.url(), &hello()).unwrap().content), "Hi");
+        assert_eq!(join_text(&ask_at(&fake.url(), &hello()).unwrap().content), "Hi");
     }
 }
 
@@ -309,9 +309,9 @@ fn an_answer_that_breaks_off_is_no_turn_and_what_came_of_it_counts() {
         fake.expect(Response::stream(200, steps).header("content-type", "text/event-stream"));
         let model = OpenAi::new(options(&fake.url(), "test-70b")).unwrap();
         let progress = Progress::default();
-        let broken = runtime().block_on(model.turn(&hello(), &progress)).unwrap_err();
+        let broken = runtime().block_on(model.request_turn(&hello(), &progress)).unwrap_err();
         assert!(matches!(&broken, ModelError::Transient { spent, .. } if spent.output == 2), "{broken:?}");
-        assert!(matches!(progress.known(), Known::Told(Usage { output: 2, .. })));
+        assert!(matches!(progress.state(), Known::Told(Usage { output: 2, .. })));
     }
     let fake = FakeOpenAi::start();
     fake.expect(Response::hang_up());
@@ -333,7 +333,7 @@ fn the_key_is_for_one_address_and_no_redirect_takes_it_elsewhere() {
         Response::new(307, "").header("location", &format!("{target}{path}"))
     });
     let model = OpenAi::new(options(&format!("{}/v1", server.url()), "test-70b")).unwrap();
-    assert!(matches!(runtime().block_on(model.served()), Err(ModelError::Account { .. })));
+    assert!(matches!(runtime().block_on(model.list_models()), Err(ModelError::Account { .. })));
     let ModelError::Account { why } = ask_at(&format!("{}/v1", server.url()), &hello()).unwrap_err() else { panic!() };
     assert!(why.contains("redirect") && why.contains("OPENAI_BASE_URL"), "{why}");
     assert_eq!(other.requests().len(), 0);
@@ -368,9 +368,9 @@ fn the_window_that_a_server_tells_is_the_models() {
     let model = OpenAi::new(options(&fake.url(), "openai:test-70b")).unwrap();
     fake.expect(text("Hi."));
     let assumed = model.context_window();
-    let turn = runtime().block_on(model.turn(&hello(), &Progress::default())).unwrap();
+    let turn = runtime().block_on(model.request_turn(&hello(), &Progress::default())).unwrap();
     assert_eq!(
-        (text_of(&turn.content).as_str(), assumed, model.context_window()),
+        (join_text(&turn.content).as_str(), assumed, model.context_window()),
         ("Hi.", Some(128_000), Some(60_000))
     );
     assert_eq!(turn.usage, Usage { input: 40, output: 20, cache_read: 60, cache_write: 0 });
@@ -387,7 +387,7 @@ fn the_fake_refuses_what_a_real_server_refuses() {
     assert!(fake.take_violations().concat().contains("the script doesn't expect"));
     let wrong_key = OpenAiOptions { api_key: Some(Secret::new("sk-proj-another")), ..options(&fake.url(), "test-70b") };
     let model = OpenAi::new(wrong_key).unwrap();
-    let refused = runtime().block_on(model.turn(&hello(), &Progress::default())).unwrap_err();
+    let refused = runtime().block_on(model.request_turn(&hello(), &Progress::default())).unwrap_err();
     assert!(matches!(&refused, ModelError::Account { why } if why.contains("OPENAI_API_KEY")), "{refused:?}");
     assert_eq!(fake.take_violations().len(), 1);
     fake.expect(stream(&[delta(&json!({"content": "Hi"})), end("stop")[0].clone()]));

@@ -96,7 +96,7 @@ fn a_real_model_calls_a_tool_with_arguments_that_are_bound_to_its_schema() {
         messages: [counted(1), counted(2), counted(1)].concat().into_iter().chain([asked]).collect(),
         ..Conversation::default()
     };
-    let turn = runtime().block_on(model.turn(&conversation, &Progress::default())).unwrap();
+    let turn = runtime().block_on(model.request_turn(&conversation, &Progress::default())).unwrap();
     let calls = tool_calls(&turn.content, &turn.stop);
     let [call] = calls.as_slice() else { panic!("{turn:?}") };
     let arguments: Value = serde_json::from_str(call.input.get()).unwrap();

@@ -44,7 +44,7 @@ fn a_new_workspace_works_at_the_first_command() {
         let env = TestEnv::new();
         let ran = env.wake(args);
         assert_eq!(ran.code, 0, "{args:?}: {ran:#?}");
-        ran.assert_tells("was made from the templates");
+        ran.assert_tells("was created from the templates");
         env.wake(args).assert_never_tells("templates");
         env.wake(&["--once"]).ok();
         env.check_sound();
@@ -194,9 +194,9 @@ fn reminders_are_moved_snoozed_and_deleted_in_plain_words() {
             ("postpone the call Bob reminder to Monday at 8", &["Mon 23 Nov 2026 at 08:00"]),
             ("delete it", &["Ended: call Bob"]),
             ("list reminders", &["No reminders are set"]),
-            ("remind me to take out the bins", &["When shall I remind you"]),
+            ("remind me to take out the bins", &["When should I remind you"]),
             ("in 20 minutes", &["Reminder set: take out the bins", "15:20"]),
-            ("remind me tomorrow at 9", &["What shall I remind you of"]),
+            ("remind me tomorrow at 9", &["What should I remind you of"]),
             ("stretch", &["Reminder set: stretch", "Sun 22 Nov 2026 at 09:00"]),
         ],
     );
@@ -372,7 +372,7 @@ fn lists_are_filled_shown_and_emptied() {
                 "add milk, eggs and oat biscuits to the shopping list",
                 &["On the shopping list now: milk, eggs, oat biscuits"],
             ),
-            ("put milk on my shopping list", &["already: milk"]),
+            ("put milk on my shopping list", &["Already on it: milk"]),
             ("whats on it", &["- milk", "- eggs"]),
             ("I bought milk and bread", &["Off the shopping list: milk", "Not on it: bread"]),
             ("cross eggs off", &["Off the shopping list: eggs"]),

@@ -88,7 +88,7 @@ fn what_cannot_be_done_is_said_with_what_to_type_and_changes_nothing() {
             "There is no task “nothing”. Nothing was done; `wake task list` shows them.",
         ),
         (&["task", "done", "3"], "look at `wake task list`"),
-        (&["task", "add", "x", "--due", "soonish"], "--due: “soonish” isn't understood as a time. Type one such as"),
+        (&["task", "add", "x", "--due", "soonish"], "--due: “soonish” isn't understood as a time. Try"),
         (&["task", "add", "x", "--at", "every friday"], "`wake remind` does that"),
         (&["task", "show", "x"], "`wake task list` shows them"),
         (&["task", "add", "the key is sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], "key or token"),

@@ -119,21 +119,21 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
     let report = telegram.sent().pop().unwrap();
     assert_eq!(telegram.sent().len(), told + 1);
     insta::assert_snapshot!(report.visible, @r"
-    On Sat 21 Nov you agreed to “Answer in two sentences”. It was to bring fewer requests to a model each time.
+    On Sat 21 Nov you agreed to “Answer in two sentences”. It was meant to bring fewer requests to a model each time.
 
     • The week before: 1.0 requests to a model each time (1 answer).
     • The week since: 1.0 requests to a model each time (1 answer).
 
-    wake undo proposal/1 takes it back.
+    To undo it, run wake undo proposal/1.
     ");
     assert_eq!(env.once()["outcome"], "idle", "it is told once");
 
     let requests = claude.requests().len();
     assert_eq!(report.buttons.len(), 1, "{report:?}");
     let said = press(&telegram, &env, (CHAT, CHAT, report.message_id, &report.buttons[0]));
-    assert_eq!(said, "↩️ I take it back, and tell you when it's done.");
+    assert_eq!(said, "↩️ Taking it back. I'll tell you when it's done.");
     let again = press(&telegram, &env, (CHAT, CHAT, report.message_id, &report.buttons[0]));
-    assert_eq!(again, "You've answered this before.");
+    assert_eq!(again, "You've already answered this.");
     let before = commits(&env);
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!((env.memory("claude.md"), commits(&env)), (orders, before + 1));
@@ -249,7 +249,7 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
     let told = results(&last(&claude)).remove(0);
     assert!(told.1 && told.0.contains("in another one"), "{told:?}");
     let refused = env.wake(&["undo", "proposal/1"]);
-    refused.assert_fails(1, "not done with that yet");
+    refused.assert_fails(1, "still working on that");
     claude.expect(Reply::text("Then only the one."));
     env.wake(&["approvals", "deny", "2"]).ok();
     assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
@@ -274,15 +274,15 @@ fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_c
     env.write_memory("claude.md", &format!("{}\nAlways say please.\n", env.memory("claude.md")));
     let page = ServedPage::open(&env);
     let shown = page.get("/questions").ok();
-    assert!(shown.contains("Changes of my orders that you agreed to") && shown.contains("Take it back"), "{shown}");
+    assert!(shown.contains("Changes to my orders that you agreed to") && shown.contains("Undo it"), "{shown}");
     page.post("/changes/1/undo", &[]).see_other();
     eventually("the wake has undone it", || !env.memory("claude.md").contains("two sentences"));
     assert_eq!(env.memory("claude.md"), format!("{orders}\nAlways say please.\n"));
     eventually("its person's edit was looked at", || claude.requests().len() == 4);
     env.wait_for_end_of_wake();
     let shown = page.get("/questions").ok();
-    assert!(!shown.contains("Take it back") && shown.contains("taken back"), "{shown}");
+    assert!(!shown.contains("Undo it") && shown.contains("undone"), "{shown}");
     let again = env.wake(&["undo", "proposal/1"]);
-    again.assert_fails(1, "undone already");
+    again.assert_fails(1, "already undone");
     assert_eq!(env.wake(&["undo", "proposal/9"]).code, 1);
 }

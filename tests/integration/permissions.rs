@@ -221,7 +221,7 @@ fn a_commit_that_cannot_be_finished_parks_what_follows_and_costs_no_answer() {
     assert_eq!(env.git(&["rev-parse", "main"]), head, "its old file doesn't pass for a person's");
     let checked = unprivileged.run("health", &["check"]);
     assert!(checked.stdout.contains("not all of its files can be written here"), "{checked:#?}");
-    assert_eq!(unprivileged.told("I can't write a file of my memory"), 1);
+    assert_eq!(unprivileged.told("I can't write to a file of my memory"), 1);
 
     unprivileged.allow(FOLDER, 0o755);
     unprivileged.say("remember that Bob has a cat");

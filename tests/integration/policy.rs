@@ -49,9 +49,9 @@ fn where_no_sandbox_can_be_had_every_command_asks_and_it_is_said() {
     let ran = env.run(WAKE, &["policy", "test", "git status", "--unsandboxed", "--json"]).ok();
     assert_eq!((ran.json()["decision"].as_str(), ran.json()["risk"].as_str()), (Some("ask"), Some("dangerous")));
     assert!(ran.json()["reasons"].to_string().contains("There is no sandbox here"), "{ran:?}");
-    ran.assert_tells("No sandbox can be had: as assumed by --unsandboxed");
+    ran.assert_tells("There is no sandbox: as assumed by --unsandboxed");
     let here = env.run(WAKE, &["policy", "test", "git status"]).ok();
-    here.assert_never_tells("No sandbox");
+    here.assert_never_tells("There is no sandbox");
     assert!(here.stdout.contains("allow: "), "{here:?}");
     assert!(env.run(WAKE, &["policy"]).ok().stdout.contains("sandbox   there is one"));
     // The launcher of what is confined is the program `wake` beside the one that runs: here there is none.

@@ -121,7 +121,7 @@ fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_p
     eventually("the push is held", || remote.join("began").exists());
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
     assert!(wake_lock::is_held(&lock_path), "the push is still under way");
-    assert_eq!(wake_lock::read(&lock_path).and_then(|holder| holder.cycle_id), None);
+    assert_eq!(wake_lock::read_holder(&lock_path).and_then(|holder| holder.cycle_id), None);
     std::fs::write(remote.join("go"), "").unwrap();
     end(bot);
     env.check_sound();

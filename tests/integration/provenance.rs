@@ -118,12 +118,12 @@ fn what_was_is_given_back_as_a_commit_of_the_persons_and_the_present_text_stays_
     let before = env.memory(FACTS);
     env.write_memory(FACTS, "# Gone\n\nA draft that nobody has committed.\n");
     let dry = env.wake(&["memory", "restore", "semantic-memory", "--dry-run"]).ok();
-    dry.assert_tells("Nothing was changed yet");
+    dry.assert_tells("Nothing was changed");
     assert!(env.memory(FACTS).contains("A draft"));
     // Edits that aren't committed are its last change.
     let done = env.wake(&["memory", "restore", "semantic-memory"]).ok();
     assert_eq!(env.memory(FACTS), before);
-    done.assert_tells("Before that your edits were committed");
+    done.assert_tells("Your edits were committed first");
     assert!(env.git(&["log", "-p", "-2", "--format=%an %s"]).contains("A draft that nobody has committed."));
     assert!(!env.git(&["log", "-2", "--format=%ae"]).contains("reveille@localhost"));
     // One line of it, as it was.
@@ -168,17 +168,17 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(found(&[FACTS, "messages/1", "answers/"]));
 
     let looked = env.wake(&["memory", "forget", "--dry-run", "4711-77"]).ok();
-    for what in [FACTS, "message 1 of", "answer ", "recording: ", "the records of 1 wake that ended"] {
+    for what in [FACTS, "message 1 of", "answer ", "recording: ", "the full records of 1 wake"] {
         assert!(looked.stdout.contains(what), "{what}: {}", looked.stdout);
     }
     let asked = env.wake(&["memory", "forget", "4711-77"]);
-    asked.assert_fails(1, "Nothing was taken out");
+    asked.assert_fails(1, "Nothing was removed");
     assert!(all_rows(&env).contains("4711-77") && env.memory(FACTS).contains("4711-77"));
 
     let copy = env.workspace().join("messages.db.before-upgrade");
     std::fs::write(&copy, "").unwrap();
     let done = env.wake(&["memory", "forget", "--yes", "4711-77"]).ok();
-    let names_copy = format!("the copy that the last upgrade made may hold it. rm {}", copy.display());
+    let names_copy = format!("database copy of the last upgrade may also hold it. To remove it: rm {}", copy.display());
     done.assert_tells(&names_copy);
     assert!(!all_rows(&env).contains("4711-77"), "nothing of it stays in the file, freed pages included");
     assert!(!found(&[]));
@@ -189,8 +189,8 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert_eq!(left.stdout, "");
     assert_eq!(env.git(&["log", "-1", "--format=%ae %s"]), "owner@localhost Forget 4 lines of the memory");
     done.assert_tells("Git's history still holds it, in 1 commit")
-        .assert_tells("The remote has 1 of them")
-        .assert_tells("Not reached: the logs in");
+        .assert_tells("The remote had 1 of them")
+        .assert_tells("It may still be in the logs in");
     // Nothing of it wakes anybody, and the next cycle isn't shown it.
     assert_eq!(env.once()["outcome"], "worked", "the push");
     env.receive(CHAT, "what is the code of the gate?");
@@ -214,7 +214,7 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
 
     let told = env.wake(&["memory", "forget", "4711-77"]).ok();
-    told.assert_tells("--purge` takes it out of there, too");
+    told.assert_tells("--purge` removes it there, too");
     env.wake(&["memory", "forget", "4711-77", "--purge", "--yes"]).ok();
     assert_eq!(env.git(&["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
     assert_eq!(env.git_in(&remote, &["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
@@ -256,7 +256,7 @@ fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_o
     let kept_files =
         ["index.db", "index.db-wal"].map(|name| (name, std::fs::read(env.workspace().join(name)).unwrap_or_default()));
     let done = env.wake(&["memory", "forget", "--yes", "Zoltan Quist"]).ok();
-    assert!(done.stdout.contains("who wrote 2 messages: 1, 2"), "{}", done.stdout);
+    assert!(done.stdout.contains("the sender of 2 messages: 1, 2"), "{}", done.stdout);
     assert!(!all_rows(&env).contains("Zoltan") && !in_index());
     let joke = env.received().into_iter().find(|message| message.text == "a joke").unwrap();
     assert_eq!(joke.forwarded_from.as_deref(), Some("[forgotten]"), "its words are still others'");
@@ -279,7 +279,7 @@ fn what_isnt_finished_comes_first() {
     assert_eq!(env.once()["outcome"], "parked");
     let refused = env.wake(&["memory", "forget", "--yes", "4711-77"]);
     assert_eq!(refused.code, 1);
-    refused.assert_tells("Open: ").assert_tells("Not answered yet: 1");
+    refused.assert_tells("Unfinished: ").assert_tells("Not answered yet: 1");
     assert!(all_rows(&env).contains("4711-77"));
 }
 
@@ -310,7 +310,7 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     let ran = one.wake(&["memory", "forget", "swordfish", "--yes", "--purge"]).ok();
     ran.assert_tells("Other clones and forks still hold the words")
         .assert_tells("replaced by force")
-        .assert_tells("For 7 days");
+        .assert_tells("for 7 days");
     assert_eq!(holds(&brain) + &holds(&url), "");
     assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
     assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");

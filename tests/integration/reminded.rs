@@ -37,7 +37,7 @@ fn done_ends_it_and_takes_the_buttons_away() {
     });
     assert_eq!(
         press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[1])),
-        "You've answered this before."
+        "You've already answered this."
     );
     assert_eq!(active(&env), "0 ");
     assert_eq!(env.count_received(), 1, "no press is a message");
@@ -78,7 +78,7 @@ fn nobody_elses_press_and_no_other_message_answers_a_reminder() {
     for (chat, who, message) in [(LISTED, LISTED, id), (CHAT, CHAT, id + 1)] {
         assert_eq!(
             press(&telegram, &env, (chat, who, message, later)),
-            "This button isn't good any more. Nothing was done."
+            "This button no longer works. Nothing was done."
         );
     }
     assert_eq!(active(&env), "0 ");
@@ -105,12 +105,12 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
     let (telegram, env, message) = nudged();
     assert_eq!(message.buttons.len(), 3);
     let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[0]));
-    assert_eq!(said, "✅ Done: it leaves your tasks.");
+    assert_eq!(said, "✅ Done. I'll take it off your tasks.");
     let refused = env.wake(&["memory", "forget", "--yes", "Write the report"]);
     assert_eq!(refused.code, 1);
-    refused.assert_tells("Not done yet: what a button under text");
+    refused.assert_tells("Not done yet: a button pressed under message");
     eventually("the answer is shown", || {
-        telegram.standing().iter().any(|text| text.ends_with("it leaves your tasks."))
+        telegram.standing().iter().any(|text| text.ends_with("I'll take it off your tasks."))
     });
     assert_eq!(env.once()["outcome"], "worked");
     assert!(!env.memory(ACTIVE).contains("report"), "{}", env.memory(ACTIVE));
@@ -118,7 +118,7 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
     assert_eq!(env.once()["outcome"], "idle", "once");
     for button in &message.buttons {
         let again = press(&telegram, &env, (CHAT, CHAT, message.message_id, button));
-        assert_eq!(again, "You've answered this before.");
+        assert_eq!(again, "You've already answered this.");
     }
     let wake = env.last_cycle().id;
     env.wake(&["undo", &wake]).ok();
@@ -160,13 +160,13 @@ fn a_task_that_is_gone_by_then_is_told_of_and_nobody_elses_press_counts() {
     let (id, done) = (message.message_id, message.buttons[0].as_str());
     for (chat, who, message) in [(LISTED, LISTED, id), (CHAT, CHAT, id + 1)] {
         let said = press(&telegram, &env, (chat, who, message, done));
-        assert_eq!(said, "This button isn't good any more. Nothing was done.");
+        assert_eq!(said, "This button no longer works. Nothing was done.");
     }
     env.write_memory(ACTIVE, "# Active tasks\n\n## Write the other report\n- status: active\n- touched: 2026-11-21\n");
     press(&telegram, &env, (CHAT, CHAT, id, done));
     env.once();
     let told = telegram.sent().pop().unwrap().visible;
-    assert!(told.starts_with("I couldn't finish “Write the report”: there is no such task any more."), "{told}");
+    assert!(told.starts_with("I couldn't finish “Write the report”: that task no longer exists."), "{told}");
     assert!(env.memory(ACTIVE).contains("## Write the other report"));
     env.check_sound();
 }

@@ -45,19 +45,19 @@ fn stop_ends_what_was_just_sent() {
     say(&env, "remind me in 10 minutes to stretch");
     env.at("2026-11-21T15:16:00Z");
     env.wake(&["--once"]).ok();
-    has(&say(&env, "stop"), "“stretch” was set once: it doesn't come again.");
+    has(&say(&env, "stop"), "“stretch” was set once and won't come again.");
 }
 
 #[test]
 fn a_time_is_counted_from_the_one_thing_of_that_name() {
     let env = TestEnv::new();
-    has(&say(&env, "remind me 15 minutes before the meeting"), "I know no time for “meeting”");
+    has(&say(&env, "remind me 15 minutes before the meeting"), "I don't know when “meeting” is");
     say(&env, "remind me on monday at 14:00 about the meeting with Bob");
     let set = say(&env, "remind me 15 minutes before the meeting to print the slides");
     has(&set, "print the slides — Mon 23 Nov 2026 at 13:45 (15 minutes before “the meeting with Bob”)");
     env.wake(&["task", "add", "Dentist", "--due", "friday"]).ok();
     has(&say(&env, "remind me to pack the day before the dentist"), "pack — Thu 26 Nov 2026 at 09:00");
-    has(&say(&env, "remind me an hour before the dentist"), "has a day and no time of day");
+    has(&say(&env, "remind me an hour before the dentist"), "has a day but no time");
     say(&env, "remind me on tuesday at 14:00 about the meeting with Eve");
     has(&say(&env, "remind me 5 minutes before the meeting"), "could be any of these");
     assert_eq!(listed(&env).lines().count(), 4);

@@ -733,7 +733,7 @@ fn a_remote_whose_branch_was_deleted_is_told_of() {
     let delete = |env: &TestEnv, remote: &Path| {
         env.git_in(remote, &["update-ref", "-d", "refs/heads/main"]);
     };
-    check_told_of_replaced(delete, "has no branch main any more", "git push origin main");
+    check_told_of_replaced(delete, "no longer has the branch main", "git push origin main");
 }
 
 #[test]
@@ -742,7 +742,7 @@ fn a_remote_that_was_made_anew_is_told_of() {
         fs::remove_dir_all(remote).unwrap();
         env.bare_remote("remote.git");
     };
-    check_told_of_replaced(make_anew, "has no branch main any more", "git push origin main");
+    check_told_of_replaced(make_anew, "no longer has the branch main", "git push origin main");
 }
 
 #[test]
@@ -773,7 +773,7 @@ fn check_left_out_at(env: &mut TestEnv, first_hour: usize, why: &str) {
         assert!(ran.stdout.contains(&format!("Remembered: {fact}")), "{ran:#?}");
     }
     assert_eq!(env.git(&["rev-parse", "HEAD~2"]), head);
-    assert_eq!(told(env, "I can't take in what the remote of my memory has"), 1);
+    assert_eq!(told(env, "I can't merge what the remote of my memory has"), 1);
     let found = health_of_remote(env);
     assert_eq!(found["status"], "warn", "{found:#}");
     assert!(found["detail"].as_str().unwrap().contains(why), "{found:#}");
@@ -823,7 +823,7 @@ fn a_file_that_is_not_committed_keeps_the_remotes_commits_out_and_that_is_told()
     env.git_in(&elsewhere, &["add", "-A"]);
     push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
     env.write_memory("draft.txt", "mine\n");
-    check_left_out(&mut env, "`draft.txt` is in the way: it has changes here that aren't committed");
+    check_left_out(&mut env, "`draft.txt` is in the way: it has uncommitted changes here");
     assert_eq!(env.memory("draft.txt"), "mine\n");
 
     fs::remove_file(env.brain().join("draft.txt")).unwrap();
@@ -934,10 +934,17 @@ fn an_odd_name_stops_no_answer_and_is_told() {
         assert!(ran.stdout.contains(&format!("Remembered: {fact}")), "{ran:#?}");
     }
     check_in_step(&env, &remote);
-    for name in ["memory/git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", "deep"] {
-        assert_eq!(told(&env, &format!("I leave `{}` in my memory's folder alone", name.trim_end())), 1, "{name}");
+    let reserved = "has a name that git reserves";
+    for (name, why) in [
+        ("memory/git~1", reserved),
+        (".git.", reserved),
+        (".git ", reserved),
+        (".git::$INDEX_ALLOCATION", reserved),
+        ("deep", "is nested more than 99 folders deep"),
+    ] {
+        assert_eq!(told(&env, &format!("I'm leaving `{}` in my memory's folder alone", name.trim_end())), 1, "{name}");
         let checked = env.health(&["check", "--json"]).stdout;
-        assert!(checked.contains(&format!("{name} (h")), "{name}: {checked}");
+        assert!(checked.contains(&format!("{name} ({why}")), "{name}: {checked}");
     }
     assert_eq!(env.git(&["show", "--format=", "--name-only", "HEAD~1..HEAD"]).matches("Odd").count(), 0);
 
@@ -947,7 +954,11 @@ fn an_odd_name_stops_no_answer_and_is_told() {
     fs::write(elsewhere.join("skills/git~1/a.md"), "# Odd\n").unwrap();
     env.git_in(&elsewhere, &["add", "-A"]);
     push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
-    check_left_out_at(&mut env, 17, "`skills/git~1/a.md` is in the way: it has a name that git keeps for itself");
+    check_left_out_at(
+        &mut env,
+        17,
+        "`skills/git~1/a.md` is in the way: it has a name that git reserves on some systems",
+    );
 }
 
 /// Two edits of one person's that contradict each other, one here and one from elsewhere, are both theirs: nobody but them settles it.

@@ -164,7 +164,7 @@ fn what_cannot_be_replayed_says_why() {
     says(&env, &["replay", &wake], 78, "needs a key that isn't set");
     env.set("ANTHROPIC_API_KEY", super::support::claude::API_KEY).set("DAILY_BUDGET_USD", "0.000001");
     let ran = env.wake(&["replay", &wake]);
-    assert!(ran.code == 1 && ran.stdout.contains("today's budget has no room"), "{ran:#?}");
+    assert!(ran.code == 1 && ran.stdout.contains("today's budget is too small"), "{ran:#?}");
     env.unset("DAILY_BUDGET_USD");
     env.forget_journals();
     says(&env, &["replay", &wake], 1, "older than KEEP_DAYS");

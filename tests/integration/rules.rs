@@ -95,7 +95,7 @@ fn a_rule_is_shown_first_and_then_exactly_that_command_runs_unasked() {
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), THEIRS, "nothing is written before the yes");
 
     let added = press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
-    assert_eq!(added, "Added. From now on I do this unasked.");
+    assert_eq!(added, "Added. From now on I'll do this without asking.");
     let now = fs::read_to_string(policy(&env)).unwrap();
     assert_eq!(now, format!("{THEIRS}\n# Added from Telegram on 2026-11-21 at 15:00:00 +01:00\n{text}\n"));
     assert_eq!(fs::metadata(policy(&env)).unwrap().permissions().mode() & 0o777, 0o640);
@@ -179,8 +179,8 @@ fn a_question_that_was_answered_otherwise_adds_no_rule() {
     let rule = shown(&telegram, &env, &asked);
     press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[1]));
     let late = press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
-    assert_eq!(late, "This was refused before.");
-    until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
+    assert_eq!(late, "This has already been refused.");
+    until_shown(&telegram, &env, "❌ Not added: the question was answered another way.");
     assert!(!policy(&env).exists());
 }
 
@@ -191,7 +191,7 @@ fn a_no_right_behind_an_ordered_rule_leaves_it_unwritten() {
     // Both wait for the bot, and so it takes them in at once.
     telegram.tap(CHAT, CHAT, rule.message_id, &rule.buttons[0]);
     telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[1]);
-    until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
+    until_shown(&telegram, &env, "❌ Not added: the question was answered another way.");
     assert_eq!((state(&env).as_str(), policy(&env).exists()), ("denied", false));
 }
 
@@ -327,12 +327,12 @@ fn rules_are_listed_and_only_what_was_added_here_is_taken_back() {
         "{listed}"
     );
     let guest = said(&telegram, &env, (777, 777), "/rules remove 2");
-    assert_eq!(guest, "/rules is my owner's alone. Nothing was done.", "{guest}");
+    assert_eq!(guest, "Only my owner can use /rules. Nothing was done.", "{guest}");
     let own = said(&telegram, &env, owner, "/rules remove 1");
     assert!(own.starts_with("Rule 1 is your own") && own.contains("line 2"), "{own}");
     assert!(said(&telegram, &env, owner, "/rules remove 3").starts_with("There's no rule 3"));
     let gone = said(&telegram, &env, owner, "/rules remove 2");
-    assert!(gone.starts_with("I took this rule back, so I'll ask again:") && gone.contains(COMMAND), "{gone}");
+    assert!(gone.starts_with("I've removed this rule, so I'll ask again:") && gone.contains(COMMAND), "{gone}");
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), THEIRS, "not a byte is left of it");
     ask(&claude, &env, COMMAND);
 }
@@ -384,7 +384,7 @@ fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
     assert_eq!((json["number"].as_i64(), json["line"].as_i64()), (Some(1), Some(2)), "{json}");
     assert_eq!(env.wake(&["policy", "rules", "remove", "2"]).code, 1);
     let removed = env.wake(&["say", "/rules remove 1"]).ok().stdout;
-    assert!(removed.contains("I took this rule back"), "{removed}");
+    assert!(removed.contains("I've removed this rule"), "{removed}");
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), "");
     env.check_sound();
 }

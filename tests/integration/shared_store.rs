@@ -72,7 +72,7 @@ fn two_machines_work_on_one_database_and_one_wake_at_a_time_does() {
     there.set("DATABASE_URL", here.get("DATABASE_URL"));
     here.once();
     let address = DatabaseAddress::parse(here.get("DATABASE_URL"), None).unwrap();
-    let mut elsewhere = Store::open_shared(&address).unwrap();
+    let mut elsewhere = Store::open_shared_database(&address).unwrap();
     elsewhere.take_lease(&Identity::current(), parse_time(here.now()).unwrap()).unwrap();
     // The server's clock isn't the test's: by night, "tomorrow" would be asked about.
     here.queue_many(0, "remind me to call Ben tomorrow at 9", here.now(), 1);
@@ -227,7 +227,10 @@ fn the_store_moves_into_a_shared_database_and_back() {
     env.once();
     env.receive(CHAT, "hello");
     let moved = env.wake(&["store", "move", "--to", &url]).ok();
-    assert!(moved.stdout.contains("rows were moved") && !env.workspace().join("messages.db").exists(), "{moved:#?}");
+    assert!(
+        moved.stdout.contains("rows and compared them") && !env.workspace().join("messages.db").exists(),
+        "{moved:#?}"
+    );
     // Settings that don't know of it yet make no new one.
     let lost = env.wake(&["--once"]);
     lost.assert_tells("gone");

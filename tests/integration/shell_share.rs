@@ -62,7 +62,7 @@ fn of_real_lines_nine_in_ten_run_unasked_and_nothing_but_the_scratch_changes() {
         while env.once()["outcome"] == "parked" {
             let mut store = env.store();
             let asked = store.approvals().last_approvals(1).unwrap().remove(0);
-            assert!(store.approvals_mut().decide(asked.id, false, asked.asked_at.unwrap()).unwrap());
+            assert!(store.approvals_mut().decide_approval(asked.id, false, asked.asked_at.unwrap()).unwrap());
         }
         let is_of_batch = |step: &Step| step.field("call").as_str().unwrap().starts_with(&format!("line_{n}_"));
         let mut judged = env.steps("judged");

@@ -72,9 +72,9 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         ("/undo", "set the reminder “drink”"),
         ("/retry", "nothing to try again"),
         ("/rules", "There are no rules"),
-        ("/wake", "I'm at work"),
+        ("/wake", "I'm working now"),
         ("/whoami", "id 4242"),
-        ("/resume", "Nothing is stopped"),
+        ("/resume", "I'm not stopped"),
         ("/help", "/memory"),
         ("/memroy", "Did you mean /memory?"),
     ] {
@@ -116,7 +116,7 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     ran.assert_tells("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait");
     assert!(env.health(&["status"]).ok().stdout.contains("stopped"));
     let ran = env.wake(&["--once", "--say", "hello"]).ok();
-    ran.assert_tells("Your message is safe, and will be answered after `wake resume`.");
+    ran.assert_tells("Your message is safe; I'll answer it after `wake resume`.");
     assert_eq!((journal(&env), claude.requests().len()), (entries, 2));
     assert!(command(&telegram, "/status").contains("Stopped since today 15:00"));
     assert_eq!(telegram.sent().len(), told + 1, "nothing else was said");
@@ -279,7 +279,7 @@ fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
     env.unset("ANTHROPIC_API_KEY");
     env.wake(&["stop"]).ok();
     let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
-    assert_eq!(ran.stdout, "queued: it's sent after `wake resume`\n");
+    assert_eq!(ran.stdout, "queued: it will be sent after `wake resume`\n");
     ran.assert_tells("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait");
     env.once();
     assert_eq!(sent(&telegram), [""; 0]);
@@ -305,7 +305,7 @@ fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue
     assert_eq!((claude.requests().len(), sent(&telegram).len()), (2, 0), "nobody is asked or told anything");
     let cycle = env.cycle();
     assert_eq!(cycle.state, "abandoned");
-    assert_eq!(cycle.error.as_deref(), Some("its messages were taken out of the queue"));
+    assert_eq!(cycle.error.as_deref(), Some("its messages were removed from the queue"));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

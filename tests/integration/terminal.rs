@@ -139,7 +139,7 @@ fn who_waits_no_longer_is_told_what_is_kept() {
     eventually("the message is stored", || !env.queued().is_empty());
     asking.signal(rustix::process::Signal::TERM);
     let ran = asking.end().ok();
-    ran.assert_tells("Your message is stored. The answer is shown by the next `wake say`");
+    ran.assert_tells("Your message is stored. The answer appears with the next `wake say`");
     drop(lock);
     // The bot's wake, or cron's, answers it; the next terminal shows that.
     env.wake(&["--once"]).ok();
@@ -154,7 +154,7 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     let mut store = env.store();
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     // A terminal of this process waits, and another one's wake answers both.
-    let session = reveille_store::TerminalSession::fresh().unwrap();
+    let session = reveille_store::TerminalSession::generate().unwrap();
     store.terminals_mut().open_session(&session, &reveille_base::process::Identity::current(), now).unwrap();
     store.terminals_mut().say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
     let other = env.wake(&["say", "remember that tea is at five"]).ok();

@@ -180,12 +180,12 @@ fn a_tasks_time_that_was_missed_is_made_up_for_or_not_as_the_task_says() {
     let situation = opening(&last(&claude), "<situation");
     assert!(situation.contains("Tax&quot; has its next step now, late: it was due Sat 21 Nov 16:00"), "{situation}");
     assert!(!situation.contains("Form") && !situation.contains("Bread"), "{situation}");
-    assert_eq!(sent(&telegram), ["I missed “Bread” at 2026-11-21 16:00, as I wasn't running. I won't do it late."]);
+    assert_eq!(sent(&telegram), ["I missed “Bread” at 2026-11-21 16:00 because I wasn't running. I won't do it late."]);
     let log = env.memory(EPISODIC);
     assert!(log.contains("Skipped the next step of “Form”: its time 2026-11-21 16:00 was missed"), "{log}");
     assert_eq!(env.once()["outcome"], "idle");
     let health = env.health(&["check", "--dry-run"]);
-    assert!(health.stdout.contains("`missed: maybe` is none of `run`, `skip` and `tell`"), "{health:#?}");
+    assert!(health.stdout.contains("`missed: maybe` isn't `run`, `skip` or `tell`"), "{health:#?}");
     assert!(env.memory(ACTIVE).contains("- missed: maybe\n"));
     env.check_sound();
 }

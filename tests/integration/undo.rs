@@ -65,7 +65,7 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
     let ran = env.wake(&["undo"]);
     ran.assert_fails(1, "There's nothing to undo");
     let ran = env.wake(&["undo", &undone]);
-    ran.assert_fails(1, "That is undone already");
+    ran.assert_fails(1, "That's already undone");
 
     env.wake(&["queue", "retry", "2"]).ok();
     env.once();
@@ -225,7 +225,7 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     insta::assert_snapshot!(said[2].visible, @r"
     I've undone what I did at 15:00: set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00, and 3 things more.
 
-    • My memory no longer has those changes, in 1 file. The log keeps that it happened.
+    • Those changes are gone from my memory, in 1 file. The log still shows that they happened.
     • Cancelled: the reminder “Stretch”.
     • Active again: the reminder “Water”.
     • One message that wasn't sent yet won't be.

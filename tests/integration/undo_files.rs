@@ -89,7 +89,7 @@ fn of_a_command_that_a_kill_cut_off_what_is_missing_is_given_back() {
     assert_eq!(fs::read_to_string(work.join("sub/b.txt")).unwrap(), "the person's\n");
     // Whose the other is nobody knows: it stays, and where it was copied to is told.
     assert_eq!(fs::read_to_string(work.join("a.txt")).unwrap(), "changed\n");
-    assert!(ran.stdout.contains("What I had copied is in") && ran.stdout.contains("a.txt"), "{ran:#?}");
+    assert!(ran.stdout.contains("My copies are in") && ran.stdout.contains("a.txt"), "{ran:#?}");
     env.check_sound();
 }
 

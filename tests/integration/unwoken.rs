@@ -10,7 +10,7 @@ use super::{
     },
 };
 
-const NOTHING: &str = "Nothing wakes me by itself yet, so this will come only when you run `wake --once`.";
+const NOTHING: &str = "Nothing wakes me on its own yet, so this will only come when you run `wake --once`.";
 
 #[track_caller]
 fn set(env: &TestEnv, text: &str) -> String {
@@ -37,7 +37,7 @@ fn what_is_set_says_that_nothing_wakes_and_how_to_mend_it() {
     env.run("sh", &["-c", command]).ok();
     env.at("2026-11-23T06:00:00Z");
     let said = set(&env, "rest");
-    assert!(said.contains("Nothing has woken me by itself since Sun 22 Nov 07:00"), "{said}");
+    assert!(said.contains("Nothing has woken me on its own since Sun 22 Nov 07:00"), "{said}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_bot_wakes_for_reminders() {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
     let said = set(&env, "call Anna");
-    assert!(said.contains("`wake install` sets that up"), "{said}");
+    assert!(said.contains("To change that, run `wake install`"), "{said}");
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"]);
     telegram.wait_for_calls("getUpdates", 1, std::time::Duration::from_secs(60));
     assert!(!set(&env, "write").contains("wakes me"));
@@ -98,7 +98,7 @@ fn health_warns_before_a_reminder_is_late() {
     };
     let found = due(&env);
     assert_eq!(found["status"], "warn", "{found}");
-    let detail = "1 reminder set, the next for Sun 22 Nov 09:00, and nothing wakes me by itself";
+    let detail = "1 reminder set, the next for Sun 22 Nov 09:00, but nothing wakes me automatically";
     assert_eq!(found["detail"], detail);
     assert!(found["fix"].as_str().unwrap().contains("*/5 * * * * WORKSPACE_DIR="), "{found}");
     env.wake(&["--once", "--reason", "cron"]).ok();
@@ -128,13 +128,13 @@ fn reminded_late() -> TestEnv {
 #[test]
 fn an_open_page_reminds_and_is_named() {
     let env = reminded_late();
-    assert_eq!(check(&env, "timers")["detail"], "nothing wakes it by itself: never yet");
+    assert_eq!(check(&env, "timers")["detail"], "nothing starts wakes automatically: never so far");
     let page = ServedPage::open(&env);
     eventually("the reminder was sent", || env.outbox_with("⏰ call Anna").len() == 1);
     assert!(page.get("/chat").ok().contains("call Anna"));
     let timers = check(&env, "timers");
-    assert_eq!(timers["detail"], "only the page wakes it, while open; by a timer never yet");
-    assert!(set(&env, "write").contains("This comes while the page is open;"));
+    assert_eq!(timers["detail"], "only the page starts wakes, while open; by a timer: never so far");
+    assert!(set(&env, "write").contains("This will come while the page is open."));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn an_open_chat_reminds_and_is_named() {
     let env = reminded_late();
     let mut talk = env.talk(env!("CARGO_BIN_EXE_wake"), &["chat"]);
     talk.sees("⏰ call Anna");
-    assert_eq!(check(&env, "timers")["detail"], "only `wake chat` wakes it, while open; by a timer never yet");
+    assert_eq!(check(&env, "timers")["detail"], "only `wake chat` starts wakes, while open; by a timer: never so far");
     talk.types("\x04");
     assert_eq!(talk.end().0, 0);
 }

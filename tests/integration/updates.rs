@@ -327,7 +327,7 @@ fn what_telegram_really_sends_finds_its_place() {
     // Whoever presses an old button is told so.
     stage.telegram.wait_for_calls("answerCallbackQuery", 2, PATIENCE);
     let answers = stage.telegram.calls("answerCallbackQuery");
-    assert!(answers.iter().all(|answer| answer["text"] == "I don't know this question any more. Nothing was done."));
+    assert!(answers.iter().all(|answer| answer["text"] == "I no longer have this question. Nothing was done."));
     stage.answer_all();
     stage.end(bot);
 }
@@ -407,5 +407,5 @@ fn damaged_updates_hold_up_nothing() {
     assert!(stage.stored() > 25, "{}", stage.stored());
     let report = stage.env.once();
     assert_ne!(report["outcome"], "failed", "{report}");
-    assert_eq!(stage.env.store().integrity().unwrap(), Ok(()));
+    assert_eq!(stage.env.store().check_integrity().unwrap(), Ok(()));
 }

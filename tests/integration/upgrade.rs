@@ -130,7 +130,7 @@ fn a_newer_build_takes_over_with_all_that_was_there_and_the_one_before_can_come_
     // The copy is whole, private, and of before.
     let copy = machine.env.workspace().join("messages.db.before-upgrade");
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(Store::open_read_only(&copy).unwrap().unwrap().integrity().unwrap(), Ok(()));
+    assert_eq!(Store::open_read_only(&copy).unwrap().unwrap().check_integrity().unwrap(), Ok(()));
     let held = |database| {
         ["remember that the boiler is from 2019", "remember that the roof is from 2020"]
             .map(|text| machine.holds(database, text))
@@ -169,7 +169,7 @@ fn a_bot_that_ends_at_once_yields_to_the_one_before_on_the_present_database() {
     );
     let refused = machine.install("broken", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    for told in ["the bot ended at once (exit code 7)", "their bot runs", "Nothing that was stored or sent is lost"] {
+    for told in ["the bot ended at once (exit code 7)", "their bot is running", "Nothing stored or sent is lost"] {
         refused.assert_tells(told);
     }
     machine.another_bot();
@@ -195,7 +195,7 @@ fn a_bot_that_hangs_is_ended_and_the_one_before_takes_over() {
     let refused = machine.install("hanging", &["--report-within", "10"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
     refused.assert_tells("didn't report in within 10 s");
-    assert!(Identity::of(fs::read_to_string(&hung).unwrap().trim().parse().unwrap()).is_none(), "it is gone");
+    assert!(Identity::for_pid(fs::read_to_string(&hung).unwrap().trim().parse().unwrap()).is_none(), "it is gone");
     machine.another_bot();
     assert_eq!(machine.current(), first);
     machine.answers("remember that the roof is from 2020");
@@ -215,7 +215,7 @@ fn a_build_whose_wakes_fail_yields_too() {
     another_build(&machine.env, "broken", Some(&line));
     let refused = machine.install("broken", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    for told in ["✓ the new bot has reported in", "a wake was tried and failed (exit code 9)", "their bot runs"] {
+    for told in ["✓ the new bot has reported in", "a test wake failed (exit code 9)", "their bot is running"] {
         refused.assert_tells(told);
     }
     machine.another_bot();
@@ -248,7 +248,7 @@ fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
     another_build(&env, "hanging", Some("exec sleep 600"));
     let refused = env.run(env.path("hanging/wake"), &["install", "--report-within", "2"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    for told in ["didn't report in within 2 s; journalctl", "their bot runs"] {
+    for told in ["didn't report in within 2 s; journalctl", "their bot is running"] {
         refused.assert_tells(told);
     }
     let third = StartedBot::find(&env).unwrap();
@@ -272,7 +272,7 @@ fn what_a_kill_broke_off_the_next_installation_mends() {
     assert_ne!(machine.current(), first);
 
     let mended = machine.env.run(machine.lib().join("before/wake"), &["install"]).ok();
-    mended.assert_tells("was broken off before it had reported in");
+    mended.assert_tells("was interrupted before it had reported in");
     machine.another_bot();
     assert_eq!(machine.current(), first);
     machine.answers("remember that the roof is from 2020");
@@ -297,7 +297,7 @@ fn programs_of_an_earlier_installation_are_kept_as_a_build() {
     another_build(&env, "broken", Some("exit 7"));
     let refused = env.run(env.path("broken/wake"), &["install"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    refused.assert_tells("their bot runs");
+    refused.assert_tells("their bot is running");
     bot.end();
     let back = StartedBot::find(&env).unwrap();
     let earlier = env.path("home/.local/lib/reveille/versions/earlier");
@@ -341,7 +341,7 @@ fn a_build_whose_wake_finds_the_model_away_stays() {
     write(&settings, &format!("ANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={nobody}\nMODEL=claude-sonnet-5-5\n"));
     env.unset("MODEL");
     let upgraded = env.run(env.path("newer/wake"), &["install"]).ok();
-    upgraded.assert_tells("✓ a wake ran; what it was about waits");
+    upgraded.assert_tells("✓ a wake ran, but its work has to wait");
     assert!(current() != first && current().join("reported-in").exists(), "{upgraded:#?}");
     assert_eq!(env.queued().len(), 1);
 }
@@ -367,6 +367,6 @@ fn settings_that_the_new_build_refuses_are_named_and_nothing_is_changed() {
     machine.env.set("AUTONOMY", "9");
     let refused = machine.install("newer", &[]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    refused.assert_tells("AUTONOMY").assert_tells("the present programs stay");
+    refused.assert_tells("AUTONOMY").assert_tells("the current programs stay");
     assert!(machine.bot.0.is_alive() && machine.current() == first);
 }

@@ -47,11 +47,11 @@ fn web(servers: &[&HttpServer]) -> Web {
     let hosts: Vec<_> = hosts.collect();
     // Nothing here waits for a time-out but the tests of it.
     let limits = FetchLimits { timeout: Duration::from_secs(3_600), ..FetchLimits::default() };
-    Web::default().granting(Grants::new(hosts.iter().map(String::as_str))).within(limits)
+    Web::default().with_grants(Grants::new(hosts.iter().map(String::as_str))).with_limits(limits)
 }
 
 fn read(web: &Web, url: &str) -> Result<Page, WebError> {
-    now(web.page(url, &|_| None))
+    now(web.fetch_page(url, &|_| None))
 }
 
 fn html(body: &str) -> Response {
@@ -170,7 +170,7 @@ fn five_redirects_are_followed_and_nothing_is_carried_along() {
 struct Rebinds(Arc<AtomicUsize>);
 
 impl Names for Rebinds {
-    fn addresses<'a>(&'a self, _: &'a str) -> Lookup<'a> {
+    fn resolve_name<'a>(&'a self, _: &'a str) -> Lookup<'a> {
         let turn = self.0.fetch_add(1, Ordering::Relaxed);
         // Nobody listens at the second one.
         let address: IpAddr = if turn == 0 { [127, 0, 0, 1].into() } else { [127, 9, 9, 9].into() };
@@ -182,7 +182,7 @@ impl Names for Rebinds {
 fn a_name_is_looked_up_once_and_what_was_checked_is_what_is_dialled() {
     let server = HttpServer::start(|request| html(&format!("host {}", request.header("host").unwrap())));
     let asked = Arc::new(AtomicUsize::new(0));
-    let web = web(&[&server]).naming(Rebinds(Arc::clone(&asked)));
+    let web = web(&[&server]).with_names(Rebinds(Arc::clone(&asked)));
     let url = format!("http://rebinds.test.:{}/", port(&server));
     assert_eq!(read(&web, &url).unwrap().text, format!("host rebinds.test.:{}", port(&server)));
     assert_eq!((asked.load(Ordering::Relaxed), server.connections()), (1, 1));
@@ -248,7 +248,7 @@ fn a_server_that_stalls_breaks_off_or_answers_otherwise_is_an_error_without_its_
         error
     };
     for path in ["/stalled", "/half"] {
-        let error = refused(path, &web(&[&server]).within(quick));
+        let error = refused(path, &web(&[&server]).with_limits(quick));
         assert!(matches!(error, WebError::Unreachable(why) if why.contains("too long")), "{path}: {error:?}");
     }
     let web = web(&[&server]);
@@ -276,7 +276,7 @@ fn search_asks_the_engine_and_tells_a_refusal_from_no_results() {
         }
         _ => html("<p>New and improved!"),
     });
-    let web = web(&[&server]).searching(Engine::default().at(&format!("{}/html/", server.url())));
+    let web = web(&[&server]).with_search_engine(Engine::default().with_base_url(&format!("{}/html/", server.url())));
     let found = now(web.search("bread & butter", &|_| None)).unwrap();
     let [hit] = found.hits.as_slice() else { panic!("{found:?}") };
     assert_eq!(
@@ -288,7 +288,7 @@ fn search_asks_the_engine_and_tells_a_refusal_from_no_results() {
     assert!(matches!(now(web.search("robot", &|_| None)), Err(WebError::Unreachable(_))));
     assert!(matches!(now(web.search("changed", &|_| None)), Err(WebError::Unreadable(_))));
     // An engine elsewhere is behind the same guard.
-    let ungranted = Web::default().searching(Engine::default().at("http://127.0.0.1:8080/"));
+    let ungranted = Web::default().with_search_engine(Engine::default().with_base_url("http://127.0.0.1:8080/"));
     assert!(matches!(now(ungranted.search("x", &|_| None)), Err(WebError::NotPublic { .. })));
 }
 
@@ -310,8 +310,8 @@ fn the_key_goes_to_the_engine_alone() {
         }
     });
     let with_key = |key: &str| {
-        let engine = Engine::brave(Secret::new(key)).at(&format!("{}/search", server.url()));
-        web(&[&server, &elsewhere]).searching(engine)
+        let engine = Engine::brave(Secret::new(key)).with_base_url(&format!("{}/search", server.url()));
+        web(&[&server, &elsewhere]).with_search_engine(engine)
     };
     assert_eq!(now(with_key("brave-key").search("bread", &|_| None)).unwrap().hits[0].snippet, "b");
     assert!(matches!(now(with_key("other").search("bread", &|_| None)), Err(WebError::Setting(_))));
@@ -323,7 +323,7 @@ fn the_key_goes_to_the_engine_alone() {
 /// What the tools see of everything else: nothing that they need.
 fn shelter(dir: &Path) -> Rc<Shelter> {
     let confinement = Confinement { work_dir: dir.to_owned(), ..Confinement::default() };
-    Rc::new(Shelter::of(confinement, "/nowhere".into()))
+    Rc::new(Shelter::from_confinement(confinement, "/nowhere".into()))
 }
 
 fn world(dir: &Path) -> World {
@@ -347,7 +347,7 @@ fn world(dir: &Path) -> World {
         open_messages: Vec::new(),
         own_words: Vec::new(),
         replies: 0,
-        owner_chat: ChatRef::telegram(7),
+        owner_chat: ChatRef::from_telegram(7),
         told_keys: BTreeSet::new(),
         told_today: 0,
         tell_per_day: 0,
@@ -379,7 +379,7 @@ fn a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed() {
         let world = World { rules: Rules::parse(rules).unwrap(), ..world(dir.path()) };
         let mut exec = Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&led, &kept]));
         let input = json!({ "url": url }).to_string();
-        now(Registry::thinking().run("web_fetch", &input, &world, &mut exec)).unwrap()
+        now(Registry::for_thinking_model().run("web_fetch", &input, &world, &mut exec)).unwrap()
     };
     let rule = |server: &HttpServer, decision: &str| {
         let host = format!("127.0.0.1:{}", port(server));
@@ -411,9 +411,10 @@ fn the_tools_say_what_was_read_and_whose_words_it_is() {
         _ => Response::new(404, "evil"),
     });
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::default().at(&format!("{}/html/", server.url()));
-    let mut exec = Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&server]).searching(engine));
-    let (registry, world) = (Registry::thinking(), world(dir.path()));
+    let engine = Engine::default().with_base_url(&format!("{}/html/", server.url()));
+    let mut exec =
+        Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&server]).with_search_engine(engine));
+    let (registry, world) = (Registry::for_thinking_model(), world(dir.path()));
     let mut call =
         |name: &str, input: serde_json::Value| now(registry.run(name, &input.to_string(), &world, &mut exec));
     let mut fetch = |path: &str| call("web_fetch", json!({"url": format!("{}{path}", server.url())}));

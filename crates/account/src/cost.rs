@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 
-use reveille_base::{types::ChatRef, words::count, zone::Tz};
+use reveille_base::{types::ChatRef, words::format_count, zone::Tz};
 use reveille_config::Config;
 use reveille_cycle::{decide::budget::Budget, month_begin};
 use reveille_memory::reflect::REFLECTION;
 use reveille_model::{content::tool_calls, offered};
 use reveille_store::{Entry, PaidRequest, Spent, Store, StoreError};
-use reveille_tools::unwrapped;
+use reveille_tools::unwrap_call;
 
 use super::{
     parts::{self, PromptParts},
-    read::sum,
+    read::sum_spent,
     since::day_begin,
-    units::{share, thousands, tokens, usd},
+    units::{compute_share, format_large_number, format_tokens, format_usd},
 };
 
 /// The number of past full days that a forecast uses.
@@ -142,31 +142,36 @@ pub enum Forecast {
 }
 
 /// Computes a cost report.
-pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQuery) -> Result<CostReport, StoreError> {
-    store.reading(|| {
+pub fn compute_report(
+    store: &Store,
+    config: &Config,
+    now: DateTime<Utc>,
+    query: CostQuery,
+) -> Result<CostReport, StoreError> {
+    store.with_snapshot(|| {
         let tz = config.timezone;
         let (today, month_begin) = (now.with_timezone(&tz).date_naive(), month_begin(now, tz));
         let since = query.since.unwrap_or(month_begin);
         let week = today.checked_sub_days(Days::new(FORECAST_DAYS)).map_or(month_begin, |day| day_begin(day, tz));
         let all = store.history().requests_since(since.min(month_begin).min(week), query.chat)?;
-        let from = |since| sum(all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)));
-        let days = by_day(&all, tz);
+        let from = |since| sum_spent(all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)));
+        let days = sum_by_day(&all, tz);
         let month_usd = from(month_begin).cost_usd;
         let paid: Vec<PaidRequest> = all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)).cloned().collect();
         let is_guests = query.chat.is_some();
-        let first_day = store.history().first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
+        let first_day = store.history().find_first_request_time()?.map(|at| at.with_timezone(&tz).date_naive());
         Ok(CostReport {
             today_usd: from(day_begin(today, tz)).cost_usd,
             month_usd,
             month: now.with_timezone(&tz).format("%B").to_string(),
-            budget: if is_guests { None } else { Some(left(&Budget::look(store, config, now)?)) },
+            budget: if is_guests { None } else { Some(compute_budget_left(&Budget::read(store, config, now)?)) },
             since,
             by: query.by,
-            rows: rows(store, &paid, query.by, tz)?,
-            total: sum(&paid),
-            forecast: (!is_guests).then(|| forecast(&days, first_day, today, month_usd)),
-            prompts: if query.with_parts { Some(prompts(store, &paid)?) } else { None },
-            unpriced: if is_guests { None } else { offered::unpriced(config) },
+            rows: build_rows(store, &paid, query.by, tz)?,
+            total: sum_spent(&paid),
+            forecast: (!is_guests).then(|| forecast_month(&days, first_day, today, month_usd)),
+            prompts: if query.with_parts { Some(sum_prompt_parts(store, &paid)?) } else { None },
+            unpriced: if is_guests { None } else { offered::describe_unpriced_models(config) },
             questions: if is_guests { Vec::new() } else { asked_by_day(&store.approvals().asked_since(since)?, tz) },
         })
     })
@@ -180,7 +185,7 @@ fn asked_by_day(asked: &[DateTime<Utc>], tz: Tz) -> Vec<AskedOnDay> {
     days.into_iter().map(|(day, asked)| AskedOnDay { day, asked }).collect()
 }
 
-fn left(budget: &Budget) -> BudgetLeft {
+fn compute_budget_left(budget: &Budget) -> BudgetLeft {
     let Budget { daily_usd, today_usd, monthly_usd, month_usd, reserved_usd, .. } = *budget;
     BudgetLeft {
         daily_usd,
@@ -191,7 +196,7 @@ fn left(budget: &Budget) -> BudgetLeft {
     }
 }
 
-fn by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
+fn sum_by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
     let mut days = BTreeMap::new();
     for request in paid {
         if let Some(at) = request.at {
@@ -202,7 +207,7 @@ fn by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
 }
 
 /// Forecasts with the average of the last seven full days, including idle days but no days before the first use.
-pub(super) fn forecast(
+pub(super) fn forecast_month(
     days: &BTreeMap<NaiveDate, f64>,
     first: Option<NaiveDate>,
     today: NaiveDate,
@@ -225,41 +230,41 @@ pub(super) fn forecast(
     }
 }
 
-fn rows(store: &Store, paid: &[PaidRequest], by: CostBy, tz: Tz) -> Result<Vec<CostRow>, StoreError> {
+fn build_rows(store: &Store, paid: &[PaidRequest], by: CostBy, tz: Tz) -> Result<Vec<CostRow>, StoreError> {
     let mut rows = match by {
         CostBy::Day => {
             let day = |paid: &PaidRequest| match paid.at {
                 Some(at) => at.with_timezone(&tz).date_naive().to_string(),
                 None => "unknown".to_owned(),
             };
-            return Ok(grouped(paid, day));
+            return Ok(group_by_name(paid, day));
         }
-        CostBy::Model => grouped(paid, |paid| paid.model.clone()),
+        CostBy::Model => group_by_name(paid, |paid| paid.model.clone()),
         CostBy::Reason => {
-            let reasons = store.history().reasons_of(&cycles_of(paid))?;
-            grouped(paid, |paid| reason_of(&paid.cycle_id, reasons.get(&paid.cycle_id)))
+            let reasons = store.history().list_cycle_reasons(&list_cycles(paid))?;
+            group_by_name(paid, |paid| describe_reason(&paid.cycle_id, reasons.get(&paid.cycle_id)))
         }
-        CostBy::Tool => by_tool(store, paid)?,
+        CostBy::Tool => group_by_tool(store, paid)?,
     };
     rows.sort_by(|a, b| b.spent.cost_usd.total_cmp(&a.spent.cost_usd).then_with(|| a.name.cmp(&b.name)));
     Ok(rows)
 }
 
-fn cycles_of(paid: &[PaidRequest]) -> Vec<String> {
+fn list_cycles(paid: &[PaidRequest]) -> Vec<String> {
     let cycles: BTreeSet<&String> = paid.iter().map(|paid| &paid.cycle_id).filter(|id| !id.is_empty()).collect();
     cycles.into_iter().cloned().collect()
 }
 
 /// Groups requests by name, in the order of names.
-fn grouped(paid: &[PaidRequest], name: impl Fn(&PaidRequest) -> String) -> Vec<CostRow> {
+fn group_by_name(paid: &[PaidRequest], name: impl Fn(&PaidRequest) -> String) -> Vec<CostRow> {
     let mut groups: BTreeMap<String, CostRow> = BTreeMap::new();
     for paid in paid {
-        add(&mut groups, name(paid), 1, paid.spent);
+        add_to_group(&mut groups, name(paid), 1, paid.spent);
     }
     groups.into_values().collect()
 }
 
-fn add(groups: &mut BTreeMap<String, CostRow>, name: String, requests: usize, spent: Spent) {
+fn add_to_group(groups: &mut BTreeMap<String, CostRow>, name: String, requests: usize, spent: Spent) {
     let row = groups.entry(name.clone()).or_insert_with(|| CostRow { name, requests: 0, spent: Spent::default() });
     row.requests += requests;
     row.spent.tokens += spent.tokens;
@@ -267,12 +272,12 @@ fn add(groups: &mut BTreeMap<String, CostRow>, name: String, requests: usize, sp
 }
 
 /// The kind of a wake, judged by its first reason.
-fn reason_of(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
+fn describe_reason(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
     let Some(first) = reasons.and_then(|reasons| reasons.first()) else {
         return if cycle_id.is_empty() { "searching by meaning" } else { "no longer known" }.to_owned();
     };
     let kind = match first.as_str() {
-        first if first.starts_with(REFLECTION) => "looking back",
+        first if first.starts_with(REFLECTION) => "reflection",
         first if first.starts_with("task ") => "tasks",
         first if first.starts_with("reminder ") => "reminders",
         first if first.contains("by a person") => "your commits",
@@ -283,14 +288,14 @@ fn reason_of(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
 }
 
 /// Groups costs by tool. The cost of a turn is shared evenly among its calls; a turn without calls is an answer.
-fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreError> {
+fn group_by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreError> {
     let mut groups = BTreeMap::new();
     let mut of_cycles: BTreeMap<&str, Vec<&PaidRequest>> = BTreeMap::new();
     for request in paid {
         of_cycles.entry(&request.cycle_id).or_default().push(request);
     }
     for (cycle, mut requests) in of_cycles {
-        for turn in store.history().turns_of(cycle)? {
+        for turn in store.history().list_cycle_turns(cycle)? {
             let Entry::Turn { content, stop, usage } = turn else { continue };
             // In order: of two turns with equal use, the earlier belongs to the earlier request.
             let Some(place) = requests.iter().position(|paid| paid.spent.tokens == usage && !paid.is_discarded) else {
@@ -299,11 +304,12 @@ fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreErr
             let request = requests.remove(place);
             let calls = tool_calls(&content, &stop);
             if calls.is_empty() {
-                add(&mut groups, "(no call)".to_owned(), 1, request.spent);
+                add_to_group(&mut groups, "(no call)".to_owned(), 1, request.spent);
             }
             for call in &calls {
-                let name = unwrapped(&call.name, call.input.get()).map_or_else(|| call.name.clone(), |(name, _)| name);
-                add(&mut groups, name, 1, shared(request.spent, calls.len() as u64));
+                let name =
+                    unwrap_call(&call.name, call.input.get()).map_or_else(|| call.name.clone(), |(name, _)| name);
+                add_to_group(&mut groups, name, 1, divide_evenly(request.spent, calls.len() as u64));
             }
         }
         for request in requests {
@@ -313,13 +319,13 @@ fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreErr
                 (_, _, true) => "(set aside)",
                 _ => "(no longer known)",
             };
-            add(&mut groups, name.to_owned(), 1, request.spent);
+            add_to_group(&mut groups, name.to_owned(), 1, request.spent);
         }
     }
     Ok(groups.into_values().collect())
 }
 
-fn shared(mut spent: Spent, among: u64) -> Spent {
+fn divide_evenly(mut spent: Spent, among: u64) -> Spent {
     let parts = [
         &mut spent.tokens.input,
         &mut spent.tokens.output,
@@ -331,13 +337,13 @@ fn shared(mut spent: Spent, among: u64) -> Spent {
     spent
 }
 
-fn prompts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreError> {
+fn sum_prompt_parts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreError> {
     let mut all = PromptParts::default();
-    for cycle in cycles_of(paid).iter().rev().take(MAX_TAKEN_APART) {
-        if let Some(row) = store.cycles().cycle(cycle)? {
+    for cycle in list_cycles(paid).iter().rev().take(MAX_TAKEN_APART) {
+        if let Some(row) = store.cycles().find_cycle(cycle)? {
             let journal = store.history().dated_journal(cycle)?;
             let entries = journal.iter().filter_map(|line| line.entry.as_ref());
-            all += parts::of_cycle(&row.cycle.system, &row.cycle.tools, entries);
+            all += parts::estimate_parts(&row.cycle.system, &row.cycle.tools, entries);
         }
     }
     Ok(all)
@@ -345,31 +351,30 @@ fn prompts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreErro
 
 impl CostReport {
     /// Renders the report as short Markdown for a chat.
-    pub fn in_chat(&self) -> String {
-        let mut lines = self.heads(|head| format!("**{head}**: "));
-        lines.extend(
-            self.paid_rows()
-                .map(|row| format!("- {}: {}; {}", row.name, two(row.spent.cost_usd), tokens(&row.spent.tokens))),
-        );
-        lines.extend(self.tail());
+    pub fn render_for_chat(&self) -> String {
+        let mut lines = self.render_totals(|head| format!("**{head}**: "));
+        lines.extend(self.paid_rows().map(|row| {
+            format!("- {}: {}; {}", row.name, format_cents(row.spent.cost_usd), format_tokens(&row.spent.tokens))
+        }));
+        lines.extend(self.render_tail());
         lines.join("\n")
     }
 
     /// Renders the report for a terminal.
-    pub fn on_terminal(&self, tz: Tz) -> String {
-        let mut lines = self.heads(|head| format!("{head:<11}"));
-        lines.extend(self.tail());
+    pub fn render_for_terminal(&self, tz: Tz) -> String {
+        let mut lines = self.render_totals(|head| format!("{head:<11}"));
+        lines.extend(self.render_tail());
         let since = self.since.with_timezone(&tz).format("%a %-d %b %Y %H:%M");
         if self.paid_rows().next().is_some() {
             lines.push(format!("\nBy {}, since {since}:", self.by.name()));
-            lines.push(self.table());
+            lines.push(self.render_table());
         }
         if let Some(prompts) = self.prompts.filter(|prompts| prompts.tokens() > 0) {
-            let each = |tokens: u64| thousands(tokens / prompts.requests.max(1));
-            let of = |part| format!("{} ({:.0} %)", each(part), share(part, prompts.tokens()));
+            let each = |tokens: u64| format_large_number(tokens / prompts.requests.max(1));
+            let of = |part| format!("{} ({:.0} %)", each(part), compute_share(part, prompts.tokens()));
             lines.push(format!(
                 "\nThe last {} had {} tokens on average: orders {}, tools {}, memory {}, exchange {}, estimated by their lengths.",
-                count(prompts.requests as usize, "prompt"),
+                format_count(prompts.requests as usize, "prompt"),
                 each(prompts.tokens()),
                 of(prompts.system),
                 of(prompts.tools),
@@ -380,7 +385,7 @@ impl CostReport {
         lines.join("\n")
     }
 
-    fn heads(&self, head: impl Fn(&str) -> String) -> Vec<String> {
+    fn render_totals(&self, head: impl Fn(&str) -> String) -> Vec<String> {
         let of = |budget: Option<f64>, setting: &str, left: Option<f64>| match (budget, left) {
             (Some(usd), Some(left)) => format!(" of ${usd:.2} ({setting}), ${left:.2} left"),
             _ => String::new(),
@@ -394,17 +399,17 @@ impl CostReport {
             budget.and_then(|budget| budget.left_this_month_usd),
         );
         vec![
-            format!("{}{}{today}", head("Today"), two(self.today_usd)),
-            format!("{}{}{month}", head(&self.month), two(self.month_usd)),
+            format!("{}{}{today}", head("Today"), format_cents(self.today_usd)),
+            format!("{}{}{month}", head(&self.month), format_cents(self.month_usd)),
         ]
     }
 
-    fn tail(&self) -> Vec<String> {
+    fn render_tail(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.paid_rows().next().is_none() {
             lines.push("No paid model use yet.".to_owned());
         } else if let Some(forecast) = &self.forecast {
-            lines.push(forecast.text(&self.month));
+            lines.push(forecast.describe(&self.month));
         }
         if let Some(BudgetLeft { reserved_usd, .. }) = self.budget.filter(|budget| budget.reserved_usd > 0.0) {
             lines.push(format!(
@@ -412,12 +417,12 @@ impl CostReport {
             ));
         }
         lines.extend(self.unpriced.clone());
-        lines.extend(self.asked());
+        lines.extend(self.describe_questions());
         lines
     }
 
     /// Lists the questions of the last days with any.
-    fn asked(&self) -> Option<String> {
+    fn describe_questions(&self) -> Option<String> {
         let all: usize = self.questions.iter().map(|day| day.asked).sum();
         let days = self
             .questions
@@ -426,26 +431,26 @@ impl CostReport {
             .take(ASKED_DAYS)
             .map(|on| format!("{} {}", on.day.format("%a %-d %b"), on.asked));
         let days: Vec<String> = days.collect();
-        (all > 0).then(|| format!("I asked you {}: {}.", count(all, "question"), days.join(", ")))
+        (all > 0).then(|| format!("I asked you {}: {}.", format_count(all, "question"), days.join(", ")))
     }
 
     fn paid_rows(&self) -> impl Iterator<Item = &CostRow> {
         self.rows.iter().filter(|row| row.spent != Spent::default())
     }
 
-    fn table(&self) -> String {
+    fn render_table(&self) -> String {
         let what = if self.by == CostBy::Tool { "calls" } else { "requests" };
         let heads = [self.by.name(), "cost", what, "input", "cache read", "cache write", "output"].map(str::to_owned);
         let cells = |name: &str, requests: usize, spent: &Spent| {
             let tokens = spent.tokens;
             [
                 name.to_owned(),
-                usd(spent.cost_usd),
+                format_usd(spent.cost_usd),
                 requests.to_string(),
-                thousands(tokens.input),
-                thousands(tokens.cache_read),
-                thousands(tokens.cache_write),
-                thousands(tokens.output),
+                format_large_number(tokens.input),
+                format_large_number(tokens.cache_read),
+                format_large_number(tokens.cache_write),
+                format_large_number(tokens.output),
             ]
         };
         let mut rows = vec![heads];
@@ -469,7 +474,7 @@ impl CostReport {
 }
 
 /// Formats whole cents, to match the budget on the same line.
-fn two(usd: f64) -> String {
+fn format_cents(usd: f64) -> String {
     format!("${usd:.2}")
 }
 
@@ -487,7 +492,7 @@ impl CostBy {
 
 impl Forecast {
     /// Renders the forecast as a sentence; `month` is the name of the month.
-    pub fn text(&self, month: &str) -> String {
+    pub fn describe(&self, month: &str) -> String {
         match self {
             Self::TooLittle { days } => format!(
                 "It's too early to forecast {month}: that takes {MIN_FORECAST_DAYS} full days of use, and there {} so far.",
@@ -498,9 +503,9 @@ impl Forecast {
                 }
             ),
             Self::Heading { days, mean_usd, month_end_usd } => format!(
-                "By the end of {month} about ${month_end_usd:.2}, if the mean of the last {} goes on ({} a day).",
+                "About ${month_end_usd:.2} by the end of {month}, at the average of the last {} ({} a day).",
                 full_days(*days),
-                usd(*mean_usd)
+                format_usd(*mean_usd)
             ),
         }
     }
@@ -555,18 +560,18 @@ mod tests {
         let at = |text| reveille_base::clock::parse_time(text).unwrap();
         let asked = [at("2026-11-20T22:30:00Z"), at("2026-11-20T23:30:00Z"), at("2026-11-21T09:00:00Z")];
         let questions = asked_by_day(&asked, "Europe/Berlin".parse::<Tz>().unwrap());
-        let text = CostReport { questions, ..costs() }.in_chat();
+        let text = CostReport { questions, ..costs() }.render_for_chat();
         assert!(text.ends_with("\nI asked you 3 questions: Sat 21 Nov 2, Fri 20 Nov 1."), "{text}");
     }
 
     #[test]
     fn today_this_month_and_by_model_in_a_chat() {
-        insta::assert_snapshot!(costs().in_chat(), @r"
+        insta::assert_snapshot!(costs().render_for_chat(), @r"
         **Today**: $0.50 of $5.00 (DAILY_BUDGET_USD), $4.50 left
         **November**: $12.54
         - claude-sonnet-5-5: $12.35; 1000 k tokens in (90 % from the cache), 12 M out
         - claude-haiku: $0.20; 1000 tokens in, 5 out
-        By the end of November about $18.04, if the mean of the last 7 full days goes on ($0.6100 a day).
+        About $18.04 by the end of November, at the average of the last 7 full days ($0.6100 a day).
         ");
         let budget = BudgetLeft {
             monthly_usd: Some(50.0),
@@ -574,12 +579,12 @@ mod tests {
             reserved_usd: 0.2,
             ..costs().budget.unwrap()
         };
-        let text = CostReport { budget: Some(budget), ..costs() }.in_chat();
+        let text = CostReport { budget: Some(budget), ..costs() }.render_for_chat();
         assert!(text.contains("**November**: $12.54 of $50.00 (MONTHLY_BUDGET_USD), $37.26 left"), "{text}");
         assert!(text.contains("$0.20 of it is set aside"), "{text}");
         let none =
             CostReport { rows: Vec::new(), today_usd: 0.0, month_usd: 0.0, budget: None, forecast: None, ..costs() };
-        insta::assert_snapshot!(none.in_chat(), @r"
+        insta::assert_snapshot!(none.render_for_chat(), @r"
         **Today**: $0.00
         **November**: $0.00
         No paid model use yet.
@@ -590,10 +595,10 @@ mod tests {
     fn a_terminal_has_room_for_a_table_and_for_what_prompts_are_made_of() {
         let prompts =
             Some(PromptParts { system: 10_000, tools: 50_000, memory: 30_000, conversation: 10_000, requests: 12 });
-        insta::assert_snapshot!(CostReport { prompts, ..costs() }.on_terminal("Europe/Berlin".parse::<Tz>().unwrap()), @r"
+        insta::assert_snapshot!(CostReport { prompts, ..costs() }.render_for_terminal("Europe/Berlin".parse::<Tz>().unwrap()), @r"
         Today      $0.50 of $5.00 (DAILY_BUDGET_USD), $4.50 left
         November   $12.54
-        By the end of November about $18.04, if the mean of the last 7 full days goes on ($0.6100 a day).
+        About $18.04 by the end of November, at the average of the last 7 full days ($0.6100 a day).
 
         By model, since Sun 1 Nov 2026 00:00:
           model                 cost  requests  input  cache read  cache write  output
@@ -610,15 +615,15 @@ mod tests {
         let day = |day| NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
         let days = BTreeMap::from([(day(14), 7.0), (day(20), 7.0), (day(21), 1.0)]);
         // Seven days, two of them with use: a mean of 2 USD a day. Of today 1 USD is still to come, and nine days are left.
-        let heading = |first| forecast(&days, Some(first), day(21), 15.0);
+        let heading = |first| forecast_month(&days, Some(first), day(21), 15.0);
         assert_eq!(heading(day(1)), Forecast::Heading { days: 7, mean_usd: 2.0, month_end_usd: 15.0 + 1.0 + 18.0 });
         assert_eq!(heading(day(19)), Forecast::TooLittle { days: 2 });
         assert_eq!(heading(day(21)), Forecast::TooLittle { days: 0 });
-        assert_eq!(forecast(&days, None, day(21), 0.0), Forecast::TooLittle { days: 0 });
-        let last = forecast(&BTreeMap::new(), Some(day(1)), day(30), 3.0);
+        assert_eq!(forecast_month(&days, None, day(21), 0.0), Forecast::TooLittle { days: 0 });
+        let last = forecast_month(&BTreeMap::new(), Some(day(1)), day(30), 3.0);
         assert_eq!(last, Forecast::Heading { days: 7, mean_usd: 0.0, month_end_usd: 3.0 });
         assert_eq!(
-            Forecast::TooLittle { days: 1 }.text("May"),
+            Forecast::TooLittle { days: 1 }.describe("May"),
             "It's too early to forecast May: that takes 3 full days of use, and there is one so far."
         );
     }
@@ -630,14 +635,14 @@ mod tests {
             ("1 message from the terminal", "messages"),
             ("task \"a message\" has its next step now", "tasks"),
             ("reminder 3", "reminders"),
-            ("reflection on 2026-11-20", "looking back"),
+            ("reflection on 2026-11-20", "reflection"),
             ("3 commits by a person", "your commits"),
             ("undo 20261121T140000Z-1", "other"),
         ] {
-            assert_eq!(reason_of("x", Some(&vec![reason.to_owned(), "reminder 1".to_owned()])), kind, "{reason}");
+            assert_eq!(describe_reason("x", Some(&vec![reason.to_owned(), "reminder 1".to_owned()])), kind, "{reason}");
         }
         assert_eq!(
-            (reason_of("", None).as_str(), reason_of("x", None).as_str()),
+            (describe_reason("", None).as_str(), describe_reason("x", None).as_str()),
             ("searching by meaning", "no longer known")
         );
     }
@@ -646,9 +651,9 @@ mod tests {
     fn a_share_of_a_turn_is_even() {
         let spent = Spent { tokens: Usage { input: 10, output: 4, cache_read: 0, cache_write: 6 }, cost_usd: 1.0 };
         assert_eq!(
-            shared(spent, 2),
+            divide_evenly(spent, 2),
             Spent { tokens: Usage { input: 5, output: 2, cache_read: 0, cache_write: 3 }, cost_usd: 0.5 }
         );
-        assert_eq!(shared(spent, 0), spent);
+        assert_eq!(divide_evenly(spent, 0), spent);
     }
 }

@@ -76,7 +76,7 @@ impl DaysReport {
 }
 
 /// Computes the figures of the last `n` days.
-pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Result<DaysReport, StoreError> {
+pub fn compute_report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Result<DaysReport, StoreError> {
     let tz = config.timezone;
     let today = now.with_timezone(&tz).date_naive();
     let last_days =
@@ -85,7 +85,7 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Res
         let end = today.succ_opt().map(|day| day_begin(day, tz));
         days.iter().map(|day| day_begin(*day, tz)).chain(end).collect::<Vec<_>>()
     };
-    store.reading(|| {
+    store.with_snapshot(|| {
         let (days, week) = (last_days(n), last_days(FORECAST_DAYS + 1));
         let paid = store.history().spent_by_day(&bounds(&days))?;
         let of_week = store.history().spent_by_day(&bounds(&week))?;
@@ -95,14 +95,14 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Res
                 *by_day.entry(*day).or_default() += one.spent.cost_usd;
             }
         }
-        let first_day = store.history().first_request_at()?.map(|at| at.with_timezone(&tz).date_naive());
-        let budget = Budget::look(store, config, now)?;
+        let first_day = store.history().find_first_request_time()?.map(|at| at.with_timezone(&tz).date_naive());
+        let budget = Budget::read(store, config, now)?;
         let kept = Kept {
             paid,
             turns: store.history().turn_times_by_day(&bounds(&days))?,
             states: store.history().states_by_day(&bounds(&days))?,
         };
-        let (models, days) = kept.figures(&days);
+        let (models, days) = kept.compute_figures(&days);
         Ok(DaysReport {
             days,
             models,
@@ -111,7 +111,7 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64) -> Res
             monthly_budget_usd: budget.monthly_usd,
             month_usd: budget.month_usd,
             month: now.with_timezone(&tz).format("%B").to_string(),
-            forecast: cost::forecast(&by_day, first_day, today, budget.month_usd),
+            forecast: cost::forecast_month(&by_day, first_day, today, budget.month_usd),
         })
     })
 }
@@ -125,8 +125,8 @@ struct Kept {
 
 impl Kept {
     /// Computes the models and the figures of each day.
-    fn figures(&self, days: &[NaiveDate]) -> (Vec<String>, Vec<DayFigures>) {
-        let models = self.models();
+    fn compute_figures(&self, days: &[NaiveDate]) -> (Vec<String>, Vec<DayFigures>) {
+        let models = self.list_models();
         let figures = days.iter().zip(0_u32..).map(|(day, at)| {
             let mut figures = DayFigures {
                 day: *day,
@@ -144,7 +144,7 @@ impl Kept {
                 }
             }
             for state in self.states.iter().filter(|state| state.day == at) {
-                *figures.wakes.of(state.state) += state.cycles;
+                *figures.wakes.counter_mut(state.state) += state.cycles;
             }
             figures
         });
@@ -153,7 +153,7 @@ impl Kept {
     }
 
     /// The models by falling cost. The last name stands for all that exceed the maximum.
-    fn models(&self) -> Vec<String> {
+    fn list_models(&self) -> Vec<String> {
         let mut usd: BTreeMap<&str, f64> = BTreeMap::new();
         for paid in &self.paid {
             *usd.entry(&paid.model).or_default() += paid.spent.cost_usd;
@@ -170,7 +170,7 @@ impl Kept {
 }
 
 impl DayWakes {
-    fn of(&mut self, state: CycleState) -> &mut u32 {
+    fn counter_mut(&mut self, state: CycleState) -> &mut u32 {
         match state {
             CycleState::Done => &mut self.done,
             CycleState::Failed => &mut self.failed,
@@ -204,7 +204,7 @@ mod tests {
                 state(1, CycleState::Parked, 2),
             ],
         };
-        let (models, figures) = kept.figures(&days);
+        let (models, figures) = kept.compute_figures(&days);
         assert_eq!(models, ["dear", "cheap"]);
         assert_eq!(figures.iter().map(|day| day.cost_usd.clone()).collect::<Vec<_>>(), [[1.0, 0.1], [0.0, 0.2]]);
         assert_eq!((figures[0].tokens.input, figures[0].turns, figures[1].turns), (20, None, Some(turns)));
@@ -216,7 +216,7 @@ mod tests {
         let usd = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
         let paid = usd.iter().map(|usd| paid(0, &format!("m{usd}"), *usd)).collect();
         let kept = Kept { paid, turns: Vec::new(), states: Vec::new() };
-        let (models, figures) = kept.figures(&[NaiveDate::from_ymd_opt(2026, 11, 21).unwrap()]);
+        let (models, figures) = kept.compute_figures(&[NaiveDate::from_ymd_opt(2026, 11, 21).unwrap()]);
         assert_eq!(models, ["m7", "m6", "m5", "m4", "others"]);
         assert_eq!(figures[0].cost_usd, [7.0, 6.0, 5.0, 4.0, 6.0]);
     }

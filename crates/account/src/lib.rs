@@ -24,7 +24,7 @@ use reveille_base::redact::Redactor;
 use reveille_memory::outside;
 
 /// Prepares a text for display: without secrets and invisible marks.
-pub fn shown(redactor: &Redactor, text: &str) -> String {
-    let text: Cow<'_, str> = outside::unmarked(text);
+pub fn clean_for_display(redactor: &Redactor, text: &str) -> String {
+    let text: Cow<'_, str> = outside::strip_marks(text);
     redactor.redact(&text)
 }

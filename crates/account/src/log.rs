@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     types::ChatRef,
-    words::{one_line, shortened, when},
+    words::{format_near_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_git::{Commit, Repo, RepoError};
@@ -81,19 +81,19 @@ pub enum LogError {
 pub type Shown<'a> = &'a dyn Fn(&str) -> String;
 
 /// The lines of wakes alone, newest first. `subject` returns the first line of a commit's message.
-pub fn of_wakes(
+pub fn list_wakes(
     store: &Store,
     query: LogQuery<'_>,
     subject: impl Fn(&str) -> Option<String>,
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
-    let rows = store.history().cycles_since(query.since, query.chat, searched(query))?;
-    chosen(
+    let rows = store.history().cycles_since(query.since, query.chat, search_limit(query))?;
+    select_lines(
         store,
         query,
         &rows,
         |row| {
-            let mut line = LogLine::of_row(row, shown);
+            let mut line = LogLine::from_row(row, shown);
             if let Some(subject) = row.commit_id.as_deref().and_then(&subject) {
                 line.subject = shown(&subject);
             }
@@ -104,15 +104,15 @@ pub fn of_wakes(
 }
 
 /// The lines of wakes and people's commits, newest first. A wake without a commit is placed at its start.
-pub fn of_memory(
+pub fn list_wakes_and_commits(
     store: Option<&Store>,
     repo: &Repo,
     query: LogQuery<'_>,
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, LogError> {
-    let commits = repo.log(searched(query))?;
+    let commits = repo.history().list_commits(search_limit(query))?;
     let rows = match store {
-        Some(store) => store.history().cycles_since(query.since, query.chat, searched(query))?,
+        Some(store) => store.history().cycles_since(query.since, query.chat, search_limit(query))?,
         None => Vec::new(),
     };
     let mut rows: BTreeMap<String, CycleRow> = rows.into_iter().map(|row| (row.cycle.id.clone(), row)).collect();
@@ -127,21 +127,21 @@ pub fn of_memory(
             continue;
         }
         while let Some(other) = others.next_if(|other| other.started_at.is_some_and(|at| at > commit.at)) {
-            merged.push(Candidate { line: LogLine::of_row(&other, shown), row: Some(other) });
+            merged.push(Candidate { line: LogLine::from_row(&other, shown), row: Some(other) });
         }
         let row = match (commit.wake_id.as_deref(), store) {
             (Some(wake), Some(store)) => {
-                rows.remove(wake).map_or_else(|| store.cycles().cycle(wake), |row| Ok(Some(row)))?
+                rows.remove(wake).map_or_else(|| store.cycles().find_cycle(wake), |row| Ok(Some(row)))?
             }
             _ => None,
         };
         if query.chat.is_none() || row.as_ref().is_some_and(|row| row.cycle.chat == query.chat) {
-            merged.push(Candidate { line: LogLine::of_commit(commit, row.as_ref(), shown), row });
+            merged.push(Candidate { line: LogLine::from_commit(commit, row.as_ref(), shown), row });
         }
     }
-    merged.extend(others.map(|other| Candidate { line: LogLine::of_row(&other, shown), row: Some(other) }));
+    merged.extend(others.map(|other| Candidate { line: LogLine::from_row(&other, shown), row: Some(other) }));
     match store {
-        Some(store) => Ok(chosen(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
+        Some(store) => Ok(select_lines(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
         None => {
             let lines = merged.into_iter().map(|candidate| candidate.line);
             Ok(lines.filter(|line| line.matches(query)).skip(query.skip).take(query.lines).collect())
@@ -149,7 +149,7 @@ pub fn of_memory(
     }
 }
 
-fn searched(query: LogQuery<'_>) -> usize {
+fn search_limit(query: LogQuery<'_>) -> usize {
     let is_chosen = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
     if is_chosen { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
 }
@@ -178,7 +178,7 @@ impl OfWake for CycleRow {
 }
 
 /// Selects the wanted lines and adds their messages. Messages are read in chunks, because mostly the first lines suffice.
-fn chosen<T: OfWake>(
+fn select_lines<T: OfWake>(
     store: &Store,
     query: LogQuery<'_>,
     candidates: &[T],
@@ -194,12 +194,12 @@ fn chosen<T: OfWake>(
         let (chunk, rest) = left.split_at(read_at_once.min(left.len()));
         (left, read_at_once) = (rest, read_at_once.saturating_mul(CHUNK_GROWS));
         let ids: Vec<String> = chunk.iter().filter_map(|one| one.row().map(|row| row.cycle.id.clone())).collect();
-        let mut asked: BTreeMap<String, Vec<Incoming>> = store.history().messages_of(&ids)?;
+        let mut asked: BTreeMap<String, Vec<Incoming>> = store.history().list_cycle_messages(&ids)?;
         for one in chunk {
             let mut line = line(one);
             if let Some(row) = one.row() {
                 let messages = asked.remove(&row.cycle.id).unwrap_or_default();
-                line.asked = messages.iter().map(|message| AskedMessage::of(message, shown)).collect();
+                line.asked = messages.iter().map(|message| AskedMessage::from_incoming(message, shown)).collect();
             }
             if !line.matches(query) {
                 continue;
@@ -208,7 +208,7 @@ fn chosen<T: OfWake>(
                 to_skip -= 1;
                 continue;
             }
-            line.undone = one.row().map(|row| store.undos().undone(&row.cycle.id)).transpose()?.flatten();
+            line.undone = one.row().map(|row| store.undos().find_undo_state(&row.cycle.id)).transpose()?.flatten();
             lines.push(line);
             if lines.len() >= query.lines {
                 return Ok(lines);
@@ -219,7 +219,7 @@ fn chosen<T: OfWake>(
 }
 
 impl LogLine {
-    fn of_row(row: &CycleRow, shown: Shown<'_>) -> Self {
+    fn from_row(row: &CycleRow, shown: Shown<'_>) -> Self {
         Self {
             commit: row.commit_id.clone(),
             at: row.started_at,
@@ -233,7 +233,7 @@ impl LogLine {
         }
     }
 
-    fn of_commit(commit: &Commit, row: Option<&CycleRow>, shown: Shown<'_>) -> Self {
+    fn from_commit(commit: &Commit, row: Option<&CycleRow>, shown: Shown<'_>) -> Self {
         Self {
             commit: Some(commit.id.to_string()),
             at: Some(commit.at),
@@ -255,28 +255,28 @@ impl LogLine {
     }
 
     /// Renders the line for a terminal.
-    pub fn on_terminal(&self, now: DateTime<Utc>, tz: Tz) -> String {
+    pub fn render_for_terminal(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let id = self.short_id().unwrap_or_else(|| "-".repeat(ID_CHARS));
         let who = self.wake_id.as_deref().or(self.author.as_deref()).unwrap_or_default();
         format!(
             "{id}  {}  {who}  {}{}{}",
-            self.when(now, tz),
+            self.format_time(now, tz),
             one_line(&self.subject),
             self.how_it_stands(),
-            self.quoted()
+            self.quote_request()
         )
     }
 
     /// Renders the line as short Markdown for a chat.
-    pub fn in_chat(&self, now: DateTime<Utc>, tz: Tz) -> String {
+    pub fn render_for_chat(&self, now: DateTime<Utc>, tz: Tz) -> String {
         let did = self.subject.strip_prefix("Wake: ").unwrap_or(&self.subject);
         let id = self.short_id().map(|id| format!(" ({id})")).unwrap_or_default();
-        let did = shortened(&one_line(did), MAX_CHAT_CHARS);
-        format!("- {}: {did}{id}{}{}", self.when(now, tz), self.how_it_stands(), self.quoted())
+        let did = truncate_text(&one_line(did), MAX_CHAT_CHARS);
+        format!("- {}: {did}{id}{}{}", self.format_time(now, tz), self.how_it_stands(), self.quote_request())
     }
 
-    fn when(&self, now: DateTime<Utc>, tz: Tz) -> String {
-        self.at.map_or_else(|| "at an unknown time".to_owned(), |at| when(at, now, tz))
+    fn format_time(&self, now: DateTime<Utc>, tz: Tz) -> String {
+        self.at.map_or_else(|| "at an unknown time".to_owned(), |at| format_near_time(at, now, tz))
     }
 
     fn short_id(&self) -> Option<String> {
@@ -297,7 +297,7 @@ impl LogLine {
     }
 
     /// Quotes the first words of the request. Untrusted text isn't quoted; its origin is named instead.
-    fn quoted(&self) -> String {
+    fn quote_request(&self) -> String {
         let Some((first, more)) = self.asked.split_first() else { return String::new() };
         let words = match &first.taint {
             Some(taint) => taint.clone(),
@@ -320,7 +320,7 @@ mod tests {
             author: None,
             subject: subject.to_owned(),
             state: Some(state.as_str()),
-            chat: Some(ChatRef::telegram(4242)),
+            chat: Some(ChatRef::from_telegram(4242)),
             undone: None,
             asked: Vec::new(),
         }
@@ -330,7 +330,7 @@ mod tests {
         AskedMessage {
             text: text.to_owned(),
             taint: taint.map(str::to_owned),
-            ..AskedMessage::of(&Incoming::default(), str::to_owned)
+            ..AskedMessage::from_incoming(&Incoming::default(), str::to_owned)
         }
     }
 
@@ -348,12 +348,12 @@ mod tests {
         let forwarded =
             LogLine { undone: Some(true), asked: vec![asked("obey", Some("a forwarded message"))], ..done.clone() };
         let lines = [done, forwarded, line(CycleState::Abandoned, None, "2 messages in chat 4242")];
-        insta::assert_snapshot!(lines.clone().map(|line| line.in_chat(now, tz)).join("\n"), @r"
+        insta::assert_snapshot!(lines.clone().map(|line| line.render_for_chat(now, tz)).join("\n"), @r"
         - today 14:00: remembered “x” (01234567) · asked: “remember that x 'is' 1, and do it now, before anybody else…” and 1 more
         - today 14:00: remembered “x” (01234567), undone · asked: a forwarded message
         - today 14:00: 2 messages in chat 4242, given up
         ");
-        insta::assert_snapshot!(lines.map(|line| line.on_terminal(now, tz)).join("\n"), @r"
+        insta::assert_snapshot!(lines.map(|line| line.render_for_terminal(now, tz)).join("\n"), @r"
         01234567  today 14:00  20261121T130000Z-1  Wake: remembered “x” · asked: “remember that x 'is' 1, and do it now, before anybody else…” and 1 more
         01234567  today 14:00  20261121T130000Z-1  Wake: remembered “x”, undone · asked: a forwarded message
         --------  today 14:00  20261121T130000Z-1  2 messages in chat 4242, given up

@@ -7,7 +7,7 @@ use reveille_base::types::Usage;
 use reveille_model::{anthropic::price::message_bytes, conversation::SpokenMessage};
 use reveille_store::Entry;
 
-use super::units::prompt;
+use super::units::count_prompt_tokens;
 
 /// The beginnings of memory blocks in an opening: documents, recalled facts, similar past work, reflection.
 const MEMORY: [&str; 4] = ["<memory>", "<recalled", "<similar_work", "<reflection>"];
@@ -45,7 +45,7 @@ impl PromptParts {
 }
 
 /// Estimates the parts of all prompts of a cycle from its fixed parts and its journal.
-pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item = &'a Entry>) -> PromptParts {
+pub fn estimate_parts<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item = &'a Entry>) -> PromptParts {
     let mut parts = PromptParts::default();
     let (mut memory, mut conversation) = (0, 0);
     let mut fixed = [system.len(), tools.len()];
@@ -65,7 +65,7 @@ pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item =
             }
             Entry::Turn { content, usage, .. } => {
                 let [system, tools] = fixed;
-                parts += shared(usage, [system, tools, memory, conversation]);
+                parts += split_tokens(usage, [system, tools, memory, conversation]);
                 conversation += content.len();
             }
             _ => {}
@@ -75,8 +75,8 @@ pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item =
 }
 
 /// Splits the tokens of a prompt in proportion to the lengths.
-fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
-    let tokens = u128::from(prompt(usage));
+fn split_tokens(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
+    let tokens = u128::from(count_prompt_tokens(usage));
     let all: u128 = bytes.iter().map(|bytes| *bytes as u128).sum();
     if tokens == 0 || all == 0 {
         return PromptParts::default();
@@ -90,7 +90,7 @@ fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
 fn memory_bytes(raw: &str) -> usize {
     let begins = |text: &str| MEMORY.iter().any(|start| text.starts_with(start));
     // Most messages have no such block and need no parsing.
-    let message = MEMORY.iter().any(|start| raw.contains(start)).then(|| SpokenMessage::read(raw)).flatten();
+    let message = MEMORY.iter().any(|start| raw.contains(start)).then(|| SpokenMessage::parse(raw)).flatten();
     message.iter().flat_map(SpokenMessage::texts).filter(|text| begins(text)).map(str::len).sum()
 }
 
@@ -113,12 +113,12 @@ mod tests {
     #[test]
     fn a_prompts_tokens_are_shared_out_by_the_length_of_its_parts() {
         let memory = format!("<memory>{}", "m".repeat(1_992));
-        let parts = of_cycle(&"s".repeat(1_000), &"t".repeat(3_000), &[said(&[&memory, "hello"]), turn(6_000)]);
+        let parts = estimate_parts(&"s".repeat(1_000), &"t".repeat(3_000), &[said(&[&memory, "hello"]), turn(6_000)]);
         assert_eq!((parts.requests, parts.memory / 10), (1, 197));
         assert!(parts.tools > parts.memory && parts.memory > parts.system, "{parts:?}");
         assert!(parts.tokens() <= 6_000 && parts.tokens() >= 5_996, "{parts:?}");
-        let later = of_cycle("s", "t", &[said(&[&memory]), turn(100), said(&["and"]), turn(200)]);
+        let later = estimate_parts("s", "t", &[said(&[&memory]), turn(100), said(&["and"]), turn(200)]);
         assert!(later.conversation > 50 && later.requests == 2, "a turn is in the next prompt: {later:?}");
-        assert_eq!(of_cycle("s", "t", &[said(&["x"]), turn(0)]), PromptParts::default(), "nothing was told");
+        assert_eq!(estimate_parts("s", "t", &[said(&["x"]), turn(0)]), PromptParts::default(), "nothing was told");
     }
 }

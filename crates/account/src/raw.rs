@@ -8,7 +8,7 @@ use reveille_model::content::assistant_message;
 use reveille_store::{CycleRow, Entry, JournalLine};
 
 /// The lines, each as raw JSON; empty if nothing is kept.
-pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) -> Vec<String> {
+pub fn render_requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) -> Vec<String> {
     let entries: Vec<&Entry> = journal.iter().filter_map(|line| line.entry.as_ref()).collect();
     if entries.is_empty() || row.cycle.is_by_rule() {
         return Vec::new();
@@ -27,7 +27,7 @@ pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) ->
         }
         _ => Vec::new(),
     });
-    std::iter::once(fixed).chain(messages).map(|line| on_one_line(redactor.redact_json(&line))).collect()
+    std::iter::once(fixed).chain(messages).map(|line| join_lines(redactor.redact_json(&line))).collect()
 }
 
 /// Marks a new conversation after folding. Later requests contain none of the lines above, except the fixed part.
@@ -42,6 +42,6 @@ fn fixed_part(model: &str, system: &str, tools: &str) -> String {
 }
 
 /// Puts JSON on one line. Raw line breaks occur only between tokens, where a blank means the same.
-fn on_one_line(raw: String) -> String {
+fn join_lines(raw: String) -> String {
     if raw.contains(['\n', '\r']) { raw.replace(['\n', '\r'], " ") } else { raw }
 }

@@ -7,13 +7,13 @@ use reveille_base::{
     types::{Stop, Usage},
 };
 use reveille_cycle::decide::limits::GO_ON;
-use reveille_model::content::{text_of, tool_calls};
+use reveille_model::content::{join_text, tool_calls};
 use reveille_policy::Verdict;
 use reveille_store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText};
-use reveille_tools::unwrapped;
+use reveille_tools::unwrap_call;
 
 use super::{
-    shown,
+    clean_for_display,
     story::{
         AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn,
         WakeStory,
@@ -21,17 +21,17 @@ use super::{
 };
 
 /// Reads the present story of a cycle.
-pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
-    store.reading(|| {
+pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
+    store.with_snapshot(|| {
         let id = &row.cycle.id;
         let journal = store.history().dated_journal(id)?;
-        let requests = store.history().requests_of(id)?;
+        let requests = store.history().list_cycle_requests(id)?;
         let has_journal = store.history().has_journal(id)?;
         let damaged = journal.iter().filter(|line| line.entry.is_none()).count();
-        let recording = if has_journal { None } else { store.history().recording_of(id)? };
-        let masked = |text: &str| shown(redactor, text);
-        let asked = store.history().messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
-        let said = store.history().written_by(id)?;
+        let recording = if has_journal { None } else { store.history().find_cycle_recording(id)? };
+        let masked = |text: &str| clean_for_display(redactor, text);
+        let asked = store.history().list_cycle_messages(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+        let said = store.history().list_cycle_texts(id)?;
         let mut story = WakeStory {
             wake_id: id.clone(),
             state: row.state.as_str(),
@@ -44,8 +44,8 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
             resumed: row.tries,
             error: row.error.as_deref().map(masked),
             commit: row.commit_id.clone(),
-            undone: store.undos().undone(id)?,
-            asked: asked.iter().map(|message| AskedMessage::of(message, masked)).collect(),
+            undone: store.undos().find_undo_state(id)?,
+            asked: asked.iter().map(|message| AskedMessage::from_incoming(message, masked)).collect(),
             journal: match (has_journal, damaged) {
                 (false, _) => JournalKept::Forgotten,
                 (true, 0) => JournalKept::Whole,
@@ -58,14 +58,18 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
             said: said.into_iter().map(|text| WrittenText { text: masked(&text.text), ..text }).collect(),
             recording: recording
                 .map(|found| StoryRecording { narrative: found.kept.narrative, calls: found.kept.calls }),
-            spent: sum(&requests),
+            spent: sum_spent(&requests),
             reserved_usd: requests.iter().filter(|paid| paid.is_reserved).map(|paid| paid.spent.cost_usd).sum(),
         };
-        let mut folding =
-            StoryFold { masked: &masked, approvals: store.history().approvals_of(id)?, requests, asked_at: None };
+        let mut folding = StoryFold {
+            masked: &masked,
+            approvals: store.history().list_cycle_approvals(id)?,
+            requests,
+            asked_at: None,
+        };
         for line in journal {
             if let Some(entry) = line.entry {
-                folding.take(&mut story, line.at, entry);
+                folding.fold_entry(&mut story, line.at, entry);
             }
         }
         if let Some(at) = folding.asked_at.take() {
@@ -76,7 +80,7 @@ pub fn story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeS
 }
 
 /// Sums the use and the cost of requests.
-pub(super) fn sum<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Spent {
+pub(super) fn sum_spent<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Spent {
     let mut all = Spent::default();
     for paid in requests {
         all.tokens += paid.spent.tokens;
@@ -95,39 +99,39 @@ struct StoryFold<'a> {
 }
 
 impl StoryFold<'_> {
-    fn take(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, entry: Entry) {
+    fn fold_entry(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, entry: Entry) {
         match entry {
             Entry::Said { messages, taint, .. } => {
                 let is_opening = !story.steps.iter().any(|step| matches!(step, StoryStep::Turn(_)));
                 if !messages.is_empty() && !is_opening {
                     story.steps.push(StoryStep::Heard { at, messages });
                 }
-                self.taint(story, taint);
+                self.add_taint(story, taint);
             }
             Entry::Asked => self.asked_at = Some(at),
             Entry::Discarded { why, usage } => {
-                let cost_usd = self.paid(&usage);
+                let cost_usd = self.find_cost(&usage);
                 self.asked_at = None;
                 story.steps.push(StoryStep::Discarded { at, why: (self.masked)(&why), usage, cost_usd });
             }
-            Entry::Turn { content, stop, usage } => self.turn(story, at, (&content, stop, usage)),
+            Entry::Turn { content, stop, usage } => self.add_turn(story, at, (&content, stop, usage)),
             Entry::Judged { call, verdict } if is_limit(&call) => {
-                story.steps.push(StoryStep::Limit { at, reasons: self.all_masked(&verdict.reasons), decided: None });
+                story.steps.push(StoryStep::Limit { at, reasons: self.mask_all(&verdict.reasons), decided: None });
             }
             Entry::Judged { call, verdict } => {
-                let verdict = Verdict { reasons: self.all_masked(&verdict.reasons), ..verdict };
-                if let Some(found) = call_of(story, &call) {
+                let verdict = Verdict { reasons: self.mask_all(&verdict.reasons), ..verdict };
+                if let Some(found) = find_call(story, &call) {
                     found.verdict = Some(verdict);
                 }
             }
-            Entry::Decided { call, is_approved, why } => self.decided(story, at, (&call, is_approved, &why)),
+            Entry::Decided { call, is_approved, why } => self.add_decision(story, at, (&call, is_approved, &why)),
             Entry::Called { call, .. } => {
-                if let Some(found) = call_of(story, &call) {
+                if let Some(found) = find_call(story, &call) {
                     found.began_at = at;
                 }
             }
             Entry::Outcome { call, name, content, is_error, receipt, taint, image, .. } => {
-                self.taint(story, taint.clone());
+                self.add_taint(story, taint.clone());
                 let result = CallResultTold {
                     at,
                     content: (self.masked)(&content),
@@ -136,11 +140,11 @@ impl StoryFold<'_> {
                     taint,
                     has_image: image.is_some(),
                 };
-                let plan = call_of(story, &call).and_then(|found| {
+                let plan = find_call(story, &call).and_then(|found| {
                     found.took_ms = Some(at?.signed_duration_since(found.began_at?).num_milliseconds());
                     (name == "plan" && !is_error).then(|| found.input.clone())
                 });
-                if let Some(found) = call_of(story, &call) {
+                if let Some(found) = find_call(story, &call) {
                     found.result = Some(result);
                 }
                 story.plan = plan.and_then(|input| serde_json::from_str(&input).ok()).or(story.plan.take());
@@ -150,22 +154,22 @@ impl StoryFold<'_> {
                 story.steps.push(StoryStep::Folded { at, messages, before, after });
             }
             Entry::Handed { from, model, .. } => story.steps.push(StoryStep::Handed { at, from, model }),
-            Entry::Verified { not_done } => story.not_done = Some(self.all_masked(&not_done)),
+            Entry::Verified { not_done } => story.not_done = Some(self.mask_all(&not_done)),
             Entry::ByRule { receipts, .. } => {
-                story.steps.push(StoryStep::ByRule { at, receipts: self.all_masked(&receipts) });
+                story.steps.push(StoryStep::ByRule { at, receipts: self.mask_all(&receipts) });
             }
             Entry::Worked { .. } | Entry::FoldAsked { .. } => {}
         }
     }
 
-    fn turn(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, turn: (&str, Stop, Usage)) {
+    fn add_turn(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, turn: (&str, Stop, Usage)) {
         let (content, stop, usage) = turn;
-        let cost_usd = self.paid(&usage);
+        let cost_usd = self.find_cost(&usage);
         let asked_at = self.asked_at.take().flatten();
         let approvals = &self.approvals;
         let calls = tool_calls(content, &stop).into_iter().map(|call| {
             // A call through `use_tool` is shown as the wrapped call.
-            let (tool, input) = unwrapped(&call.name, call.input.get())
+            let (tool, input) = unwrap_call(&call.name, call.input.get())
                 .unwrap_or_else(|| (call.name.clone(), call.input.get().to_owned()));
             StoryCall {
                 question: approvals.iter().find(|approval| approval.call == call.id).map(|approval| approval.id),
@@ -186,14 +190,19 @@ impl StoryFold<'_> {
             at,
             took_ms: at.zip(asked_at).map(|(at, asked)| at.signed_duration_since(asked).num_milliseconds()),
             calls: calls.collect(),
-            text: (self.masked)(&text_of(content)),
+            text: (self.masked)(&join_text(content)),
             stop,
             usage,
             cost_usd,
         }));
     }
 
-    fn decided(&self, story: &mut WakeStory, at: Option<DateTime<Utc>>, (call, is_approved, why): (&str, bool, &str)) {
+    fn add_decision(
+        &self,
+        story: &mut WakeStory,
+        at: Option<DateTime<Utc>>,
+        (call, is_approved, why): (&str, bool, &str),
+    ) {
         let row = self.approvals.iter().find(|approval| approval.call == call);
         let decision = CallDecision {
             is_approved,
@@ -208,13 +217,13 @@ impl StoryFold<'_> {
                 _ => None,
             });
             open.take(1).for_each(|decided| *decided = Some(decision.clone()));
-        } else if let Some(found) = call_of(story, call) {
+        } else if let Some(found) = find_call(story, call) {
             found.decided = Some(decision);
         }
     }
 
     /// The cost of a request in US dollars, from the ledger's row with the same time and use. A request without any use has no row.
-    fn paid(&mut self, usage: &Usage) -> Option<f64> {
+    fn find_cost(&mut self, usage: &Usage) -> Option<f64> {
         if *usage == Usage::default() {
             return Some(0.0);
         }
@@ -223,12 +232,12 @@ impl StoryFold<'_> {
         Some(self.requests.remove(place).spent.cost_usd)
     }
 
-    fn taint(&self, story: &mut WakeStory, taint: Option<String>) {
+    fn add_taint(&self, story: &mut WakeStory, taint: Option<String>) {
         let taint = taint.map(|taint| (self.masked)(&taint));
         story.taints.extend(taint.filter(|taint| !story.taints.contains(taint)));
     }
 
-    fn all_masked(&self, texts: &[String]) -> Vec<String> {
+    fn mask_all(&self, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| (self.masked)(text)).collect()
     }
 }
@@ -239,7 +248,7 @@ fn is_limit(call: &str) -> bool {
 }
 
 /// The latest call with this id.
-fn call_of<'a>(story: &'a mut WakeStory, id: &str) -> Option<&'a mut StoryCall> {
+fn find_call<'a>(story: &'a mut WakeStory, id: &str) -> Option<&'a mut StoryCall> {
     let turns = story.steps.iter_mut().rev().filter_map(|step| match step {
         StoryStep::Turn(turn) => Some(turn),
         _ => None,

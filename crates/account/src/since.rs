@@ -8,7 +8,7 @@ use reveille_base::{schedule, zone::Tz};
 pub const EXPECTED: &str = "today, yesterday, a day such as 2026-11-20, or how long ago: 90min, 12h, 7d, 2w";
 
 /// Parses a moment: the beginning of a day, or a time before `now`. `None` for other texts.
-pub fn since(text: &str, now: DateTime<Utc>, tz: Tz) -> Option<DateTime<Utc>> {
+pub fn parse_moment(text: &str, now: DateTime<Utc>, tz: Tz) -> Option<DateTime<Utc>> {
     let text = text.trim().to_lowercase();
     let today = now.with_timezone(&tz).date_naive();
     let day = match text.as_str() {
@@ -33,18 +33,18 @@ pub fn since(text: &str, now: DateTime<Utc>, tz: Tz) -> Option<DateTime<Utc>> {
 
 /// The beginning of a day in the person's zone.
 pub fn day_begin(day: NaiveDate, tz: Tz) -> DateTime<Utc> {
-    schedule::resolve(day.and_time(NaiveTime::MIN), tz).at
+    schedule::resolve_local_time(day.and_time(NaiveTime::MIN), tz).at
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reveille_base::clock::{parse_time, rfc3339};
+    use reveille_base::clock::{format_rfc3339, parse_time};
 
     #[test]
     fn a_day_begins_at_the_persons_midnight_and_a_span_counts_back_from_now() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-        let of = |text| since(text, now, "Europe/Berlin".parse::<Tz>().unwrap()).map(rfc3339);
+        let of = |text| parse_moment(text, now, "Europe/Berlin".parse::<Tz>().unwrap()).map(format_rfc3339);
         for (text, at) in [
             ("today", "2026-11-20T23:00:00.000Z"),
             ("Yesterday", "2026-11-19T23:00:00.000Z"),

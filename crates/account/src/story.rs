@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     types::{ChatRef, Stop, Usage},
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_policy::Verdict;
 use reveille_store::{Incoming, RecordedCall, Spent, WrittenText};
@@ -95,7 +95,7 @@ pub struct AskedMessage {
 
 impl AskedMessage {
     /// Converts a row, and passes its texts through `shown`.
-    pub fn of(message: &Incoming, shown: impl Fn(&str) -> String) -> Self {
+    pub fn from_incoming(message: &Incoming, shown: impl Fn(&str) -> String) -> Self {
         Self {
             id: message.id,
             chat: message.chat,
@@ -108,7 +108,7 @@ impl AskedMessage {
 
     /// The first words, at most `max_chars` characters.
     pub fn first_words(&self, max_chars: usize) -> String {
-        shortened(&one_line(&self.text), max_chars)
+        truncate_text(&one_line(&self.text), max_chars)
     }
 }
 

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    approval_text::visible,
+    approval_text::escape_hidden,
     types::{Stop, Usage},
-    words::{count, local, one_line, shortened},
+    words::{format_count, format_local_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_policy::{Decision, Verdict};
@@ -13,7 +13,7 @@ use reveille_store::WrittenText;
 
 use super::{
     story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
-    units::{tokens, took, usd},
+    units::{format_duration, format_tokens, format_usd},
 };
 
 /// The default maximum length of a shortened text in characters.
@@ -33,9 +33,16 @@ pub struct StoryTelling {
 }
 
 /// Renders the story, without its commit.
-pub fn text(story: &WakeStory, how: StoryTelling) -> String {
+pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
     let teller = Teller { story, how };
-    let parts = [teller.head(), teller.plan(), teller.steps(), teller.left_undone(), teller.said(), teller.kept()];
+    let parts = [
+        teller.render_head(),
+        teller.render_plan(),
+        teller.render_steps(),
+        teller.left_undone(),
+        teller.render_texts(),
+        teller.describe_journal(),
+    ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -45,54 +52,61 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn head(&self) -> String {
+    fn render_head(&self) -> String {
         let story = self.story;
-        let at = story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, self.how.tz));
-        let ended = story.took_ms().map(|ms| format!(", took {}", took(ms))).unwrap_or_default();
-        let mut text = format!("Wake {}, {at}{ended}: {}\n", story.wake_id, state(story));
+        let at =
+            story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, self.how.tz));
+        let ended = story.took_ms().map(|ms| format!(", took {}", format_duration(ms))).unwrap_or_default();
+        let mut text = format!("Wake {}, {at}{ended}: {}\n", story.wake_id, describe_state(story));
         let reasons = if story.reasons.is_empty() { "upkeep".to_owned() } else { story.reasons.join("; ") };
-        text.push_str(&format!("Why: {} (started by {})\n", self.line(&reasons, MAX_ASKED_CHARS), story.trigger));
-        story.asked.iter().for_each(|asked| text.push_str(&self.asked(asked)));
+        text.push_str(&format!(
+            "Why: {} (started by {})\n",
+            self.format_line(&reasons, MAX_ASKED_CHARS),
+            story.trigger
+        ));
+        story.asked.iter().for_each(|asked| text.push_str(&self.render_request(asked)));
         let turns = story.turns().count();
         match &story.model {
             None => text.push_str("Done by rule, without a model: $0.00\n"),
             Some(model) => text.push_str(&format!(
                 "Model: {}, {}, {}\n",
                 story.all_models(model),
-                count(turns, "turn"),
-                paid(&story.spent.tokens, Some(story.spent.cost_usd))
+                format_count(turns, "turn"),
+                format_spending(&story.spent.tokens, Some(story.spent.cost_usd))
             )),
         }
         if story.reserved_usd > 0.0 {
             text.push_str(&format!(
-                "Of that {} is set aside for a request whose end isn't known.\n",
-                usd(story.reserved_usd)
+                "{} of that is set aside for a request whose outcome isn't known.\n",
+                format_usd(story.reserved_usd)
             ));
         }
         if story.resumed > 0 {
-            text.push_str(&format!("It was cut off {} and continued.\n", count(story.resumed as usize, "time")));
+            text.push_str(&format!("It was cut off {} and continued.\n", format_count(story.resumed as usize, "time")));
         }
         if !story.taints.is_empty() {
             text.push_str(&format!(
-                "It read words of others: {}\n",
-                self.line(&story.taints.join(", "), MAX_ASKED_CHARS)
+                "It read untrusted text: {}\n",
+                self.format_line(&story.taints.join(", "), MAX_ASKED_CHARS)
             ));
         }
         if let Some(error) = &story.error {
-            text.push_str(&format!("Trouble: {}\n", self.line(error, MAX_SAID_CHARS)));
+            text.push_str(&format!("Trouble: {}\n", self.format_line(error, MAX_SAID_CHARS)));
         }
         text
     }
 
-    fn asked(&self, asked: &AskedMessage) -> String {
-        let from = asked.from.as_deref().map(|from| format!(" from {}", self.line(from, 60))).unwrap_or_default();
+    fn render_request(&self, asked: &AskedMessage) -> String {
+        let from =
+            asked.from.as_deref().map(|from| format!(" from {}", self.format_line(from, 60))).unwrap_or_default();
         let taint = asked.taint.as_deref().map(|taint| format!(" ({taint})")).unwrap_or_default();
-        format!("Message {}{from}{taint}: {}\n", asked.id, self.quoted(&asked.text, MAX_ASKED_CHARS))
+        format!("Message {}{from}{taint}: {}\n", asked.id, self.quote_text(&asked.text, MAX_ASKED_CHARS))
     }
 
-    fn plan(&self) -> String {
+    fn render_plan(&self) -> String {
         let Some(plan) = &self.story.plan else { return String::new() };
-        let mut text = format!("Plan ({}): {}\n", plan.complexity.name(), self.line(&plan.understood, MAX_SAID_CHARS));
+        let mut text =
+            format!("Plan ({}): {}\n", plan.complexity.name(), self.format_line(&plan.understood, MAX_SAID_CHARS));
         // A step planned twice can be undone once.
         let mut not_done = self.story.not_done.clone().unwrap_or_default();
         for (at, step) in plan.steps.iter().enumerate() {
@@ -101,90 +115,106 @@ impl Teller<'_> {
             text.push_str(&format!(
                 "  {}. {} ({}{mark})\n",
                 at + 1,
-                self.line(&step.what, MAX_CHARS),
-                self.line(&step.tool, 60)
+                self.format_line(&step.what, MAX_CHARS),
+                self.format_line(&step.tool, 60)
             ));
         }
         for later in &plan.deferred {
-            text.push_str(&format!("  later: {}\n", self.line(later, MAX_CHARS)));
+            text.push_str(&format!("  later: {}\n", self.format_line(later, MAX_CHARS)));
         }
         text
     }
 
-    fn steps(&self) -> String {
-        self.story.steps.iter().map(|step| self.step(step)).collect::<Vec<_>>().join("\n")
+    fn render_steps(&self) -> String {
+        self.story.steps.iter().map(|step| self.render_step(step)).collect::<Vec<_>>().join("\n")
     }
 
-    fn step(&self, step: &StoryStep) -> String {
+    fn render_step(&self, step: &StoryStep) -> String {
         match step {
-            StoryStep::Turn(turn) => self.turn(turn),
+            StoryStep::Turn(turn) => self.render_turn(turn),
             StoryStep::Heard { at, messages } => {
                 let numbers: Vec<String> = messages.iter().map(i64::to_string).collect();
-                format!("{}more came in: message {}\n", self.clock(*at), numbers.join(", "))
+                format!("{}more came in: message {}\n", self.format_clock(*at), numbers.join(", "))
             }
             StoryStep::Discarded { at, why, usage, cost_usd } => {
-                let why = self.line(why, MAX_ASKED_CHARS);
-                format!("{}a turn was cut off: {why} ({})\n", self.clock(*at), paid(usage, *cost_usd))
+                let why = self.format_line(why, MAX_ASKED_CHARS);
+                format!("{}a turn was cut off: {why} ({})\n", self.format_clock(*at), format_spending(usage, *cost_usd))
             }
             StoryStep::Asking { at } => {
-                format!("{}the model was asked, and has not answered\n", self.clock(*at))
+                format!("{}the model was asked and hasn't answered\n", self.format_clock(*at))
             }
             StoryStep::Limit { at, reasons, decided } => {
-                let reasons = self.line(&reasons.join(" "), MAX_ASKED_CHARS);
+                let reasons = self.format_line(&reasons.join(" "), MAX_ASKED_CHARS);
                 let decided = match decided {
-                    None => "waits for your word".to_owned(),
-                    Some(decision) => who_decided(decision, "to continue"),
+                    None => "waits for your answer".to_owned(),
+                    Some(decision) => describe_decider(decision, "to continue"),
                 };
-                format!("{}asked whether to continue: {reasons} {decided}\n", self.clock(*at))
+                format!("{}asked whether to continue: {reasons} {decided}\n", self.format_clock(*at))
             }
             StoryStep::Folded { at, messages, before, after } => format!(
                 "{}the conversation was folded: {}, {before} tokens before, {after} after\n",
-                self.clock(*at),
-                count(*messages, "message")
+                self.format_clock(*at),
+                format_count(*messages, "message")
             ),
             StoryStep::Handed { at, from, model } => {
-                format!("{}{model} went on in place of {from}, in a new conversation\n", self.clock(*at))
+                format!("{}fell back from {from} to {model}, in a new conversation\n", self.format_clock(*at))
             }
             StoryStep::Answered { at, messages } => match messages.len() {
-                0 => format!("{}its last text was told\n", self.clock(*at)),
-                n => format!("{}its last text was the answer to {}\n", self.clock(*at), count(n, "message")),
+                0 => format!("{}its last text was sent\n", self.format_clock(*at)),
+                n => format!(
+                    "{}its last text was the answer to {}\n",
+                    self.format_clock(*at),
+                    format_count(n, "message")
+                ),
             },
             StoryStep::ByRule { at, receipts } => {
                 let lines: String =
-                    receipts.iter().map(|what| format!("  {}\n", self.line(what, MAX_ASKED_CHARS))).collect();
-                format!("{}by rule\n{lines}", self.clock(*at))
+                    receipts.iter().map(|what| format!("  {}\n", self.format_line(what, MAX_ASKED_CHARS))).collect();
+                format!("{}by rule\n{lines}", self.format_clock(*at))
             }
         }
     }
 
-    fn turn(&self, turn: &StoryTurn) -> String {
-        let took = turn.took_ms.map(|ms| format!(", {}", took(ms))).unwrap_or_default();
-        let paid = paid(&turn.usage, turn.cost_usd);
-        let mut text =
-            format!("{}turn {}{took}: {paid}{}\n", self.clock(turn.asked_at), turn.number, stopped(&turn.stop));
+    fn render_turn(&self, turn: &StoryTurn) -> String {
+        let took = turn.took_ms.map(|ms| format!(", {}", format_duration(ms))).unwrap_or_default();
+        let paid = format_spending(&turn.usage, turn.cost_usd);
+        let mut text = format!(
+            "{}turn {}{took}: {paid}{}\n",
+            self.format_clock(turn.asked_at),
+            turn.number,
+            describe_stop(&turn.stop)
+        );
         if !turn.text.trim().is_empty() {
-            text.push_str(&self.block(&turn.text, MAX_SAID_CHARS, "  "));
+            text.push_str(&self.render_block(&turn.text, MAX_SAID_CHARS, "  "));
         }
-        turn.calls.iter().for_each(|call| text.push_str(&self.call(call)));
+        turn.calls.iter().for_each(|call| text.push_str(&self.render_call(call)));
         if turn.text.trim().is_empty() && turn.calls.is_empty() {
             text.push_str("  nothing more\n");
         }
         text
     }
 
-    fn call(&self, call: &StoryCall) -> String {
-        let took = call.took_ms.map(|ms| format!(" ({})", took(ms))).unwrap_or_default();
+    fn render_call(&self, call: &StoryCall) -> String {
+        let took = call.took_ms.map(|ms| format!(" ({})", format_duration(ms))).unwrap_or_default();
         let mut text = match self.how.is_whole {
-            true => format!("  > {}{took}\n{}", self.line(&call.tool, 100), self.block(&call.input, MAX_CHARS, "    ")),
+            true => format!(
+                "  > {}{took}\n{}",
+                self.format_line(&call.tool, 100),
+                self.render_block(&call.input, MAX_CHARS, "    ")
+            ),
             false if self.is_told_above(call) => format!("  > plan, as above{took}\n"),
-            false => format!("  > {} {}{took}\n", self.line(&call.tool, 100), self.line(&call.input, MAX_CHARS)),
+            false => format!(
+                "  > {} {}{took}\n",
+                self.format_line(&call.tool, 100),
+                self.format_line(&call.input, MAX_CHARS)
+            ),
         };
         if let Some(verdict) = &call.verdict {
-            text.push_str(&format!("    {}\n", self.judged(verdict, call)));
+            text.push_str(&format!("    {}\n", self.render_verdict(verdict, call)));
         }
         match &call.result {
-            Some(result) => text.push_str(&self.result(result)),
-            None if call.began_at.is_some() => text.push_str("    begun, and its end isn't known\n"),
+            Some(result) => text.push_str(&self.render_result(result)),
+            None if call.began_at.is_some() => text.push_str("    started; its outcome isn't known\n"),
             None if call.question.is_some() && call.decided.is_none() => {}
             None => text.push_str("    not run\n"),
         }
@@ -196,19 +226,20 @@ impl Teller<'_> {
         call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
 
-    fn judged(&self, verdict: &Verdict, call: &StoryCall) -> String {
-        let why = self.line(&verdict.reasons.join(" "), if self.how.is_whole { usize::MAX } else { MAX_CHARS });
-        judged(verdict.decision, call, &why)
+    fn render_verdict(&self, verdict: &Verdict, call: &StoryCall) -> String {
+        let why = self.format_line(&verdict.reasons.join(" "), if self.how.is_whole { usize::MAX } else { MAX_CHARS });
+        describe_verdict(verdict.decision, call, &why)
     }
 
-    fn result(&self, result: &CallResultTold) -> String {
+    fn render_result(&self, result: &CallResultTold) -> String {
         let mark = if result.is_error { "failed" } else { "result" };
-        let taint = result.taint.as_deref().map(|taint| format!(" (words of others: {})", self.line(taint, MAX_CHARS)));
+        let taint =
+            result.taint.as_deref().map(|taint| format!(" (untrusted: {})", self.format_line(taint, MAX_CHARS)));
         let image = if result.has_image { " with a picture" } else { "" };
         let head = format!("    {mark}{image}{}: ", taint.unwrap_or_default());
         match self.how.is_whole {
-            true => format!("{}\n{}", head.trim_end(), self.block(&result.content, MAX_CHARS, "      ")),
-            false => format!("{head}{}\n", self.line(&result.content, MAX_CHARS)),
+            true => format!("{}\n{}", head.trim_end(), self.render_block(&result.content, MAX_CHARS, "      ")),
+            false => format!("{head}{}\n", self.format_line(&result.content, MAX_CHARS)),
         }
     }
 
@@ -217,86 +248,94 @@ impl Teller<'_> {
             None | Some([]) => String::new(),
             Some(not_done) => {
                 let lines: String =
-                    not_done.iter().map(|what| format!("  - {}\n", self.line(what, MAX_CHARS))).collect();
+                    not_done.iter().map(|what| format!("  - {}\n", self.format_line(what, MAX_CHARS))).collect();
                 format!("Planned, but not done:\n{lines}")
             }
         }
     }
 
-    fn said(&self) -> String {
-        self.story.said.iter().map(|text| self.written(text)).collect::<Vec<_>>().join("\n")
+    fn render_texts(&self) -> String {
+        self.story.said.iter().map(|text| self.render_text(text)).collect::<Vec<_>>().join("\n")
     }
 
-    fn written(&self, text: &WrittenText) -> String {
-        let what = kind_of(text);
+    fn render_text(&self, text: &WrittenText) -> String {
+        let what = describe_kind(text);
         let chat =
             if text.chat.is_terminal() { "at the terminal".to_owned() } else { format!("to chat {}", text.chat) };
         let sent = match (text.is_taken_back, text.sent_at) {
             (true, None) => "taken back before it was sent".to_owned(),
-            (_, Some(at)) => format!("sent {}", self.clock(Some(at)).trim_end()),
+            (_, Some(at)) => format!("sent {}", self.format_clock(Some(at)).trim_end()),
             (false, None) => "not sent yet".to_owned(),
         };
-        let taint =
-            text.taint.as_deref().map(|taint| format!("; may hold words of others: {}", self.line(taint, MAX_CHARS)));
-        let body = self.block(&text.text, usize::MAX, "  ");
+        let taint = text
+            .taint
+            .as_deref()
+            .map(|taint| format!("; may hold untrusted text: {}", self.format_line(taint, MAX_CHARS)));
+        let body = self.render_block(&text.text, usize::MAX, "  ");
         format!("{what} {chat} ({sent}{}):\n{body}", taint.unwrap_or_default())
     }
 
-    fn kept(&self) -> String {
+    fn describe_journal(&self) -> String {
         let mut text = match self.story.journal {
             JournalKept::Whole => String::new(),
             JournalKept::Forgotten => {
-                "Its turns and calls are older than KEEP_DAYS and were let go. This is what stays.\n".to_owned()
+                "Its turns and calls are older than KEEP_DAYS and were deleted. This is what remains.\n".to_owned()
             }
-            JournalKept::Damaged { lines } => format!("{} of its journal can't be read.\n", count(lines, "line")),
+            JournalKept::Damaged { lines } => {
+                format!("{} of its journal can't be read.\n", format_count(lines, "line"))
+            }
         };
         if let Some(recording) = &self.story.recording {
-            text.push_str(&self.block(&recording.narrative, usize::MAX, "  "));
+            text.push_str(&self.render_block(&recording.narrative, usize::MAX, "  "));
             for call in &recording.calls {
-                text.push_str(&format!("  > {} {}\n", self.line(&call.tool, 100), self.line(&call.input, MAX_CHARS)));
+                text.push_str(&format!(
+                    "  > {} {}\n",
+                    self.format_line(&call.tool, 100),
+                    self.format_line(&call.input, MAX_CHARS)
+                ));
             }
         }
         text
     }
 
     /// Formats a time of day: `15:00:04 `.
-    fn clock(&self, at: Option<DateTime<Utc>>) -> String {
+    fn format_clock(&self, at: Option<DateTime<Utc>>) -> String {
         at.map_or_else(
             || "at an unknown time, ".to_owned(),
             |at| at.with_timezone(&self.how.tz).format("%H:%M:%S ").to_string(),
         )
     }
 
-    fn line(&self, text: &str, max_chars: usize) -> String {
-        visible(&shortened(&one_line(text), max_chars))
+    fn format_line(&self, text: &str, max_chars: usize) -> String {
+        escape_hidden(&truncate_text(&one_line(text), max_chars))
     }
 
-    fn quoted(&self, text: &str, max_chars: usize) -> String {
+    fn quote_text(&self, text: &str, max_chars: usize) -> String {
         let max_chars = if self.how.is_whole { usize::MAX } else { max_chars };
-        format!("“{}”", self.line(text, max_chars))
+        format!("“{}”", self.format_line(text, max_chars))
     }
 
     /// Renders a text line by line behind `indent`, shortened unless texts are shown in full.
-    fn block(&self, text: &str, max_chars: usize, indent: &str) -> String {
+    fn render_block(&self, text: &str, max_chars: usize, indent: &str) -> String {
         let max_chars = if self.how.is_whole { usize::MAX } else { max_chars };
-        let line = |line: &str| format!("{}\n", format!("{indent}{}", visible(line)).trim_end());
-        shortened(text.trim(), max_chars).lines().map(line).collect()
+        let line = |line: &str| format!("{}\n", format!("{indent}{}", escape_hidden(line)).trim_end());
+        truncate_text(text.trim(), max_chars).lines().map(line).collect()
     }
 }
 
 /// Describes the policy's verdict and a person's decision on a call. `why` is the policy's reason.
-pub fn judged(decision: Decision, call: &StoryCall, why: &str) -> String {
+pub fn describe_verdict(decision: Decision, call: &StoryCall, why: &str) -> String {
     let question = call.question.map(|id| format!(" (question {id})")).unwrap_or_default();
     match (decision, &call.decided) {
         (Decision::Allow, _) => format!("allowed: {why}"),
         (Decision::Deny, _) => format!("refused: {why}"),
-        (Decision::Ask, None) => format!("asked{question}: {why} It waits for your word."),
-        (Decision::Ask, Some(decision)) => format!("asked{question}: {why} {}", who_decided(decision, "it")),
+        (Decision::Ask, None) => format!("asked{question}: {why} It waits for your answer."),
+        (Decision::Ask, Some(decision)) => format!("asked{question}: {why} {}", describe_decider(decision, "it")),
     }
 }
 
 /// The kind of a text: `Answer`, `Question`, …
-pub fn kind_of(text: &WrittenText) -> String {
+pub fn describe_kind(text: &WrittenText) -> String {
     match text.kind.as_str() {
         "reply" => "Answer".to_owned(),
         "approval" => "Question".to_owned(),
@@ -306,41 +345,41 @@ pub fn kind_of(text: &WrittenText) -> String {
 }
 
 /// Formats tokens and cost: `1200 tokens in, 40 out, $0.0042`.
-pub fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
+pub fn format_spending(usage: &Usage, cost_usd: Option<f64>) -> String {
     match cost_usd {
         Some(0.0) if *usage == Usage::default() => "free".to_owned(),
-        Some(cost_usd) => format!("{}, {}", tokens(usage), usd(cost_usd)),
-        None => format!("{}, its cost isn't known", tokens(usage)),
+        Some(cost_usd) => format!("{}, {}", format_tokens(usage), format_usd(cost_usd)),
+        None => format!("{}, its cost isn't known", format_tokens(usage)),
     }
 }
 
 /// Describes the state of a wake for people.
-pub fn state(story: &WakeStory) -> &'static str {
+pub fn describe_state(story: &WakeStory) -> &'static str {
     match (story.state, story.undone) {
         (_, Some(true)) => "undone",
         (_, Some(false)) => "about to be undone",
         ("running", _) => "under way",
         ("waiting", _) => "waits for the model",
-        ("parked", _) => "waits for your word",
+        ("parked", _) => "waits for your answer",
         ("abandoned", _) => "given up",
         (state, _) => state,
     }
 }
 
 /// Describes an unusual end of a turn; empty for an ordinary one.
-pub fn stopped(stop: &Stop) -> String {
+pub fn describe_stop(stop: &Stop) -> String {
     match stop {
         Stop::EndTurn | Stop::ToolUse | Stop::StopSequence => String::new(),
         Stop::MaxTokens => " (cut off at the longest answer)".to_owned(),
         Stop::ContextExceeded => " (cut off: the conversation was too long)".to_owned(),
         Stop::PauseTurn => " (paused)".to_owned(),
-        Stop::Refusal(why) => format!(" (declined: {})", visible(&shortened(&one_line(why), MAX_CHARS))),
-        Stop::Unknown(name) => format!(" (ended as {})", visible(&shortened(&one_line(name), 60))),
+        Stop::Refusal(why) => format!(" (declined: {})", escape_hidden(&truncate_text(&one_line(why), MAX_CHARS))),
+        Stop::Unknown(name) => format!(" (ended as {})", escape_hidden(&truncate_text(&one_line(name), 60))),
     }
 }
 
 /// Names the person who allowed or refused something, as a sentence.
-pub fn who_decided(decision: &CallDecision, what: &str) -> String {
+pub fn describe_decider(decision: &CallDecision, what: &str) -> String {
     let by = match decision.by.as_deref() {
         Some("console") => "You, at the terminal,".to_owned(),
         Some(id) => format!("Person {id}"),

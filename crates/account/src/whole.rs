@@ -4,7 +4,7 @@ use reveille_base::redact::Redactor;
 use reveille_git::{Commit, CommitInFull, Repo};
 use reveille_store::{CycleRow, Store, StoreError};
 
-use super::{find::FindError, raw, read, shown, story::WakeStory};
+use super::{clean_for_display, find::FindError, raw, read, story::WakeStory};
 
 /// The sources of a wake's data.
 #[derive(Clone, Copy)]
@@ -28,37 +28,37 @@ pub enum KeptRequests {
 
 impl WakeSources<'_> {
     /// Reads the story of a cycle and the changes of a commit, without secrets.
-    pub fn read(
+    pub fn read_wake(
         &self,
         row: Option<&CycleRow>,
         commit: Option<&str>,
     ) -> Result<(Option<WakeStory>, Option<CommitInFull>), FindError> {
         let story = match (self.store, row) {
-            (Some(store), Some(row)) => Some(read::story(store, self.redactor, row)?),
+            (Some(store), Some(row)) => Some(read::load_story(store, self.redactor, row)?),
             _ => None,
         };
         let commit = match (self.repo, commit) {
-            (Some(repo), Some(commit)) => repo.show(commit, |_| false)?,
+            (Some(repo), Some(commit)) => repo.history().find_full_commit(commit, |_| false)?,
             _ => None,
         };
-        Ok((story, commit.map(|commit| self.masked(commit))))
+        Ok((story, commit.map(|commit| self.mask_commit(commit))))
     }
 
     /// Reads the requests of a cycle. A person's commit has none.
-    pub fn requests(&self, row: Option<&CycleRow>) -> Result<KeptRequests, StoreError> {
+    pub fn read_requests(&self, row: Option<&CycleRow>) -> Result<KeptRequests, StoreError> {
         let (Some(store), Some(row)) = (self.store, row) else {
             return Ok(KeptRequests::None("A person's commit has no requests."));
         };
-        let lines = raw::requests(row, &store.history().dated_journal(&row.cycle.id)?, self.redactor);
+        let lines = raw::render_requests(row, &store.history().dated_journal(&row.cycle.id)?, self.redactor);
         Ok(match (lines.is_empty(), store.history().has_journal(&row.cycle.id)?) {
             (false, _) => KeptRequests::Lines(lines),
-            (true, false) => KeptRequests::None("Its requests are older than KEEP_DAYS and were let go."),
+            (true, false) => KeptRequests::None("Its requests are older than KEEP_DAYS and were deleted."),
             (true, true) => KeptRequests::None("It asked no model."),
         })
     }
 
-    fn masked(&self, shown_commit: CommitInFull) -> CommitInFull {
-        let masked = |text: &str| shown(self.redactor, text);
+    fn mask_commit(&self, shown_commit: CommitInFull) -> CommitInFull {
+        let masked = |text: &str| clean_for_display(self.redactor, text);
         let CommitInFull { commit, message, stat, diff, left_out } = shown_commit;
         CommitInFull {
             message: masked(&message),

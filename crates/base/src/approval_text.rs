@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use crate::{random::hex, types::BoundFiles};
+use crate::{random::format_hex, types::BoundFiles};
 
 mod described;
 
-pub use described::{Described, QuestionPart, WishPiece, code, describe};
+pub use described::{Described, QuestionPart, WishPiece, describe_action, render_inline_code};
 
 /// The tool that proposes a change of the standing orders.
 pub const PROPOSE_CHANGE: &str = "propose_change";
@@ -17,10 +17,10 @@ pub const PROPOSE_CHANGE: &str = "propose_change";
 const CONTEXT_LINES: usize = 3;
 
 /// Lists the files of an action as they are when asked, with their full text where possible. `line` formats one line.
-fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
+fn render_file_lines(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for file in &named.files {
-        let path = visible(&file.path.to_string_lossy()).replace('`', "'");
+        let path = escape_hidden(&file.path.to_string_lossy()).replace('`', "'");
         let verb = if file.is_run { "It runs" } else { "It names" };
         let digest = if has_digests {
             format!(", {} bytes with the SHA-256 {}", file.bytes, file.sha256)
@@ -31,7 +31,7 @@ fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -
         match &file.text {
             Some(content) => {
                 text.push_str(":\n");
-                let shown = visible(content);
+                let shown = escape_hidden(content);
                 text.extend(
                     shown
                         .lines()
@@ -42,23 +42,23 @@ fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -
         }
     }
     if named.beside.is_some() {
-        text.push_str("What it loads from my scratch folder has to stay as it is until your yes.\n");
+        text.push_str("The files that it loads from my scratch folder must not change before you allow it.\n");
     }
     text
 }
 
 /// Lists the files of an action as Markdown with wrapping lines.
-pub fn named(named: &BoundFiles) -> String {
-    files(named, false, code)
+pub fn render_files(named: &BoundFiles) -> String {
+    render_file_lines(named, false, render_inline_code)
 }
 
 /// Lists the files of an action as plain text.
 pub fn named_plain(named: &BoundFiles) -> String {
-    files(named, false, |line| format!("    {line}"))
+    render_file_lines(named, false, |line| format!("    {line}"))
 }
 
 /// Renders edits as a diff; `None` if an edit has keys besides `path`, `old` and `new`, which the person must see.
-fn difference(edits: &serde_json::Value) -> Option<String> {
+fn render_edits(edits: &serde_json::Value) -> Option<String> {
     let mut text = Vec::new();
     for edit in edits.as_array()? {
         let edit = edit.as_object()?;
@@ -98,14 +98,14 @@ fn changed_lines(old: &str, new: &str) -> Vec<String> {
 }
 
 /// Renders a code block whose fence can't occur in the text.
-pub fn fenced(text: &str) -> String {
+pub fn render_code_block(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{text}\n{fence}")
 }
 
 /// Writes out each character that a screen hides or that reorders others.
-pub fn visible(text: &str) -> String {
+pub fn escape_hidden(text: &str) -> String {
     // fault: screen-doesnt-show-asked
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
@@ -126,7 +126,7 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// Returns true if a hidden character is normal after `before`: a space, or a joiner of letters or emoji.
-fn belongs(before: char, c: char) -> bool {
+fn is_normal_hidden(before: char, c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{202f}' | '\u{3000}')
         || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0f}') && !before.is_ascii()
 }
@@ -134,7 +134,7 @@ fn belongs(before: char, c: char) -> bool {
 /// The characters of a text, each with true if hidden and out of place.
 fn with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     text.chars().scan(' ', |before, c| {
-        let is_out_of_place = is_hidden(c) && !belongs(*before, c);
+        let is_out_of_place = is_hidden(c) && !is_normal_hidden(*before, c);
         *before = c;
         Some((c, is_out_of_place))
     })
@@ -158,27 +158,27 @@ pub fn without_hidden(text: &str) -> Cow<'_, str> {
 }
 
 /// The SHA-256 of an action: of exactly the bytes that an approval allows.
-pub fn sha256(action: &str) -> String {
-    hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
+pub fn hash_action(action: &str) -> String {
+    format_hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
 }
 
 /// Renders the file attached to question `id` if the action or its files are too long for a message.
-pub fn file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
-    let described = describe(tool, arguments);
-    let files = files(named, true, |line| format!("    {line}"));
+pub fn render_file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
+    let described = describe_action(tool, arguments);
+    let files = render_file_lines(named, true, |line| format!("    {line}"));
     let bound = if named.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
-        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove they \
-         are written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
+        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove, they \
+         are made readable: characters that a screen would hide or reorder are spelled out, as in \\u{{200b}}. On my machine,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
         described.plain_sentence(),
         // fault: long-actions-file-hides
-        described.plain(),
-        visible(&reasons.join(" ")),
+        described.render_plain(),
+        escape_hidden(&reasons.join(" ")),
         // fault end: long-actions-file-hides
         arguments.len(),
         // fault: hash-how-action-shown
-        sha256(arguments),
+        hash_action(arguments),
     )
 }
 
@@ -208,13 +208,13 @@ mod tests {
         ] {
             let asked = serde_json::json!({ "command": hidden }).to_string();
             for text in [
-                describe("shell", &asked).wrapped(),
-                file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
+                describe_action("shell", &asked).render_wrapped(),
+                render_file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
             ] {
                 assert!(text.contains(written) && !text.contains(hidden), "{written}: {text}");
             }
         }
-        let line = describe("bash", &serde_json::json!({"command": "a ``b`"}).to_string()).wrapped();
+        let line = describe_action("bash", &serde_json::json!({"command": "a ``b`"}).to_string()).render_wrapped();
         assert_eq!(line, "``` a ``b` ```\n");
     }
 
@@ -224,7 +224,7 @@ mod tests {
             {"path": "claude.md", "old": "# Style\nBe kind.\nBe long.\nEnd.", "new": "# Style\nBe kind.\nBe brief.\nTwo lines.\nEnd."},
             {"path": "skills/x/SKILL.md", "new": "---\nname: x\n---"},
         ]});
-        insta::assert_snapshot!(describe("propose_change", &edits.to_string()).wrapped(), @r"
+        insta::assert_snapshot!(describe_action("propose_change", &edits.to_string()).render_wrapped(), @r"
         `*** claude.md`
         `   # Style `
         `   Be kind. `
@@ -239,29 +239,29 @@ mod tests {
         ");
         // An unknown field of an edit is shown too.
         let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();
-        assert!(describe("propose_change", &odd).plain().contains("also"));
+        assert!(describe_action("propose_change", &odd).render_plain().contains("also"));
         // Arguments of another tool are shown unchanged.
-        assert!(describe("mcp__x__edit", &edits.to_string()).plain().contains("\"old\":"));
+        assert!(describe_action("mcp__x__edit", &edits.to_string()).render_plain().contains("\"old\":"));
         assert_eq!(changed_lines("a\na", "a"), ["  a", "- a"]);
         assert_eq!(changed_lines("a", "a\na"), ["  a", "+ a"]);
     }
 
     #[test]
     fn an_action_that_isnt_an_object_is_shown_as_it_is() {
-        let described = describe("x", "[1,2");
+        let described = describe_action("x", "[1,2");
         assert_eq!(
-            (described.sentence(), described.plain()),
+            (described.sentence(), described.render_plain()),
             ("May I use `x` with this?".to_owned(), "    [1,2\n".to_owned())
         );
     }
 
     #[test]
     fn the_hash_is_of_the_bytes_and_not_of_how_they_are_shown() {
-        assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(hash_action("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
-        assert_eq!(describe("shell", one), describe("shell", other));
-        let file = |action: &str| file(3, ("shell", action), &BoundFiles::default(), &[]);
-        assert!(file(one).contains(&sha256(one)) && !file(other).contains(&sha256(one)));
+        assert_eq!(describe_action("shell", one), describe_action("shell", other));
+        let file = |action: &str| render_file(3, ("shell", action), &BoundFiles::default(), &[]);
+        assert!(file(one).contains(&hash_action(one)) && !file(other).contains(&hash_action(one)));
         assert!(file(one).contains("wake approvals bytes 3 | sha256sum"));
     }
 }

@@ -36,7 +36,7 @@ impl Clock for FixedClock {
 
 /// The time since boot without sleep, equal for all processes and immune to clock changes. A laptop's night isn't mistaken for
 /// silence. (On macOS, sleep counts too.)
-pub fn awake() -> Duration {
+pub fn read_awake_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
@@ -53,7 +53,7 @@ pub fn since_boot() -> Duration {
 }
 
 /// Formats a time for the database and the journal: RFC 3339, UTC, to the millisecond, sortable as text.
-pub fn rfc3339(at: DateTime<Utc>) -> String {
+pub fn format_rfc3339(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn written_times_are_read_back_and_sort_as_text() {
         let at = parse_time("2026-11-21 09:05:00").unwrap();
-        assert_eq!(rfc3339(at), "2026-11-21T09:05:00.000Z");
-        assert_eq!(parse_time(&rfc3339(at)), Some(at));
+        assert_eq!(format_rfc3339(at), "2026-11-21T09:05:00.000Z");
+        assert_eq!(parse_time(&format_rfc3339(at)), Some(at));
         assert_eq!(parse_time("2026-11-21T10:05:00+01:00"), Some(at));
         assert_eq!(parse_time("yesterday"), None);
     }

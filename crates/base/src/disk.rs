@@ -22,7 +22,7 @@ pub struct Reserve {
 
 impl Reserve {
     /// Creates a reserve of this many MiB; 0 turns the reserve off.
-    pub const fn of_mib(mib: u32) -> Self {
+    pub const fn from_mib(mib: u32) -> Self {
         Self { bytes: (mib as u64) << 20 }
     }
 
@@ -59,7 +59,7 @@ pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
     }
     let written = create_private(&path).and_then(|mut file| {
         // Zeros would take no space on a disk that compresses.
-        let noise = crate::random::bytes::<4096>().map_err(io::Error::other)?;
+        let noise = crate::random::generate_bytes::<4096>().map_err(io::Error::other)?;
         for _ in 0..BALLAST_BYTES / noise.len() as u64 {
             file.write_all(&noise)?;
         }
@@ -83,7 +83,7 @@ pub fn release_ballast(workspace: &Path) -> bool {
 
 /// Folds a name as the most forgiving disks compare names: macOS by default, and `casefold` folders on Linux. These ignore letter
 /// case, Unicode normalization and invisible characters. All names of one file fold to the same text.
-pub fn folded(name: &str) -> String {
+pub fn fold_name(name: &str) -> String {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd();
     let visible: String = decomposed.normalize(name).chars().filter(|c| !is_hidden(*c)).collect();
     // Both directions: some letters reach their small form only through a large one.
@@ -110,7 +110,7 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
 }
 
 /// Formats a size for people: `512 B`, `3.4 MiB`.
-pub fn size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes as f64, "B");
     for larger in UNITS {
@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn a_reserve_is_broken_into_below_it_and_restored_a_quarter_above() {
-        let reserve = Reserve::of_mib(100);
+        let reserve = Reserve::from_mib(100);
         assert_eq!((reserve.bytes(), reserve.well_again_bytes()), (100 << 20, 125 << 20));
         assert!(reserve.is_broken_into((100 << 20) - 1) && !reserve.is_broken_into(100 << 20));
-        assert!(!Reserve::of_mib(0).is_broken_into(0), "no reserve is never broken into");
+        assert!(!Reserve::from_mib(0).is_broken_into(0), "no reserve is never broken into");
     }
 
     #[test]
@@ -145,6 +145,9 @@ mod tests {
 
     #[test]
     fn sizes_are_told_in_the_largest_fitting_unit() {
-        assert_eq!([size(0), size(1023), size(1024), size(3 << 30)], ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]);
+        assert_eq!(
+            [format_size(0), format_size(1023), format_size(1024), format_size(3 << 30)],
+            ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]
+        );
     }
 }

@@ -132,7 +132,7 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Returns the system's error.
 pub fn move_durably(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
-    sync(directory_of(to))
+    sync(parent_directory(to))
 }
 
 /// Syncs a file or a directory.
@@ -156,7 +156,7 @@ pub fn remove_if_there(path: &Path) -> io::Result<bool> {
 }
 
 /// The directory of a file; `.` for a bare name.
-pub fn directory_of(file: &Path) -> &Path {
+pub fn parent_directory(file: &Path) -> &Path {
     file.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!([mode(&dir.path().join("a")), mode(&deep)], [0o700, 0o700]);
         for (name, write) in [
             ("made", &(|path: &Path| create_private(path).map(drop)) as &dyn Fn(&Path) -> io::Result<()>),
-            ("made-beneath", &|path| create_private_at(File::open(directory_of(path))?, "made-beneath").map(drop)),
+            ("made-beneath", &|path| create_private_at(File::open(parent_directory(path))?, "made-beneath").map(drop)),
             ("opened", &|path| open_private(path).map(drop)),
             ("emptied", &|path| empty_private(path).map(drop)),
             ("added-to", &|path| append_private(path, b"x")),
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn a_file_without_a_directory_in_its_path_stands_in_the_present_one() {
-        assert_eq!(directory_of(Path::new("backup.tar")), Path::new("."));
-        assert_eq!(directory_of(Path::new("/a/b")), Path::new("/a"));
+        assert_eq!(parent_directory(Path::new("backup.tar")), Path::new("."));
+        assert_eq!(parent_directory(Path::new("/a/b")), Path::new("/a"));
         assert_eq!(add_ending(Path::new("/a/b.md"), ".new"), Path::new("/a/b.md.new"));
     }
 }

@@ -21,10 +21,10 @@ pub fn has_key_twice(text: &str) -> bool {
 
 /// Normalizes JSON: no blanks, and the keys of each object sorted. Texts of equal meaning become equal. An empty text becomes an
 /// empty object, and invalid JSON is returned unchanged.
-pub fn canonical(text: &str) -> String {
+pub fn normalize_text(text: &str) -> String {
     match text.trim() {
         "" => "{}".to_owned(),
-        text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value| in_order(value).to_string()),
+        text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value| sort_keys(value).to_string()),
     }
 }
 
@@ -78,14 +78,14 @@ fn mend_between<'a>(rest: &'a str, first: char, before: &str) -> (Cow<'a, str>, 
 }
 
 /// Sorts the keys of all objects. The parser bounds the depth.
-fn in_order(value: Value) -> Value {
+fn sort_keys(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields: BTreeMap<String, Value> =
-                fields.into_iter().map(|(key, value)| (key, in_order(value))).collect();
+                fields.into_iter().map(|(key, value)| (key, sort_keys(value))).collect();
             fields.into_iter().collect()
         }
-        Value::Array(values) => values.into_iter().map(in_order).collect(),
+        Value::Array(values) => values.into_iter().map(sort_keys).collect(),
         other => other,
     }
 }
@@ -201,8 +201,8 @@ mod tests {
             ("[2, 1]", "[2,1]"),
             ("{no json", "{no json"),
         ] {
-            assert_eq!(canonical(text), one, "{text}");
-            assert_eq!(canonical(one), one);
+            assert_eq!(normalize_text(text), one, "{text}");
+            assert_eq!(normalize_text(one), one);
         }
     }
 }

@@ -83,7 +83,7 @@ fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
             };
             let special = SPECIAL_V6.iter().find(is_within).map(|&(_, _, what)| what);
             // ISATAP (RFC 5214): an IPv4 address in the lower half, behind a public router.
-            special.or_else(|| isatap(address).and_then(why_not_public_v4))
+            special.or_else(|| find_isatap_v4(address).and_then(why_not_public_v4))
         }
     }
 }
@@ -99,7 +99,7 @@ pub fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn find_isatap_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))),
         _ => None,

@@ -2,7 +2,7 @@
 //!
 //! A child gets an empty standard input and an environment without our secrets. Each child has its own process group; a time-out kills
 //! the whole group. The kept output is bounded. The child and all its descendants die with us (`leash`). [`Identity`] tells a living
-//! process from a later one with the same pid; [`end`] ends a process with all its descendants.
+//! process from a later one with the same pid; `end` ends a process with all its descendants.
 
 mod anew;
 mod detached;
@@ -32,13 +32,13 @@ use rustix::process::{Pid, Signal};
 
 pub use anew::{CURRENT, VERSIONS, called_name, called_program, own_program, start_anew, starting_program};
 pub use detached::start_detached;
-pub use end::{EndError, ask_to_end, end, end_children};
+pub use end::{EndError, ask_to_end, end_children, end_process};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{computing_times, descends_from, holding_flock, is_running, is_stopped, own_children, runs_in};
-pub use within::{become_program, forbid_core_files, start_beside};
+pub use table::{computing_times, descends_from, holding_flock, is_running, is_running_in, is_stopped, own_children};
+pub use within::{become_program, forbid_core_files, start_helper};
 
 /// Prefixes of our own variables. Those that hold a secret are hidden from every child.
 pub const OURS: [&str; 7] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "GEMINI_", "BRAVE_", "REVEILLE_"];
@@ -63,18 +63,18 @@ pub fn host_name() -> String {
 }
 
 /// The path of a program next to the running one, else the bare name for `PATH`.
-pub fn beside(name: &str) -> PathBuf {
+pub fn resolve_sibling_program(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// Finds an executable by its path, or by its name on the `PATH` of children; `None` if missing.
-pub fn find(program: &Path) -> Option<PathBuf> {
+pub fn find_program(program: &Path) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
     if program.components().count() > 1 {
         return Some(program.to_owned()).filter(is_there);
     }
-    let (_, dirs) = inherited(&[]).find(|(name, _)| name == "PATH")?;
+    let (_, dirs) = list_inherited_variables(&[]).find(|(name, _)| name == "PATH")?;
     std::env::split_paths(&dirs).map(|dir| dir.join(program)).find(is_there)
 }
 
@@ -117,7 +117,7 @@ impl Spec {
 
     /// Runs in `dir` instead of the current directory.
     #[must_use]
-    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = Some(dir.into());
         self
     }
@@ -131,7 +131,7 @@ impl Spec {
 
     /// Hides variables with these prefixes.
     #[must_use]
-    pub fn without(mut self, prefixes: &[&'static str]) -> Self {
+    pub fn without_env(mut self, prefixes: &[&'static str]) -> Self {
         self.without.extend_from_slice(prefixes);
         self
     }
@@ -166,7 +166,7 @@ impl Spec {
     }
 
     /// The program and its arguments.
-    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+    pub fn command_line(&self) -> impl Iterator<Item = &OsStr> {
         std::iter::once(&*self.program).chain(self.args.iter().map(|arg| &**arg))
     }
 
@@ -206,7 +206,7 @@ pub enum ProcessError {
         source: std::io::Error,
     },
     /// The caller cancelled the program; the program and its children were killed.
-    #[error("{program} was broken off")]
+    #[error("{program} was interrupted")]
     BrokenOff {
         /// The program.
         program: String,
@@ -230,23 +230,23 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
 
 /// Like [`run`], but stops the program as a time-out does when `is_over` returns true. Polls several times a second.
 pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, ProcessError> {
-    run_beside(spec, is_over, &|| ())
+    run_alongside(spec, is_over, &|| ())
 }
 
 /// Like [`run_unless`], and calls `meanwhile` once while the child works. `is_over` isn't polled during that call.
-pub fn run_beside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn()) -> Result<Output, ProcessError> {
-    run_with(spec, is_over, &|_| meanwhile())
+pub fn run_alongside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn()) -> Result<Output, ProcessError> {
+    run_child(spec, is_over, &|_| meanwhile())
 }
 
 /// Like [`run`], and passes the child's pid to `started`.
-pub fn run_watched(spec: &Spec, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
-    run_with(spec, &|| false, started)
+pub fn run_with_start_hook(spec: &Spec, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
+    run_child(spec, &|| false, started)
 }
 
-fn run_with(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
+fn run_child(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
     let leash = Leash::new(spec).map_err(|source| ProcessError::Start { program: spec.name(), source })?;
     let group = leash.group();
-    let mut child = match command(spec, group).spawn() {
+    let mut child = match build_command(spec, group).spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(ProcessError::NotFound { program: spec.name() });
@@ -290,7 +290,7 @@ fn run_with(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> R
                 signal(Signal::TERM);
                 end.recv_timeout(TIDYING).ok();
                 // The last writer in the group holds the pipe open.
-                stderr.ended(TIDYING);
+                stderr.wait_for_end(TIDYING);
             }
             signal(Signal::KILL);
             end.recv_timeout(DRAIN_GRACE).ok();
@@ -323,26 +323,26 @@ pub fn spawn_detached(
 }
 
 /// Returns true if children inherit a variable of this name.
-pub fn inherits(name: &str) -> bool {
-    inherited(&[]).any(|(inherited, value)| inherited == name && !value.is_empty())
+pub fn is_inherited_variable(name: &str) -> bool {
+    list_inherited_variables(&[]).any(|(inherited, value)| inherited == name && !value.is_empty())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
-fn command(spec: &Spec, group: Option<Pid>) -> Command {
+fn build_command(spec: &Spec, group: Option<Pid>) -> Command {
     let mut command = if cfg!(target_os = "linux") && !spec.is_asked_first && Path::new(SETPRIV).exists() {
         let mut command = Command::new(SETPRIV);
         command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
         command
     } else {
         // By its path: for a bare name the standard library would fork this whole process.
-        let found = find(Path::new(&spec.program)).filter(|path| path.is_absolute());
+        let found = find_program(Path::new(&spec.program)).filter(|path| path.is_absolute());
         Command::new(found.map_or_else(|| spec.program.clone(), PathBuf::into_os_string))
     };
     command
         .args(&spec.args)
         .env_clear()
         .envs(
-            inherited(&spec.without)
+            list_inherited_variables(&spec.without)
                 .filter(|(name, _)| spec.only.is_none_or(|only| only.iter().any(|kept| name == kept))),
         )
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
@@ -357,7 +357,7 @@ fn command(spec: &Spec, group: Option<Pid>) -> Command {
 }
 
 /// The environment for children. `config` reads the settings; this function only filters them.
-fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
+fn list_inherited_variables(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| {
         let name = name.to_string_lossy();
         !is_secret_name(&name) && !without.iter().any(|prefix| name.starts_with(prefix))
@@ -400,13 +400,13 @@ impl Drain {
     }
 
     /// Waits for the end of the stream.
-    fn ended(&self, grace: Duration) {
+    fn wait_for_end(&self, grace: Duration) {
         self.done.recv_timeout(grace).ok();
     }
 
     /// The kept bytes after the stream's end or the grace time, and true if there were more.
     fn finish(self) -> (Vec<u8>, bool) {
-        self.ended(DRAIN_GRACE);
+        self.wait_for_end(DRAIN_GRACE);
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -414,11 +414,11 @@ impl Drain {
 /// Returns true if our child has ended, and reaps it. Also covers children inherited through an exec.
 pub fn has_ended(child: u32) -> bool {
     use rustix::process::{WaitOptions, waitpid};
-    !matches!(waitpid(pid_of(child), WaitOptions::NOHANG), Ok(None))
+    !matches!(waitpid(to_pid(child), WaitOptions::NOHANG), Ok(None))
 }
 
 /// Describes a child's exit status for a message.
-pub fn describe(status: ExitStatus) -> String {
+pub fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
@@ -426,7 +426,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-fn pid_of(pid: u32) -> Option<Pid> {
+fn to_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 

@@ -12,7 +12,7 @@ pub struct NoRandomness;
 /// # Errors
 /// [`NoRandomness`] if the system has no source.
 #[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
-pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
+pub fn generate_bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
     Ok(bytes)
@@ -20,12 +20,12 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
 
 /// The random source for signatures.
 #[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
-pub fn source() -> SystemRandom {
+pub fn create_source() -> SystemRandom {
     SystemRandom::new()
 }
 
 /// Formats bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub fn format_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -35,12 +35,12 @@ mod tests {
 
     #[test]
     fn bytes_are_two_digits_each() {
-        assert_eq!(hex(&[0, 9, 0xab, 0xff]), "0009abff");
-        assert_eq!(hex(&[]), "");
+        assert_eq!(format_hex(&[0, 9, 0xab, 0xff]), "0009abff");
+        assert_eq!(format_hex(&[]), "");
     }
 
     #[test]
     fn two_draws_differ() {
-        assert_ne!(bytes::<16>(), bytes::<16>());
+        assert_ne!(generate_bytes::<16>(), generate_bytes::<16>());
     }
 }

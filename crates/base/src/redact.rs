@@ -83,8 +83,8 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// Extracts the passwords and tokens from URLs in an otherwise public text, such as a setting.
-pub fn passwords_in(text: &str) -> Vec<Secret> {
-    parts::passwords_in(text).into_iter().map(Secret::new).collect()
+pub fn find_passwords(text: &str) -> Vec<Secret> {
+    parts::find_passwords(text).into_iter().map(Secret::new).collect()
 }
 
 /// Finds and masks secrets in text.
@@ -112,12 +112,12 @@ impl Redactor {
     /// Creates a redactor for these live secrets and for well-known key shapes.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
-        Self::when_needed(move || secrets)
+        Self::new_lazy(move || secrets)
     }
 
     /// Creates a redactor whose secrets are gathered on first use.
-    pub fn when_needed(gather: impl FnOnce() -> Vec<Secret> + Send + 'static) -> Self {
-        let make = move || Spellings::of(&SecretParts::of(gather().iter().map(Secret::expose)));
+    pub fn new_lazy(gather: impl FnOnce() -> Vec<Secret> + Send + 'static) -> Self {
+        let make = move || Spellings::from_secrets(&SecretParts::from_secrets(gather().iter().map(Secret::expose)));
         Self { spellings: Arc::new(LazyLock::new(Box::new(make))) }
     }
 
@@ -130,7 +130,7 @@ impl Redactor {
     pub fn redact(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut kept_to = 0;
-        for span in self.spans(text) {
+        for span in self.find_spans(text) {
             clean.push_str(text.get(kept_to..span.start).unwrap_or_default());
             clean.push_str(MASK);
             kept_to = span.end;
@@ -183,12 +183,12 @@ impl Redactor {
 
     /// Returns true if [`Redactor::redact`] would change the text.
     pub fn contains_secret(&self, text: &str) -> bool {
-        !self.spans(text).is_empty()
+        !self.find_spans(text).is_empty()
     }
 
     /// The distinct texts that [`Redactor::redact`] would replace.
-    pub fn secrets_in(&self, text: &str) -> BTreeSet<String> {
-        self.spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
+    pub fn find_secrets(&self, text: &str) -> BTreeSet<String> {
+        self.find_spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
     }
 
     /// Returns true if raw JSON contains a live secret in the form that a recipient could read: JSON escapes undone, and percent
@@ -196,39 +196,41 @@ impl Redactor {
     /// plain text.
     pub fn carries_live_secret(&self, raw: &str) -> bool {
         match serde_json::from_str::<Value>(raw) {
-            Ok(value) => self.is_live_in(raw) || self.is_carried(&value),
-            Err(_) => self.is_live_in(raw),
+            Ok(value) => self.is_live_text(raw) || self.is_live_value(&value),
+            Err(_) => self.is_live_text(raw),
         }
     }
 
-    fn is_carried(&self, value: &Value) -> bool {
+    fn is_live_value(&self, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.is_live_in(text),
-            Value::Array(values) => values.iter().any(|value| self.is_carried(value)),
-            Value::Object(fields) => fields.iter().any(|(name, value)| self.is_live_in(name) || self.is_carried(value)),
+            Value::String(text) => self.is_live_text(text),
+            Value::Array(values) => values.iter().any(|value| self.is_live_value(value)),
+            Value::Object(fields) => {
+                fields.iter().any(|(name, value)| self.is_live_text(name) || self.is_live_value(value))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    fn is_live_in(&self, text: &str) -> bool {
+    fn is_live_text(&self, text: &str) -> bool {
         let Some(spellings) = &**self.spellings else { return false };
-        let once = percent_decoded(text);
-        let twice = percent_decoded(&once);
+        let once = decode_percent(text);
+        let twice = decode_percent(&once);
         // fault: secret-spelled-part-passes
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
     }
 
     /// The byte ranges of secrets, in order and disjoint.
-    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+    fn find_spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = shapes::find(text);
         found.extend((**self.spellings).iter().flat_map(|spellings| spellings.find(text)));
         found.retain(|span| text.get(span.clone()) != Some(MASK));
-        merge(found)
+        merge_spans(found)
     }
 }
 
 /// Decodes each `%41` to its byte. Invalid UTF-8 is replaced.
-fn percent_decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     while let Some((first, after)) = rest.split_first() {
@@ -248,7 +250,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 /// Sorts the ranges and joins those that overlap or touch.
-fn merge(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+fn merge_spans(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Range<usize>> = Vec::with_capacity(spans.len());
     for span in spans {

@@ -25,7 +25,7 @@ pub struct TooLong;
 impl Events {
     /// Creates a parser that also accepts two habits of some servers between events: a bare line of JSON, and an `error` field. Both
     /// count as data.
-    pub fn lenient() -> Self {
+    pub fn new_lenient() -> Self {
         Self { is_lenient: true, ..Self::default() }
     }
 
@@ -40,7 +40,7 @@ impl Events {
     ///
     /// # Errors
     /// [`TooLong`] if an event is longer than `max_bytes`.
-    pub fn take(&mut self, mut piece: &[u8], max_bytes: usize) -> Result<Vec<String>, TooLong> {
+    pub fn parse_bytes(&mut self, mut piece: &[u8], max_bytes: usize) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
         while let Some(first) = piece.first() {
             if std::mem::take(&mut self.is_after_cr) && *first == b'\n' {
@@ -112,7 +112,7 @@ mod tests {
         for size in 1..STREAM.len() {
             let mut events = Events::default();
             let pieces = STREAM.as_bytes().chunks(size);
-            let got: Vec<String> = pieces.flat_map(|piece| events.take(piece, 1_000).unwrap()).collect();
+            let got: Vec<String> = pieces.flat_map(|piece| events.parse_bytes(piece, 1_000).unwrap()).collect();
             assert_eq!(got, ["", "{\"a\":\n1}"], "pieces of {size}");
             assert_eq!((events.last_id.as_deref(), events.retry), (Some("2"), Some(Duration::from_millis(500))));
         }
@@ -122,26 +122,26 @@ mod tests {
     fn line_ends_comments_and_split_data_do_not_matter() {
         let text =
             "\u{feff}: hello\r\nid: 3\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nevent: x\n\ndata\n\ndata:  two\r\rdata: lost";
-        assert_eq!(Events::default().take(text.as_bytes(), 1_000).unwrap(), ["{\"a\":\n1}", "", " two"]);
+        assert_eq!(Events::default().parse_bytes(text.as_bytes(), 1_000).unwrap(), ["{\"a\":\n1}", "", " two"]);
     }
 
     #[test]
     fn a_lenient_reader_takes_bare_json_error_fields_and_an_unfinished_end() {
         let text = "data: 1\n\n{\"a\": 1}\n\nerror: {\"code\":429}\n\nerror: busy\n\ndata: cut";
-        let mut events = Events::lenient();
-        let mut got = events.take(text.as_bytes(), 1_000).unwrap();
+        let mut events = Events::new_lenient();
+        let mut got = events.parse_bytes(text.as_bytes(), 1_000).unwrap();
         got.extend(events.flush());
         assert_eq!(got, ["1", r#"{"a": 1}"#, r#"{"error":{"code":429}}"#, r#"{"error":"busy"}"#, "cut"]);
         assert_eq!(events.flush(), None);
-        assert_eq!(Events::default().take(text.as_bytes(), 1_000).unwrap(), ["1"]);
+        assert_eq!(Events::default().parse_bytes(text.as_bytes(), 1_000).unwrap(), ["1"]);
     }
 
     #[test]
     fn an_endless_event_is_given_up() {
         for endless in ["a".repeat(101), "data: 0123456789\n".repeat(11), "data\n".repeat(102)] {
-            assert_eq!(Events::default().take(endless.as_bytes(), 100), Err(TooLong));
+            assert_eq!(Events::default().parse_bytes(endless.as_bytes(), 100), Err(TooLong));
         }
         let whole = "data: 0123456789\n\n".repeat(11);
-        assert_eq!(Events::default().take(whole.as_bytes(), 100).unwrap().len(), 11);
+        assert_eq!(Events::default().parse_bytes(whole.as_bytes(), 100).unwrap().len(), 11);
     }
 }

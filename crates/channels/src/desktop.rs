@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reveille_base::{
     process::{self, Spec},
-    words::shortened,
+    words::truncate_text,
 };
 use reveille_memory::render;
 
@@ -18,13 +18,13 @@ const APPLE_SCRIPT: [&str; 3] =
 
 /// Shows a notification. Returns true on success.
 pub fn notify(markdown: &str) -> bool {
-    let taken = process::run(&notification(markdown, cfg!(target_os = "macos")));
+    let taken = process::run(&build_notification(markdown, cfg!(target_os = "macos")));
     taken.is_ok_and(|output| output.status.success())
 }
 
 /// Builds the notification command. No shell reads the text, and no option can hide in it.
-fn notification(markdown: &str, is_mac: bool) -> Spec {
-    let text = shortened(&render::terminal(markdown, render::Looks::Plain), MAX_CHARS);
+fn build_notification(markdown: &str, is_mac: bool) -> Spec {
+    let text = truncate_text(&render::render_terminal(markdown, render::Looks::Plain), MAX_CHARS);
     let spec = if is_mac {
         let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
         Spec::new("osascript").args(lines).args(["--", &text])
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn words(markdown: &str, is_mac: bool) -> Vec<String> {
-        notification(markdown, is_mac).words().map(|word| word.to_string_lossy().into_owned()).collect()
+        build_notification(markdown, is_mac).command_line().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     #[test]

@@ -29,16 +29,16 @@ pub trait Channel {
 /// A channel that can show the progress of a message. The display is temporary, and nothing depends on it.
 pub trait Presence: Channel {
     /// Shows for a few seconds that an answer is in progress.
-    fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a>;
+    fn show_typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a>;
 
     /// Marks a person's message as received.
     fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 
     /// Replaces the text of one of our messages, without formatting.
-    fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
+    fn edit_message<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
     /// Deletes one of our messages.
-    fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
+    fn delete_message<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 }
 
 /// A channel with buttons under messages; see [`Outgoing::question`].

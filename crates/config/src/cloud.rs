@@ -41,14 +41,14 @@ pub struct VertexSettings {
 
 impl BedrockSettings {
     /// Describes the missing settings; `None` if complete.
-    pub fn lack(&self) -> Option<&'static str> {
+    pub fn describe_missing(&self) -> Option<&'static str> {
         if self.region.is_none() {
             return Some("there is no AWS_REGION");
         }
         let is_signing = self.access_key_id.is_some() && self.secret_access_key.is_some();
         let is_known = self.bearer_token.is_some() || is_signing;
         (!is_known)
-            .then_some("there is neither AWS_BEARER_TOKEN_BEDROCK nor AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY")
+            .then_some("neither AWS_BEARER_TOKEN_BEDROCK nor AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY is set")
     }
 
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
@@ -58,7 +58,7 @@ impl BedrockSettings {
 
 impl VertexSettings {
     /// Describes the missing settings; `None` if complete.
-    pub fn lack(&self) -> Option<&'static str> {
+    pub fn describe_missing(&self) -> Option<&'static str> {
         match (&self.project, &self.login) {
             (None, _) => Some("there is no GOOGLE_CLOUD_PROJECT"),
             (Some(_), None) => Some(

@@ -10,7 +10,7 @@ use super::said::SettingChanges;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The place of the file is unknown.
-    #[error("it isn't known where the workspace is: HOME isn't set")]
+    #[error("I can't tell where the workspace is, because HOME isn't set")]
     NoPlace,
     /// The file exists but isn't trusted or can't be read.
     #[error("{0}")]
@@ -33,23 +33,23 @@ pub(super) enum EnvLine<'a> {
 
 /// Parses one line: `NAME=value`, optionally after `export`. A value that begins with a quotation mark ends at the next one of the
 /// same kind. Any other value ends at the end of the line, or at a `#` after a blank.
-pub(super) fn read(line: &str) -> EnvLine<'_> {
+pub(super) fn parse_line(line: &str) -> EnvLine<'_> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return EnvLine::Nothing;
     }
-    said(line).map_or(EnvLine::Unreadable, |(name, value)| EnvLine::Said(name, value))
+    parse_setting(line).map_or(EnvLine::Unreadable, |(name, value)| EnvLine::Said(name, value))
 }
 
-fn said(line: &str) -> Option<(&str, &str)> {
+fn parse_setting(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let exported = name.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace));
     let name = exported.unwrap_or(name).trim();
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
-    if is_name { Some((name, literal(value)?)) } else { None }
+    if is_name { Some((name, parse_value(value)?)) } else { None }
 }
 
-fn literal(text: &str) -> Option<&str> {
+fn parse_value(text: &str) -> Option<&str> {
     for quote in ['"', '\''] {
         if let Some(rest) = text.trim_start().strip_prefix(quote) {
             let (value, after) = rest.split_once(quote)?;
@@ -69,29 +69,29 @@ fn without_comment(text: &str) -> &str {
 
 /// Applies changes to a file's text. An existing setting keeps its place; a new one follows the comment with its default, else the
 /// end. Every other line keeps its bytes.
-pub(super) fn edited(text: &str, changes: &SettingChanges) -> Result<String, EditError> {
+pub(super) fn apply_changes(text: &str, changes: &SettingChanges) -> Result<String, EditError> {
     let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
     let mut lines: Vec<String> = body.split('\n').map(str::to_owned).collect();
     if lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     for (&name, value) in changes {
-        let new = value.as_deref().map(|value| written(name, value)).transpose()?;
-        change(&mut lines, name, new.as_deref());
+        let new = value.as_deref().map(|value| format_setting(name, value)).transpose()?;
+        change_setting(&mut lines, name, new.as_deref());
     }
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
     Ok(format!("{mark}{body}"))
 }
 
-fn change(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
-    let says = |line: &str| matches!(read(line), EnvLine::Said(said, _) if said == name);
+fn change_setting(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
+    let says = |line: &str| matches!(parse_line(line), EnvLine::Said(said, _) if said == name);
     lines.retain_mut(|line| {
         if !says(line) {
             return true;
         }
         // A second line of the same name would contradict the first.
         let Some(new) = new.take() else { return false };
-        let comment = comment(line);
+        let comment = find_comment(line);
         *line = if comment.is_empty() { new.to_owned() } else { format!("{new} {comment}") };
         true
     });
@@ -104,17 +104,17 @@ fn change(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
 }
 
 /// The comment at the end of a setting's line.
-fn comment(line: &str) -> &str {
-    let EnvLine::Said(_, value) = read(line) else { return "" };
+fn find_comment(line: &str) -> &str {
+    let EnvLine::Said(_, value) = parse_line(line) else { return "" };
     let behind = line.split_once('=').and_then(|(_, rest)| rest.split_once(value)).map_or("", |(_, behind)| behind);
     let behind = behind.trim_start_matches(['"', '\'']).trim();
     if behind.starts_with('#') { behind } else { "" }
 }
 
 /// Formats a setting as a line, quoted if necessary, and verifies it by parsing.
-fn written(name: &'static str, value: &str) -> Result<String, EditError> {
+fn format_setting(name: &'static str, value: &str) -> Result<String, EditError> {
     let ways = ["", "'", "\""].map(|quote| format!("{name}={quote}{value}{quote}"));
-    let is_right = |line: &String| !value.contains(['\n', '\r']) && read(line) == EnvLine::Said(name, value);
+    let is_right = |line: &String| !value.contains(['\n', '\r']) && parse_line(line) == EnvLine::Said(name, value);
     ways.into_iter().find(is_right).ok_or(EditError::Unwritable(name))
 }
 
@@ -122,10 +122,10 @@ fn written(name: &'static str, value: &str) -> Result<String, EditError> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{EditError, EnvLine, SettingChanges, edited, read};
+    use super::{EditError, EnvLine, SettingChanges, apply_changes, parse_line};
 
     fn set(text: &str, name: &'static str, value: Option<&str>) -> String {
-        edited(text, &SettingChanges::from([(name, value.map(str::to_owned))])).unwrap()
+        apply_changes(text, &SettingChanges::from([(name, value.map(str::to_owned))])).unwrap()
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(set("", "MODEL", Some("'a' #b")), "MODEL=\"'a' #b\"\n");
         for value in ["a\nAUTONOMY=2", "'\" #"] {
             let changes = SettingChanges::from([("MODEL", Some(value.to_owned()))]);
-            assert_eq!(edited("", &changes), Err(EditError::Unwritable("MODEL")), "{value}");
+            assert_eq!(apply_changes("", &changes), Err(EditError::Unwritable("MODEL")), "{value}");
         }
     }
 
@@ -178,13 +178,13 @@ mod tests {
             ("A=b=c", "b=c"),
             ("A='' ", ""),
         ] {
-            assert_eq!(read(line), EnvLine::Said("A", value), "{line}");
+            assert_eq!(parse_line(line), EnvLine::Said("A", value), "{line}");
         }
         for line in ["", "  ", "# A=b", "  #"] {
-            assert_eq!(read(line), EnvLine::Nothing, "{line}");
+            assert_eq!(parse_line(line), EnvLine::Nothing, "{line}");
         }
         for line in ["A", "=b", "A B=c", "A='b", "A=\"b", "A='b'c", "A='b'#c", "export", "ключ=b", "A-B=c"] {
-            assert_eq!(read(line), EnvLine::Unreadable, "{line}");
+            assert_eq!(parse_line(line), EnvLine::Unreadable, "{line}");
         }
     }
 
@@ -194,18 +194,18 @@ mod tests {
             let quote = if value.contains('\'') { '"' } else { '\'' };
             if !value.contains(quote) {
                 let quoted = format!("NAME={quote}{value}{quote} # why");
-                prop_assert_eq!(read(&quoted), EnvLine::Said("NAME", &value));
+                prop_assert_eq!(parse_line(&quoted), EnvLine::Said("NAME", &value));
             }
             let is_plain = value.trim() == value && !value.starts_with(['"', '\'']) && !value.contains(" #");
             if is_plain {
                 let bare = format!("NAME={value}");
-                prop_assert_eq!(read(&bare), EnvLine::Said("NAME", &value));
+                prop_assert_eq!(parse_line(&bare), EnvLine::Said("NAME", &value));
             }
         }
 
         #[test]
         fn whatever_stands_there_a_value_is_a_part_of_it(line in "\\PC{0,60}") {
-            if let EnvLine::Said(name, value) = read(&line) {
+            if let EnvLine::Said(name, value) = parse_line(&line) {
                 prop_assert!(line.contains(name) && line.contains(value));
             }
         }

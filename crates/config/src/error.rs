@@ -4,7 +4,7 @@ use super::raw::Source;
 
 /// All problems with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", list(problems))]
+#[error("{}", format_problems(problems))]
 pub struct ConfigError {
     /// The wrong settings, at least one.
     pub problems: Vec<SettingProblem>,
@@ -36,7 +36,7 @@ impl std::fmt::Display for SettingProblem {
     }
 }
 
-fn list(problems: &[SettingProblem]) -> String {
+fn format_problems(problems: &[SettingProblem]) -> String {
     let mut text = match problems.len() {
         1 => "One setting needs correcting:".to_owned(),
         n => format!("{n} settings need correcting:"),

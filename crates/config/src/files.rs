@@ -31,7 +31,7 @@ pub fn read_private(path: &Path) -> Result<Private, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(cannot_read)?);
     let meta = file.metadata().map_err(cannot_read)?;
-    judge(meta.is_file(), meta.uid(), meta.mode(), us)?;
+    check_file(meta.is_file(), meta.uid(), meta.mode(), us)?;
 
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
@@ -51,7 +51,7 @@ fn trusted_owner(owner: u32, us: u32) -> bool {
 }
 
 /// Checks kind, owner and mode of an opened file.
-fn judge(is_file: bool, owner: u32, mode: u32, us: u32) -> Result<(), String> {
+fn check_file(is_file: bool, owner: u32, mode: u32, us: u32) -> Result<(), String> {
     if !is_file {
         return Err("refused: it isn't a regular file".to_owned());
     }
@@ -75,12 +75,12 @@ mod tests {
 
     #[test]
     fn only_our_own_and_roots_regular_files_are_believed() {
-        assert_eq!(judge(true, US, 0o100_600, US), Ok(()));
-        assert_eq!(judge(true, 0, 0o100_644, US), Ok(()));
-        assert!(judge(true, 1001, 0o100_600, US).unwrap_err().contains("uid 1001"));
-        assert!(judge(true, US, 0o100_620, US).unwrap_err().contains("0620"));
-        assert!(judge(true, US, 0o100_602, US).unwrap_err().contains("chmod 600"));
-        assert!(judge(false, US, 0o010_600, US).unwrap_err().contains("regular"));
+        assert_eq!(check_file(true, US, 0o100_600, US), Ok(()));
+        assert_eq!(check_file(true, 0, 0o100_644, US), Ok(()));
+        assert!(check_file(true, 1001, 0o100_600, US).unwrap_err().contains("uid 1001"));
+        assert!(check_file(true, US, 0o100_620, US).unwrap_err().contains("0620"));
+        assert!(check_file(true, US, 0o100_602, US).unwrap_err().contains("chmod 600"));
+        assert!(check_file(false, US, 0o010_600, US).unwrap_err().contains("regular"));
     }
 
     fn file(mode: u32, text: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {

@@ -17,7 +17,7 @@ impl InitiativeLevel {
     pub const ALL: [Self; 3] = [Self::Off, Self::Low, Self::High];
 
     /// The value of `INITIATIVE`.
-    pub fn level(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Low => "low",
@@ -26,7 +26,7 @@ impl InitiativeLevel {
     }
 
     /// Describes the level for a choice.
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Off => "nothing that you didn't ask for",
             Self::Low => "one useful thing a day, or a proposal: at most $0.10 of the AI model a day",
@@ -35,7 +35,7 @@ impl InitiativeLevel {
     }
 }
 
-pub(super) fn initiative(value: &str) -> Result<InitiativeLevel, String> {
-    let found = InitiativeLevel::ALL.into_iter().find(|level| value.eq_ignore_ascii_case(level.level()));
+pub(super) fn parse_initiative(value: &str) -> Result<InitiativeLevel, String> {
+    let found = InitiativeLevel::ALL.into_iter().find(|level| value.eq_ignore_ascii_case(level.as_str()));
     found.ok_or_else(|| "off, low or high".to_owned())
 }

@@ -88,19 +88,19 @@ impl Duty {
     }
 }
 
-pub(super) fn home(value: &str) -> Result<LeaseHome, String> {
+pub(super) fn parse_home(value: &str) -> Result<LeaseHome, String> {
     let all = [LeaseHome::Local, LeaseHome::Remote];
-    let expected = "local (one machine), or remote (several take turns by a reference on REPO_URL)";
+    let expected = "local (one machine) or remote (several machines take turns through a reference at REPO_URL)";
     all.into_iter().find(|home| home.as_str() == value).ok_or_else(|| expected.to_owned())
 }
 
-pub(super) fn duty(value: &str) -> Result<Duty, String> {
+pub(super) fn parse_duty(value: &str) -> Result<Duty, String> {
     let all = [Duty::Bot, Duty::Always, Duty::Never];
     all.into_iter().find(|duty| duty.as_str() == value).ok_or_else(|| "bot, always or never".to_owned())
 }
 
 /// Parses a git reference, slightly stricter than git itself.
-pub(super) fn reference(value: &str) -> Result<String, String> {
+pub(super) fn parse_reference(value: &str) -> Result<String, String> {
     let is_fine = |part: &str| {
         !part.is_empty()
             && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
@@ -122,7 +122,7 @@ pub(super) fn name(value: &str) -> Result<String, String> {
     if is_fine { Ok(value.to_owned()) } else { Err(expected()) }
 }
 
-pub(super) fn term(value: &str) -> Result<Duration, String> {
+pub(super) fn parse_term(value: &str) -> Result<Duration, String> {
     let seconds = value.parse::<u64>().ok().filter(|seconds| (1..=MAX_TERM_S).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| format!("whole seconds from 1 to {MAX_TERM_S}"))
 }
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn a_reference_is_one_that_git_and_hosts_take() {
         for fine in ["refs/reveille/lease", "refs/heads/lease", "refs/tags/my-lease.2", DEFAULT_REFERENCE] {
-            assert_eq!(reference(fine).as_deref(), Ok(fine));
+            assert_eq!(parse_reference(fine).as_deref(), Ok(fine));
         }
         for wrong in ["lease", "refs/lease", "refs//lease", "refs/heads/", "refs/a/../b", "refs/a/b.lock", "refs/a/-b"]
         {
-            assert!(reference(wrong).is_err(), "{wrong}");
+            assert!(parse_reference(wrong).is_err(), "{wrong}");
         }
     }
 }

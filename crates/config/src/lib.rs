@@ -35,7 +35,7 @@ use reveille_base::{
     disk::Reserve,
     redact::Secret,
     types::ChatRef,
-    words::in_shell,
+    words::quote_for_shell,
     zone::Tz,
 };
 
@@ -55,7 +55,7 @@ pub use self::{
 pub use {
     files::{MAX_BYTES, read_private},
     lease::{MAX_NAME_CHARS, MAX_TERM_S},
-    values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},
+    values::{is_forwarded_to_cloud, is_loopback, server_url as safe_server_url, works_here},
 };
 
 /// The name of the fallback grammar, which needs no key and no network.
@@ -100,7 +100,7 @@ pub struct Config {
     pub bedrock: BedrockSettings,
     /// Claude on Google Cloud.
     pub vertex: VertexSettings,
-    /// The requested models, separated by commas, preferred first (`MODEL`). [`Config::chain`] lists the usable ones.
+    /// The requested models, separated by commas, preferred first (`MODEL`). [`Config::list_usable_models`] lists the usable ones.
     pub model: String,
     /// The model for the first turns of a request and for plans called quick (`MODEL_SIMPLE`).
     pub model_simple: Option<String>,
@@ -193,7 +193,7 @@ impl Config {
     pub fn load(env_file: Option<&Path>) -> Result<Self, ConfigError> {
         let absolute = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let zone = iana_time_zone::get_timezone().ok();
-        let mut config = Self::from_sources(&environment(), absolute.as_deref(), zone.as_deref())?;
+        let mut config = Self::from_sources(&read_environment(), absolute.as_deref(), zone.as_deref())?;
         if let Ok(cwd) = std::env::current_dir() {
             config.pass_over(&cwd);
         }
@@ -210,7 +210,7 @@ impl Config {
         env_file: Option<&Path>,
         system_zone: Option<&str>,
     ) -> Result<Self, ConfigError> {
-        let mut config = resolve::resolve(raw::Raw::gather(env, env_file), system_zone)?;
+        let mut config = resolve::resolve_config(raw::Raw::gather(env, env_file), system_zone)?;
         config.named_env_file = env_file.map(Path::to_owned);
         Ok(config)
     }
@@ -221,9 +221,14 @@ impl Config {
         let Some((path, names)) = raw::passed_over(cwd).filter(|_| self.env_file.is_none()) else { return };
         let own = self.workspace_dir.join(".env");
         let command = if names.contains(&"WORKSPACE_DIR") {
-            format!("start with --env-file {}", in_shell(&path))
+            format!("start with --env-file {}", quote_for_shell(&path))
         } else {
-            format!("mkdir -p -m 700 {} && mv {} {}", in_shell(&self.workspace_dir), in_shell(&path), in_shell(&own))
+            format!(
+                "mkdir -p -m 700 {} && mv {} {}",
+                quote_for_shell(&self.workspace_dir),
+                quote_for_shell(&path),
+                quote_for_shell(&own)
+            )
         };
         let names = names.join(", ");
         self.notes.push(format!(
@@ -262,7 +267,7 @@ impl Config {
 
     /// The usable models, preferred first and without duplicates. The chain ends at [`OFFLINE_MODEL`], which always answers; without any
     /// usable model the chain is [`OFFLINE_MODEL`] alone.
-    pub fn chain(&self) -> Vec<&str> {
+    pub fn list_usable_models(&self) -> Vec<&str> {
         let mut chain: Vec<&str> = Vec::new();
         for name in self.wanted_models().filter(|name| self.can_use(name)) {
             if !chain.contains(&name) {
@@ -282,7 +287,7 @@ impl Config {
 
     /// Returns true if the model runs on this machine, costs nothing and sends nothing elsewhere.
     pub fn is_local(&self, name: &str) -> bool {
-        match Provider::of(name) {
+        match Provider::from_model(name) {
             Provider::Offline => true,
             Provider::OpenAi => works_here(&self.openai_base_url, name, self.openai_key.is_some()),
             Provider::Anthropic | Provider::Bedrock | Provider::Vertex | Provider::ClaudeCode => false,
@@ -291,26 +296,26 @@ impl Config {
 
     /// Returns true if the model costs nothing: local, or with a price of zero.
     pub fn is_free(&self, name: &str) -> bool {
-        self.is_local(name) || Provider::of(name) == Provider::OpenAi && self.openai_price == Some((0.0, 0.0))
+        self.is_local(name) || Provider::from_model(name) == Provider::OpenAi && self.openai_price == Some((0.0, 0.0))
     }
 
     /// Returns true if the model's required settings are present. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
-        self.lack(name).is_none()
+        self.describe_missing(name).is_none()
     }
 
     /// Describes the missing settings of a model; `None` if the model can be used.
-    pub fn lack(&self, name: &str) -> Option<&'static str> {
-        match Provider::of(name) {
+    pub fn describe_missing(&self, name: &str) -> Option<&'static str> {
+        match Provider::from_model(name) {
             Provider::Anthropic if self.anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
             // OpenAI itself needs a key; another server may not.
             Provider::OpenAi
                 if self.openai_key.is_none() && self.openai_base_url == resolve::DEFAULT_OPENAI_BASE_URL =>
             {
-                Some("there is neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+                Some("neither OPENAI_API_KEY nor (for a server of your own) OPENAI_BASE_URL is set")
             }
-            Provider::Bedrock => self.bedrock.lack(),
-            Provider::Vertex => self.vertex.lack(),
+            Provider::Bedrock => self.bedrock.describe_missing(),
+            Provider::Vertex => self.vertex.describe_missing(),
             Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
         }
     }
@@ -465,7 +470,7 @@ impl Config {
 }
 
 /// The whole environment as text. Invalid UTF-8 becomes replacement characters, which `raw` refuses in a setting.
-fn environment() -> BTreeMap<String, String> {
+fn read_environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
     // Without HOME, use the user's home from the system, whose keys must be hidden as well.
     let home = std::env::home_dir().map(|home| ("HOME".to_owned(), text(home.into_os_string())));

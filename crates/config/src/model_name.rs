@@ -21,7 +21,7 @@ pub enum Provider {
 
 impl Provider {
     /// Finds the provider of a model. A name without a known prefix belongs to the Messages API.
-    pub fn of(name: &str) -> Self {
+    pub fn from_model(name: &str) -> Self {
         match (name, name.split_once(':')) {
             (OFFLINE_MODEL, _) => Self::Offline,
             (CLAUDE_CODE, _) => Self::ClaudeCode,
@@ -39,13 +39,13 @@ mod tests {
 
     #[test]
     fn a_name_tells_who_serves_it() {
-        assert_eq!(Provider::of("offline"), Provider::Offline);
-        assert_eq!(Provider::of("claude-code"), Provider::ClaudeCode);
-        assert_eq!(Provider::of("claude-sonnet-5-5"), Provider::Anthropic);
+        assert_eq!(Provider::from_model("offline"), Provider::Offline);
+        assert_eq!(Provider::from_model("claude-code"), Provider::ClaudeCode);
+        assert_eq!(Provider::from_model("claude-sonnet-5-5"), Provider::Anthropic);
         for name in ["openai:qwen3:8b", "openai:openai/gpt-oss-120b", "openai:claude-code"] {
-            assert_eq!(Provider::of(name), Provider::OpenAi);
+            assert_eq!(Provider::from_model(name), Provider::OpenAi);
         }
-        assert_eq!(Provider::of("bedrock:eu.anthropic.claude-sonnet-5-5-v1:0"), Provider::Bedrock);
-        assert_eq!(Provider::of("vertex:claude-sonnet-5-5@20260901"), Provider::Vertex);
+        assert_eq!(Provider::from_model("bedrock:eu.anthropic.claude-sonnet-5-5-v1:0"), Provider::Bedrock);
+        assert_eq!(Provider::from_model("vertex:claude-sonnet-5-5@20260901"), Provider::Vertex);
     }
 }

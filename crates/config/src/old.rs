@@ -28,10 +28,10 @@ impl OldSetting {
     }
 
     /// Parses a file of settings. Also returns the number of invalid lines.
-    pub fn read(text: &str) -> (Vec<Self>, usize) {
+    pub fn parse_file(text: &str) -> (Vec<Self>, usize) {
         let (mut settings, mut unreadable) = (Vec::new(), 0);
         for line in text.lines() {
-            match env_file::read(line) {
+            match env_file::parse_line(line) {
                 EnvLine::Said(name, value) => settings.push(Self::new(name, value)),
                 EnvLine::Nothing => {}
                 EnvLine::Unreadable => unreadable += 1,
@@ -59,7 +59,7 @@ impl OldSetting {
     }
 
     /// The value if it may be shown: a known setting that isn't secret.
-    pub fn shown(&self) -> Option<String> {
+    pub fn visible_value(&self) -> Option<String> {
         let is_shown = self.is_known() && !self.is_secret() && !self.value.expose().is_empty();
         is_shown.then(|| without_userinfo(self.value.expose()))
     }
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_where_it_is_known_and_no_secret() {
-        let (settings, unreadable) = OldSetting::read(
+        let (settings, unreadable) = OldSetting::parse_file(
             "# old\nTELEGRAM_BOT_TOKEN=1:CANARY\nALLOWED_CHAT_IDS=1,2\nMY_PASSWORD=CANARY\nOTHER=CANARY\nREPO_URL=https://a:CANARY@h/r\nbroken\n",
         );
         assert_eq!(unreadable, 1);
         let shown: Vec<_> =
-            settings.iter().map(|old| (old.name.as_str(), old.shown(), old.secret().is_some())).collect();
+            settings.iter().map(|old| (old.name.as_str(), old.visible_value(), old.secret().is_some())).collect();
         assert_eq!(
             shown,
             [

@@ -166,11 +166,11 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
-        Self::gather_changed(env, env_file, &SettingChanges::new())
+        Self::gather_with_changes(env, env_file, &SettingChanges::new())
     }
 
     /// Gathers the settings as if these changes were already in the file.
-    pub(super) fn gather_changed(
+    pub(super) fn gather_with_changes(
         env: &BTreeMap<String, String>,
         env_file: Option<&Path>,
         changes: &SettingChanges,
@@ -191,14 +191,14 @@ impl Raw {
         };
         for name in VARIABLES {
             if let Some(value) = env.get(name) {
-                raw.say(name, value, Source::Environment);
+                raw.record_value(name, value, Source::Environment);
             }
         }
         // The place of the file determines the workspace.
         for (&name, value) in changes.iter().filter(|(name, _)| **name != "WORKSPACE_DIR") {
             raw.changed.insert(name);
             if let Some(value) = value {
-                raw.say(name, value, Source::File(PathBuf::from(".env")));
+                raw.record_value(name, value, Source::File(PathBuf::from(".env")));
             }
         }
         raw.read_env_file(env_file);
@@ -209,7 +209,7 @@ impl Raw {
     }
 
     /// Creates an empty set of settings in some workspace, to check a single value.
-    pub(super) fn silent(home: Option<&Path>) -> Self {
+    pub(super) fn new_empty(home: Option<&Path>) -> Self {
         Self { home: home.map(Path::to_owned), workspace_dir: Some("/".into()), ..Self::default() }
     }
 
@@ -219,13 +219,13 @@ impl Raw {
     }
 
     /// Formats a value for printing: shortened and without secrets.
-    pub(super) fn shown(name: &str, value: &str) -> String {
+    pub(super) fn format_value(name: &str, value: &str) -> String {
         let secret = SECRETS.iter().any(|(secret, _)| *secret == name);
         if secret || values::looks_secret(value) {
             return format!("a value of {} characters (not shown)", value.chars().count());
         }
         let mut value = types::without_userinfo(value);
-        for password in redact::passwords_in(&value) {
+        for password in redact::find_passwords(&value) {
             value = value.replace(password.expose(), "***");
         }
         let short = words::first_chars(&value, 80);
@@ -233,13 +233,13 @@ impl Raw {
     }
 
     /// Records a value. The first source wins, and an empty value counts as missing.
-    pub(super) fn say(&mut self, name: &'static str, value: &str, source: Source) {
+    pub(super) fn record_value(&mut self, name: &'static str, value: &str, source: Source) {
         let value = value.trim();
         if value.contains(char::REPLACEMENT_CHARACTER) {
             self.problems.push(SettingProblem {
                 subject: name.to_owned(),
                 source: Some(source),
-                what: "expected text in UTF-8, got something else".to_owned(),
+                what: "expected text in UTF-8".to_owned(),
             });
         } else if value.is_empty() {
             self.empty.insert(name);
@@ -249,7 +249,7 @@ impl Raw {
     }
 
     /// Removes a setting's value and its problems.
-    pub(super) fn unsay(&mut self, name: &str) {
+    pub(super) fn remove_value(&mut self, name: &str) {
         self.said.remove(name);
         self.empty.remove(name);
         self.problems.retain(|problem| problem.subject != name);
@@ -269,13 +269,13 @@ impl Raw {
         let is_named = self.said.contains_key("WORKSPACE_DIR");
         self.workspace_dir = if is_named { self.said_workspace() } else { self.default_workspace() };
         // fault: current-directorys-settings-count
-        let own = self.workspace_dir.as_deref().and_then(env_file_in).filter(|_| named.is_none());
+        let own = self.workspace_dir.as_deref().and_then(find_env_file).filter(|_| named.is_none());
         if let Some(path) = own {
             let workspace = self.workspace_dir.clone();
             self.take_file(&path);
             if !told && self.get("WORKSPACE_DIR").is_some() && self.said_workspace() != workspace {
-                let what = "the .env inside a workspace can't name another one; set it in the environment, or in a file that --env-file names";
-                self.problem_with("WORKSPACE_DIR", what);
+                let what = "the .env inside a workspace can't name another workspace; set it in the environment, or in a file given with --env-file";
+                self.add_problem("WORKSPACE_DIR", what);
             }
         }
         if self.workspace_dir.is_none() && !self.problems.iter().any(|p| p.subject == "WORKSPACE_DIR") {
@@ -289,8 +289,8 @@ impl Raw {
         match values::absolute_path(&said.value, self.home.as_deref()) {
             Ok(path) => Some(path),
             Err(expected) => {
-                let what = format!("expected {expected}, got {}", Self::shown("WORKSPACE_DIR", &said.value));
-                self.problem_with("WORKSPACE_DIR", &what);
+                let what = format!("expected {expected}, got {}", Self::format_value("WORKSPACE_DIR", &said.value));
+                self.add_problem("WORKSPACE_DIR", &what);
                 None
             }
         }
@@ -311,14 +311,14 @@ impl Raw {
             self.notes.push(format!("{0} can be read by other users: run chmod 600 {0}", path.display()));
         }
         let mut seen = BTreeMap::new();
-        for (number, line) in lines(&private.text) {
-            match env_file::read(line) {
+        for (number, line) in number_lines(&private.text) {
+            match env_file::parse_line(line) {
                 EnvLine::Nothing => {}
                 EnvLine::Said(name, value) => self.take_line(path, &mut seen, name, value),
                 // Don't show the line, which may hold a secret.
                 EnvLine::Unreadable => {
                     let what = format!(
-                        "line {number} can't be read; expected NAME=value, and an end to each quotation mark that a value begins with"
+                        "line {number} can't be read; expected NAME=value, with a closing quotation mark for each opening one"
                     );
                     self.problems.push(SettingProblem::new(path.display().to_string(), what));
                 }
@@ -328,7 +328,7 @@ impl Raw {
 
     fn take_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
         let Some(known) = VARIABLES.into_iter().find(|known| *known == name) else {
-            let near = VARIABLES.into_iter().map(|known| (words::edits(name, known), known)).min();
+            let near = VARIABLES.into_iter().map(|known| (words::count_edits(name, known), known)).min();
             let meant = near.filter(|(edits, known)| *edits <= known.len() / 4).map(|(_, known)| known);
             let meant = meant.map_or_else(String::new, |known| format!(" Did you mean {known}?"));
             self.notes.push(format!("{}: Unknown setting {name}, ignored.{meant}", path.display()));
@@ -338,7 +338,7 @@ impl Raw {
             return;
         }
         let source = Source::File(path.to_owned());
-        self.say(known, value, source.clone());
+        self.record_value(known, value, source.clone());
         if value.trim().is_empty() {
             return;
         }
@@ -351,36 +351,36 @@ impl Raw {
     fn read_secret_file(&mut self, name: &'static str, file_name: &'static str) {
         let Some(file) = self.get(file_name) else { return };
         if self.get(name).is_some() {
-            let what = format!("set, and {name} too; keep one of them");
-            return self.problem_with(file_name, &what);
+            let what = format!("set, but {name} is set too; keep one of them");
+            return self.add_problem(file_name, &what);
         }
         let path = match values::absolute_path(&file.value, self.home.as_deref()) {
             Ok(path) => path,
             Err(expected) => {
-                let what = format!("expected {expected}, got {}", Self::shown(file_name, &file.value));
-                return self.problem_with(file_name, &what);
+                let what = format!("expected {expected}, got {}", Self::format_value(file_name, &file.value));
+                return self.add_problem(file_name, &what);
             }
         };
         match read_private(&path) {
             Ok(private) if private.text.trim().is_empty() => {
-                self.problem_with(file_name, &format!("{} is empty", path.display()));
+                self.add_problem(file_name, &format!("{} is empty", path.display()));
             }
             Ok(private) => {
                 self.key_files.push(path.clone());
-                self.say(name, &private.text, Source::File(path));
+                self.record_value(name, &private.text, Source::File(path));
             }
-            Err(what) => self.problem_with(file_name, &format!("{} {what}", path.display())),
+            Err(what) => self.add_problem(file_name, &format!("{} {what}", path.display())),
         }
     }
 
-    fn problem_with(&mut self, name: &str, what: &str) {
+    fn add_problem(&mut self, name: &str, what: &str) {
         let source = self.get(name).map(|said| said.source.clone());
         self.problems.push(SettingProblem { subject: name.to_owned(), source, what: what.to_owned() });
     }
 }
 
 /// The `.env` of a directory, if any file has this name.
-fn env_file_in(dir: &Path) -> Option<PathBuf> {
+fn find_env_file(dir: &Path) -> Option<PathBuf> {
     let path = dir.join(".env");
     match std::fs::symlink_metadata(&path) {
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
@@ -389,17 +389,17 @@ fn env_file_in(dir: &Path) -> Option<PathBuf> {
 }
 
 /// The lines of a file with their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn number_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines())
 }
 
 /// The path of an ignored `.env` in a directory, with the names of our settings in it. Their values aren't used, because the file's
 /// author is unknown.
 pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
-    let path = env_file_in(dir)?;
+    let path = find_env_file(dir)?;
     let text = read_private(&path).ok()?.text;
-    let named: BTreeSet<&str> = lines(&text)
-        .filter_map(|(_, line)| match env_file::read(line) {
+    let named: BTreeSet<&str> = number_lines(&text)
+        .filter_map(|(_, line)| match env_file::parse_line(line) {
             EnvLine::Said(name, _) => Some(name),
             EnvLine::Nothing | EnvLine::Unreadable => None,
         })

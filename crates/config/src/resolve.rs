@@ -28,76 +28,78 @@ const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_TELL_PER_DAY: u32 = 5;
 const DEFAULT_IMAGES_MAX: usize = 8;
-const DEFAULT_DISK_RESERVE: Reserve = Reserve::of_mib(100);
+const DEFAULT_DISK_RESERVE: Reserve = Reserve::from_mib(100);
 const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
+pub(super) fn resolve_config(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
     let (home, proxy_secrets) = (raw.home.clone(), raw.proxy_secrets.clone());
     let mut settings = Settings(raw);
 
-    let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
-    let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
-    let brave_key = settings.read("BRAVE_API_KEY", values::api_key);
-    let embed_model = settings.read("EMBED_MODEL", |value| values::embed_model(value, home.as_deref()));
-    let openai_key = settings.read("OPENAI_API_KEY", values::api_key);
-    let openai_base_url = settings.read("OPENAI_BASE_URL", values::server_url);
-    let openai_price = settings.read("OPENAI_PRICE", values::token_price);
-    let gemini_key = settings.read("GEMINI_API_KEY", values::api_key);
-    let gemini_base_url = settings.read("GEMINI_BASE_URL", values::server_url);
-    let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
-    let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
-    let model = settings.read("MODEL", values::models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-    let model_simple = settings.read("MODEL_SIMPLE", values::model);
-    let model_reflect = settings.read("MODEL_REFLECT", values::model);
-    let bedrock = settings.bedrock();
-    let vertex = settings.vertex(home.as_deref());
-    let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
-    let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
-    let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
-    let allowed_chats = settings.read("ALLOWED_CHAT_IDS", values::chats).unwrap_or_default();
-    let owner_chat = settings.owner(&allowed_chats);
+    let telegram_token = settings.parse_setting("TELEGRAM_BOT_TOKEN", values::bot_token);
+    let anthropic_key = settings.parse_setting("ANTHROPIC_API_KEY", values::api_key);
+    let brave_key = settings.parse_setting("BRAVE_API_KEY", values::api_key);
+    let embed_model = settings.parse_setting("EMBED_MODEL", |value| values::embed_model(value, home.as_deref()));
+    let openai_key = settings.parse_setting("OPENAI_API_KEY", values::api_key);
+    let openai_base_url = settings.parse_setting("OPENAI_BASE_URL", values::server_url);
+    let openai_price = settings.parse_setting("OPENAI_PRICE", values::token_price);
+    let gemini_key = settings.parse_setting("GEMINI_API_KEY", values::api_key);
+    let gemini_base_url = settings.parse_setting("GEMINI_BASE_URL", values::server_url);
+    let telegram_api_url = settings.parse_setting("TELEGRAM_API_URL", values::server_url);
+    let anthropic_base_url = settings.parse_setting("ANTHROPIC_BASE_URL", values::server_url);
+    let model = settings.parse_setting("MODEL", values::parse_models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model_simple = settings.parse_setting("MODEL_SIMPLE", values::parse_model);
+    let model_reflect = settings.parse_setting("MODEL_REFLECT", values::parse_model);
+    let bedrock = settings.parse_bedrock();
+    let vertex = settings.parse_vertex(home.as_deref());
+    let claude_code = settings.parse_setting("CLAUDE_CODE", |value| values::parse_program(value, home.as_deref()));
+    let claude_code_model = settings.parse_setting("CLAUDE_CODE_MODEL", values::parse_model);
+    let claude_code_token = settings.parse_setting("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
+    let allowed_chats = settings.parse_setting("ALLOWED_CHAT_IDS", values::parse_chats).unwrap_or_default();
+    let owner_chat = settings.choose_owner(&allowed_chats);
     let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
-    let repo_name = settings.read("REPO_NAME", values::repo_name);
-    let repo_url = settings.read("REPO_URL", values::repo_url);
-    let database_url = settings.read("DATABASE_URL", values::database_url);
-    let database_password = settings.read("DATABASE_PASSWORD", values::password);
-    let media_dir = settings.read("MEDIA_DIR", |value| values::absolute_path(value, home.as_deref()));
-    let lease = settings.lease(repo_url.is_some());
-    let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
-    let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
-    let initiative = settings.read("INITIATIVE", initiative::initiative).unwrap_or_default();
-    let daily_budget_usd = settings.read("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
-    let monthly_budget_usd = settings.read("MONTHLY_BUDGET_USD", values::budget_usd);
-    let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
-    let stale_lock = settings.read("STALE_LOCK_MIN", values::minutes).unwrap_or(DEFAULT_STALE_LOCK);
-    let pull_every = settings.read("PULL_EVERY_MIN", values::minutes).unwrap_or(DEFAULT_PULL_EVERY);
-    let disk_reserve = settings.read("DISK_RESERVE_MB", values::disk_reserve).unwrap_or(DEFAULT_DISK_RESERVE);
-    let keep = settings.read("KEEP_DAYS", values::keep).unwrap_or(Some(DEFAULT_KEEP));
-    let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
-    let quiet_hours = settings.read("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
+    let repo_name = settings.parse_setting("REPO_NAME", values::repo_name);
+    let repo_url = settings.parse_setting("REPO_URL", values::repo_url);
+    let database_url = settings.parse_setting("DATABASE_URL", values::database_url);
+    let database_password = settings.parse_setting("DATABASE_PASSWORD", values::parse_password);
+    let media_dir = settings.parse_setting("MEDIA_DIR", |value| values::absolute_path(value, home.as_deref()));
+    let lease = settings.parse_lease(repo_url.is_some());
+    let timezone =
+        settings.parse_setting("TIMEZONE", values::parse_timezone).unwrap_or_else(|| settings.choose_zone(system_zone));
+    let autonomy = settings.parse_setting("AUTONOMY", values::parse_autonomy).unwrap_or(Autonomy::Smart);
+    let initiative = settings.parse_setting("INITIATIVE", initiative::parse_initiative).unwrap_or_default();
+    let daily_budget_usd = settings.parse_setting("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
+    let monthly_budget_usd = settings.parse_setting("MONTHLY_BUDGET_USD", values::budget_usd);
+    let wake_timeout =
+        settings.parse_setting("WAKE_TIMEOUT_MIN", values::parse_minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
+    let stale_lock = settings.parse_setting("STALE_LOCK_MIN", values::parse_minutes).unwrap_or(DEFAULT_STALE_LOCK);
+    let pull_every = settings.parse_setting("PULL_EVERY_MIN", values::parse_minutes).unwrap_or(DEFAULT_PULL_EVERY);
+    let disk_reserve = settings.parse_setting("DISK_RESERVE_MB", values::disk_reserve).unwrap_or(DEFAULT_DISK_RESERVE);
+    let keep = settings.parse_setting("KEEP_DAYS", values::parse_retention).unwrap_or(Some(DEFAULT_KEEP));
+    let whisper_model = settings.parse_setting("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
+    let quiet_hours = settings.parse_setting("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
     let reflect_at =
-        settings.read("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
-    let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
-    let images_max = settings.read("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
-    let log_level = settings.read("REVEILLE_LOG", values::log_level);
-    let log_format = settings.read("LOG_FORMAT", values::log_format).unwrap_or(LogFormat::Text);
+        settings.parse_setting("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
+    let tell_per_day = settings.parse_setting("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
+    let images_max = settings.parse_setting("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
+    let log_level = settings.parse_setting("REVEILLE_LOG", values::log_level);
+    let log_format = settings.parse_setting("LOG_FORMAT", values::log_format).unwrap_or(LogFormat::Text);
     // RUST_LOG belongs to all programs, so a bad value must not fail the start.
     let log_targets = settings.0.rust_log.take().and_then(|said| match values::log_targets(&said) {
         Ok(targets) => Some(targets),
         Err(expected) => {
-            settings.0.notes.push(format!("RUST_LOG isn't understood, so it doesn't count. Expected {expected}."));
+            settings.0.notes.push(format!("RUST_LOG is ignored, because its value is wrong. Expected {expected}."));
             None
         }
     });
-    let fixed_now = settings.read("REVEILLE_NOW", values::now);
+    let fixed_now = settings.parse_setting("REVEILLE_NOW", values::parse_now);
 
-    let lack = |name: &str| match Provider::of(name) {
+    let lack = |name: &str| match Provider::from_model(name) {
         Provider::Anthropic if anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
         Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
-            Some("there is neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+            Some("neither OPENAI_API_KEY nor (for a server of your own) OPENAI_BASE_URL is set")
         }
-        Provider::Bedrock => bedrock.lack(),
-        Provider::Vertex => vertex.lack(),
+        Provider::Bedrock => bedrock.describe_missing(),
+        Provider::Vertex => vertex.describe_missing(),
         Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
     };
     // Without MODEL, no model is wanted yet.
@@ -108,31 +110,30 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         .filter_map(|name| {
             let lack = lack(name)?;
             Some(match is_chain {
-                true => format!("MODEL names {name}, but {lack}, so it isn't asked."),
+                true => format!("MODEL names {name}, but {lack}, so I don't use it."),
                 false => format!("MODEL is {name}, but {lack}, so I answer without an AI model."),
             })
         })
         .collect();
     for (setting, model) in [("MODEL_SIMPLE", &model_simple), ("MODEL_REFLECT", &model_reflect)] {
         let lacking = model.as_deref().and_then(|name| Some((name, lack(name)?)));
-        notes.extend(lacking.map(|(name, lack)| format!("{setting} is {name}, but {lack}, so it isn't asked.")));
+        notes.extend(lacking.map(|(name, lack)| format!("{setting} is {name}, but {lack}, so I don't use it.")));
     }
     settings.0.notes.extend(notes);
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
-        let note =
-            "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
+        let note = "EMBED_MODEL is a Gemini model, but there is no GEMINI_API_KEY, so I search the memory by keywords.";
         settings.0.notes.push(note.to_owned());
     }
     for (name, limit) in [
         ("DAILY_BUDGET_USD", format!("the limit is {DEFAULT_BUDGET_USD} USD a day")),
-        ("MONTHLY_BUDGET_USD", "there is no limit a month".to_owned()),
+        ("MONTHLY_BUDGET_USD", "there is no monthly limit".to_owned()),
     ] {
         if settings.0.is_empty(name) {
-            settings.0.notes.push(format!("{name} is empty: {limit}. Give an amount, or take the line out."));
+            settings.0.notes.push(format!("{name} is empty: {limit}. Give an amount, or remove the line."));
         }
     }
     if let Some(now) = fixed_now {
-        settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
+        settings.0.notes.push(format!("REVEILLE_NOW is set, so the clock stands still at {}.", now.to_rfc3339()));
     }
 
     let Raw { workspace_dir, home, no_color, has_desktop, env_file, key_files, notes, problems, .. } = settings.0;
@@ -212,12 +213,12 @@ struct Settings(Raw);
 
 impl Settings {
     /// Parses a setting; `None` if the value is missing or wrong.
-    fn read<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    fn parse_setting<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let said = self.0.get(name)?;
         match parse(&said.value) {
             Ok(value) => Some(value),
             Err(expected) => {
-                let what = format!("expected {expected}; got {}", Raw::shown(name, &said.value));
+                let what = format!("expected {expected}; got {}", Raw::format_value(name, &said.value));
                 let source = Some(said.source.clone());
                 self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
@@ -225,53 +226,53 @@ impl Settings {
         }
     }
 
-    fn bedrock(&mut self) -> BedrockSettings {
+    fn parse_bedrock(&mut self) -> BedrockSettings {
         BedrockSettings {
-            region: self.read("AWS_REGION", values::aws_region),
-            base_url: self.read("BEDROCK_BASE_URL", values::server_url),
-            bearer_token: self.read("AWS_BEARER_TOKEN_BEDROCK", values::api_key).map(Secret::new),
-            access_key_id: self.read("AWS_ACCESS_KEY_ID", values::aws_key_id),
-            secret_access_key: self.read("AWS_SECRET_ACCESS_KEY", values::api_key).map(Secret::new),
-            session_token: self.read("AWS_SESSION_TOKEN", values::api_key).map(Secret::new),
+            region: self.parse_setting("AWS_REGION", values::aws_region),
+            base_url: self.parse_setting("BEDROCK_BASE_URL", values::server_url),
+            bearer_token: self.parse_setting("AWS_BEARER_TOKEN_BEDROCK", values::api_key).map(Secret::new),
+            access_key_id: self.parse_setting("AWS_ACCESS_KEY_ID", values::aws_key_id),
+            secret_access_key: self.parse_setting("AWS_SECRET_ACCESS_KEY", values::api_key).map(Secret::new),
+            session_token: self.parse_setting("AWS_SESSION_TOKEN", values::api_key).map(Secret::new),
         }
     }
 
-    fn vertex(&mut self, home: Option<&Path>) -> VertexSettings {
-        let location = self.read("GOOGLE_CLOUD_LOCATION", values::google_location);
-        let login = self.read("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
+    fn parse_vertex(&mut self, home: Option<&Path>) -> VertexSettings {
+        let location = self.parse_setting("GOOGLE_CLOUD_LOCATION", values::google_location);
+        let login = self.parse_setting("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
         // Hide the file from programs of the model. The folder of Google's own tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
         let login = login.or_else(|| cloud::gcloud_login(home));
         VertexSettings {
-            project: self.read("GOOGLE_CLOUD_PROJECT", values::google_project),
+            project: self.parse_setting("GOOGLE_CLOUD_PROJECT", values::google_project),
             location: location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned()),
             login,
-            workspace: self.read("VERTEX_WORKSPACE", values::vertex_workspace),
-            base_url: self.read("VERTEX_BASE_URL", values::server_url),
+            workspace: self.parse_setting("VERTEX_WORKSPACE", values::vertex_workspace),
+            base_url: self.parse_setting("VERTEX_BASE_URL", values::server_url),
         }
     }
 
     /// Parses the lease settings. Several machines meet at the remote, so `LEASE=remote` requires one.
-    fn lease(&mut self, has_remote: bool) -> LeaseSettings {
+    fn parse_lease(&mut self, has_remote: bool) -> LeaseSettings {
         let default = LeaseSettings::default();
-        let needs_remote = "local, or REPO_URL beside it, the remote that the machines share".to_owned();
-        let home = self.read("LEASE", |value| match lease::home(value)? {
+        let needs_remote = "local; or also set REPO_URL, the remote that the machines share".to_owned();
+        let home = self.parse_setting("LEASE", |value| match lease::parse_home(value)? {
             lease::LeaseHome::Remote if !has_remote => Err(needs_remote),
             home => Ok(home),
         });
         LeaseSettings {
             home: home.unwrap_or_default(),
-            reference: self.read("LEASE_REF", lease::reference).unwrap_or(default.reference),
-            name: self.read("LEASE_NAME", lease::name),
-            term: self.read("LEASE_TERM_S", lease::term).unwrap_or(default.term),
-            duty: self.read("LEASE_DUTY", lease::duty).unwrap_or_default(),
+            reference: self.parse_setting("LEASE_REF", lease::parse_reference).unwrap_or(default.reference),
+            name: self.parse_setting("LEASE_NAME", lease::name),
+            term: self.parse_setting("LEASE_TERM_S", lease::parse_term).unwrap_or(default.term),
+            duty: self.parse_setting("LEASE_DUTY", lease::parse_duty).unwrap_or_default(),
         }
     }
 
     /// Chooses the chat for unasked messages, always an allowed one.
-    fn owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
+    fn choose_owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
         let first_person = allowed.iter().copied().find(|chat| !chat.is_group()).unwrap_or(ChatRef::TERMINAL);
-        let chosen = self.read("OWNER_CHAT_ID", |value| {
+        let chosen = self.parse_setting("OWNER_CHAT_ID", |value| {
             let chat = values::owner_chat(value)?;
             if chat.is_terminal() || allowed.contains(&chat) {
                 Ok(chat)
@@ -283,9 +284,9 @@ impl Settings {
     }
 
     /// The system's zone, or UTC with a note if the system's zone is unknown.
-    fn zone(&mut self, system_zone: Option<&str>) -> Tz {
+    fn choose_zone(&mut self, system_zone: Option<&str>) -> Tz {
         system_zone.and_then(|name| name.parse().ok()).unwrap_or_else(|| {
-            let note = "The system's time zone isn't known; times are in UTC until TIMEZONE is set.";
+            let note = "I don't know the system's time zone, so times are in UTC until you set TIMEZONE.";
             self.0.notes.push(note.to_owned());
             Tz::UTC
         })

@@ -11,10 +11,9 @@ use reveille_base::zone::Tz;
 use super::{
     Config, ConfigError, SettingProblem,
     env_file::{self, EditError},
-    environment,
     files::read_private,
     raw::{Raw, SECRETS, Source, VARIABLES},
-    resolve, values,
+    read_environment, resolve, values,
 };
 
 /// The wanted changes: a setting's new value, or `None` to remove the setting.
@@ -40,7 +39,7 @@ impl SaidSettings {
     /// Gathers the settings of this process. `env_file` replaces the workspace's `.env`.
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-        let env = environment();
+        let env = read_environment();
         let zone = zone_of_process(&env).or_else(|| iana_time_zone::get_timezone().ok());
         Self::from_sources(env, named, zone)
     }
@@ -52,19 +51,19 @@ impl SaidSettings {
         system_zone: Option<String>,
     ) -> Self {
         let mut said = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
-        said.raw = said.gathered(&SettingChanges::new());
+        said.raw = said.gather_raw(&SettingChanges::new());
         said
     }
 
-    fn gathered(&self, changes: &SettingChanges) -> Raw {
+    fn gather_raw(&self, changes: &SettingChanges) -> Raw {
         let chosen = self.workspace.clone().map(|dir| ("WORKSPACE_DIR".to_owned(), dir));
         let env = self.env.clone().into_iter().chain(chosen).collect();
-        Raw::gather_changed(&env, self.named_file.as_deref().filter(|path| path.exists()), changes)
+        Raw::gather_with_changes(&env, self.named_file.as_deref().filter(|path| path.exists()), changes)
     }
 
     /// The same settings in another workspace.
     #[must_use]
-    pub fn in_workspace(&self, workspace: &str) -> Self {
+    pub fn with_workspace(&self, workspace: &str) -> Self {
         let workspace = Some(workspace.to_owned());
         let mut said = Self {
             env: self.env.clone(),
@@ -73,7 +72,7 @@ impl SaidSettings {
             system_zone: self.system_zone.clone(),
             raw: Raw::default(),
         };
-        said.raw = said.gathered(&SettingChanges::new());
+        said.raw = said.gather_raw(&SettingChanges::new());
         said
     }
 
@@ -103,7 +102,7 @@ impl SaidSettings {
     }
 
     /// The path of the settings file, which may not exist.
-    pub fn file(&self) -> Option<PathBuf> {
+    pub fn file_path(&self) -> Option<PathBuf> {
         self.named_file.clone().or_else(|| Some(self.workspace()?.join(".env")))
     }
 
@@ -114,7 +113,7 @@ impl SaidSettings {
 
     /// The problem that makes the file unreadable and prevents changes.
     pub fn file_problem(&self) -> Option<&SettingProblem> {
-        let file = self.file()?.display().to_string();
+        let file = self.file_path()?.display().to_string();
         self.raw.problems.iter().find(|problem| problem.subject == file)
     }
 
@@ -122,29 +121,29 @@ impl SaidSettings {
     ///
     /// # Errors
     /// Lists every wrong setting by name.
-    pub fn with(&self, changes: &SettingChanges) -> Result<Config, ConfigError> {
-        let mut config = resolve::resolve(self.gathered(changes), self.system_zone.as_deref())?;
+    pub fn resolve_with_changes(&self, changes: &SettingChanges) -> Result<Config, ConfigError> {
+        let mut config = resolve::resolve_config(self.gather_raw(changes), self.system_zone.as_deref())?;
         config.named_env_file = self.named_file.clone();
         Ok(config)
     }
 
     /// The settings after these changes without the wrong ones, and the problems. `None` if this doesn't help.
     pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
-        let mut raw = self.gathered(changes);
+        let mut raw = self.gather_raw(changes);
         let mut problems = std::mem::take(&mut raw.problems);
         for problem in &problems {
-            raw.unsay(&problem.subject);
+            raw.remove_value(&problem.subject);
         }
         // Removing one setting can make a dependent one wrong.
         for _ in 0..VARIABLES.len() {
-            match resolve::resolve(raw, self.system_zone.as_deref()) {
+            match resolve::resolve_config(raw, self.system_zone.as_deref()) {
                 Ok(config) => return (Some(config), problems),
                 Err(error) => problems.extend(error.problems),
             }
-            raw = self.gathered(changes);
+            raw = self.gather_raw(changes);
             raw.problems.clear();
             for problem in &problems {
-                raw.unsay(&problem.subject);
+                raw.remove_value(&problem.subject);
             }
         }
         (None, problems)
@@ -154,13 +153,13 @@ impl SaidSettings {
     ///
     /// # Errors
     /// Fails if the file can't be read, or a value can't be expressed in it.
-    pub fn edited(&self, changes: &SettingChanges) -> Result<String, EditError> {
-        let Some(file) = self.file() else { return Err(EditError::NoPlace) };
+    pub fn render_changed_file(&self, changes: &SettingChanges) -> Result<String, EditError> {
+        let Some(file) = self.file_path() else { return Err(EditError::NoPlace) };
         let text = match std::fs::symlink_metadata(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             _ => read_private(&file).map_err(EditError::Unreadable)?.text,
         };
-        env_file::edited(&text, changes)
+        env_file::apply_changes(&text, changes)
     }
 }
 
@@ -182,9 +181,9 @@ pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Resu
     if name == "WORKSPACE_DIR" {
         return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
     }
-    let mut raw = Raw::silent(home);
-    raw.say(name, value, Source::Environment);
-    match resolve::resolve(raw, Some("UTC")) {
+    let mut raw = Raw::new_empty(home);
+    raw.record_value(name, value, Source::Environment);
+    match resolve::resolve_config(raw, Some("UTC")) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.problems.first().map_or_else(String::new, |problem| problem.what.clone())),
     }
@@ -213,7 +212,7 @@ mod tests {
             ("AUTONOMY", Some("0".to_owned())),
             ("REPO_NAME", None),
         ]);
-        let config = said.with(&changes).unwrap();
+        let config = said.resolve_with_changes(&changes).unwrap();
         assert_eq!(
             (config.daily_budget_usd, config.autonomy, config.repo_name.as_str()),
             (3.0, super::super::Autonomy::Full, "brain")
@@ -223,7 +222,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_left_out_and_named() {
         let (_dir, said) = said(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
-        assert!(said.with(&SettingChanges::new()).is_err());
+        assert!(said.resolve_with_changes(&SettingChanges::new()).is_err());
         let (config, problems) = said.with_what_is_right(&SettingChanges::new());
         assert_eq!(config.unwrap().daily_budget_usd, 3.0);
         let subjects: Vec<&str> = problems.iter().map(|problem| problem.subject.as_str()).collect();

@@ -97,7 +97,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.autonomy, Autonomy::Smart);
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
-    assert_eq!((config.disk_reserve, config.keep), (Reserve::of_mib(100), Some(Duration::from_secs(30 * 86_400))));
+    assert_eq!((config.disk_reserve, config.keep), (Reserve::from_mib(100), Some(Duration::from_secs(30 * 86_400))));
     assert_eq!((config.tell_per_day, config.owner_chat, config.log_level), (5, ChatRef::TERMINAL, None));
     let quiet = config.quiet_hours.unwrap();
     assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
@@ -202,7 +202,7 @@ fn servers_that_get_secrets_are_encrypted_or_local() {
             &["example.org", "ftp://example.org", "https://", "http://127.0.0.1.example.org", "https://a?b=c"],
         );
         let plain = Place::new().config(&[(name, "http://example.org")]).unwrap_err().to_string();
-        assert!(plain.contains("https") && plain.contains("readable"), "{plain}");
+        assert!(plain.contains("https") && plain.contains("could read"), "{plain}");
         let leak = Place::new().config(&[(name, "https://me:hunter2@example.org")]).unwrap_err().to_string();
         assert!(!leak.contains("hunter2"), "{leak}");
     }
@@ -215,13 +215,13 @@ fn chats_are_numbers_and_the_owner_is_one_of_them() {
     let chats = config(&[("ALLOWED_CHAT_IDS", "-1001234567890, 42,42 ,7,")]);
     assert_eq!(
         (chats.allowed_chats, chats.owner_chat),
-        ([-1_001_234_567_890, 42, 7].map(ChatRef::telegram).to_vec(), ChatRef::telegram(42))
+        ([-1_001_234_567_890, 42, 7].map(ChatRef::from_telegram).to_vec(), ChatRef::from_telegram(42))
     );
     assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).owner_chat, ChatRef::TERMINAL);
     refuses("ALLOWED_CHAT_IDS", &["@me", "1,two", "0", "1.5", "99999999999999999999", ",", "1;2"]);
 
     let with = |owner| Place::new().config(&[("ALLOWED_CHAT_IDS", "42,7"), ("OWNER_CHAT_ID", owner)]);
-    assert_eq!(with("7").unwrap().owner_chat, ChatRef::telegram(7));
+    assert_eq!(with("7").unwrap().owner_chat, ChatRef::from_telegram(7));
     assert_eq!(with("0").unwrap().owner_chat, ChatRef::TERMINAL);
     assert_eq!(subjects(&with("8").unwrap_err()), ["OWNER_CHAT_ID"]);
     refuses("OWNER_CHAT_ID", &["me", "8"]);
@@ -250,7 +250,7 @@ fn the_small_settings_have_bounds() {
     for (name, _) in minutes {
         refuses(name, &["0", "-1", "1441", "1.5", "an hour", "99999999999999999999"]);
     }
-    assert_eq!(config(&[("DISK_RESERVE_MB", "0")]).disk_reserve, Reserve::of_mib(0));
+    assert_eq!(config(&[("DISK_RESERVE_MB", "0")]).disk_reserve, Reserve::from_mib(0));
     assert_eq!(config(&[("DISK_RESERVE_MB", "1048576")]).disk_reserve.bytes(), 1 << 40);
     refuses("DISK_RESERVE_MB", &["-1", "1048577", "100M", "0.5"]);
     assert_eq!(config(&[("KEEP_DAYS", "0")]).keep, None);
@@ -264,7 +264,7 @@ fn the_small_settings_have_bounds() {
     assert_eq!(config(&[("LOG_FORMAT", "json")]).log_format, LogFormat::Json);
     assert!(config(&[("RUST_LOG", "warn,reveille::bot=debug")]).log_targets.is_some());
     let odd = config(&[("RUST_LOG", "reveille=loudly")]);
-    assert!(odd.log_targets.is_none() && odd.notes.concat().contains("RUST_LOG isn't understood"), "{:?}", odd.notes);
+    assert!(odd.log_targets.is_none() && odd.notes.concat().contains("RUST_LOG is ignored"), "{:?}", odd.notes);
     assert_eq!(config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(), Path::new("/m/base.bin"));
     refuses("WHISPER_MODEL", &["base.bin"]);
     refuses("MODEL", &["claude sonnet", "claude\u{7}"]);
@@ -274,7 +274,7 @@ fn the_small_settings_have_bounds() {
 #[test]
 fn a_fixed_time_stops_the_clock() {
     let fixed = config(&[("REVEILLE_NOW", "2026-11-21T10:00:00+01:00")]);
-    assert_eq!(reveille_base::clock::rfc3339(fixed.clock().now()), "2026-11-21T09:00:00.000Z");
+    assert_eq!(reveille_base::clock::format_rfc3339(fixed.clock().now()), "2026-11-21T09:00:00.000Z");
     assert!(fixed.notes.iter().any(|note| note.contains("REVEILLE_NOW")));
     refuses("REVEILLE_NOW", &["now", "2026-11-21", "2026-11-21 10:00:00"]);
 }
@@ -418,7 +418,7 @@ fn an_empty_limit_is_told_and_a_dollar_is_a_dollar() {
     place.file("work/.env", "DAILY_BUDGET_USD=\nMONTHLY_BUDGET_USD=''\n");
     let notes = place.config(&[]).unwrap().notes;
     assert!(notes[0].starts_with("DAILY_BUDGET_USD is empty: the limit is 5 USD a day."), "{notes:?}");
-    assert!(notes[1].starts_with("MONTHLY_BUDGET_USD is empty: there is no limit a month."), "{notes:?}");
+    assert!(notes[1].starts_with("MONTHLY_BUDGET_USD is empty: there is no monthly limit."), "{notes:?}");
     // An empty variable in the environment leaves the file's value in force.
     place.file("work/.env", "DAILY_BUDGET_USD=1\n");
     let config = place.config(&[("DAILY_BUDGET_USD", "")]).unwrap();

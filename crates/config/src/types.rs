@@ -30,7 +30,7 @@ pub enum Autonomy {
 
 impl Autonomy {
     /// The value of `AUTONOMY`.
-    pub fn level(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::AskAll => "0",
             Self::Smart => "1",
@@ -39,7 +39,7 @@ impl Autonomy {
     }
 
     /// Describes the level for a choice.
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::AskAll => "ask before everything but answering, taking notes and reading its memory",
             Self::Smart => "ask before what is risky",
@@ -86,9 +86,9 @@ impl RepoUrl {
     /// The passwords and tokens in the address. An SSH user name such as `git` doesn't count. A long user name does, even before a
     /// password, because forges accept tokens there.
     pub fn secrets(&self) -> Vec<Secret> {
-        let lone = userinfo(&self.0).filter(|(scheme, user)| scheme.starts_with("http") && !user.contains(':'));
+        let lone = split_userinfo(&self.0).filter(|(scheme, user)| scheme.starts_with("http") && !user.contains(':'));
         let lone = lone.map(|(_, token)| token).filter(|token| !token.is_empty()).map(Secret::new);
-        let mut secrets = redact::passwords_in(&self.0);
+        let mut secrets = redact::find_passwords(&self.0);
         secrets.extend(lone.filter(|lone| !secrets.contains(lone)));
         secrets
     }
@@ -107,7 +107,7 @@ impl fmt::Debug for RepoUrl {
 }
 
 /// Splits a URL into its scheme and the part before the `@`.
-pub(super) fn userinfo(url: &str) -> Option<(&str, &str)> {
+pub(super) fn split_userinfo(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     Some((scheme, authority.rsplit_once('@')?.0))
@@ -115,7 +115,7 @@ pub(super) fn userinfo(url: &str) -> Option<(&str, &str)> {
 
 /// Replaces user name and password of a URL by `***`.
 pub(super) fn without_userinfo(url: &str) -> String {
-    match userinfo(url) {
+    match split_userinfo(url) {
         Some((scheme, user)) => url.replacen(&format!("{scheme}://{user}@"), &format!("{scheme}://***@"), 1),
         None => url.to_owned(),
     }

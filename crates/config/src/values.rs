@@ -48,7 +48,7 @@ pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf,
 }
 
 /// Parses a program's path, or its name on `PATH`.
-pub(super) fn program(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+pub(super) fn parse_program(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     if value.contains('/') {
         return absolute_path(value, home);
     }
@@ -62,7 +62,7 @@ pub(super) fn bot_token(value: &str) -> Result<String, String> {
     if good && bot_id(value).is_some() {
         Ok(value.to_owned())
     } else {
-        Err("the token that @BotFather gave: digits, a colon, then letters and digits".to_owned())
+        Err("the token from @BotFather: digits, a colon, then letters and digits".to_owned())
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn api_key(value: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn chats(value: &str) -> Result<Vec<ChatRef>, String> {
+pub(super) fn parse_chats(value: &str) -> Result<Vec<ChatRef>, String> {
     let expected = || {
         "numeric chat ids, separated by commas, such as 123456789,-1001234567890 (names can change hands, numbers can't)"
             .to_owned()
@@ -90,7 +90,7 @@ pub(super) fn chats(value: &str) -> Result<Vec<ChatRef>, String> {
     for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let id: i64 = part.parse().ok().filter(|id| *id != 0).ok_or_else(expected)?;
         if seen.insert(id) {
-            ids.push(ChatRef::telegram(id));
+            ids.push(ChatRef::from_telegram(id));
         }
     }
     match ids.len() {
@@ -116,7 +116,7 @@ pub fn server_url(value: &str) -> Result<String, String> {
     match url.scheme() {
         "https" => {}
         "http" if is_loopback(host) => {}
-        "http" => return Err("https: over http a secret would cross the network readable (http is for this machine alone, such as http://127.0.0.1:8081)".to_owned()),
+        "http" => return Err("https: over http, anyone on the network could read the secret (http is only for this machine, such as http://127.0.0.1:8081)".to_owned()),
         _ => return Err(expected()),
     }
     Ok(value.trim_end_matches('/').to_owned())
@@ -130,11 +130,11 @@ pub(super) fn is_loopback_url(url: &str) -> bool {
 /// Returns true if a model of an OpenAI-compatible server runs on this machine, free and private. The address alone isn't enough:
 /// Ollama forwards some models to its cloud, and a required key hints at a proxy to a paid service.
 pub fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
-    is_loopback_url(base_url) && !is_passed_on(model) && !has_key
+    is_loopback_url(base_url) && !is_forwarded_to_cloud(model) && !has_key
 }
 
 /// Returns true if a local server forwards a model of this name to a cloud.
-pub fn is_passed_on(model: &str) -> bool {
+pub fn is_forwarded_to_cloud(model: &str) -> bool {
     let model = model.to_ascii_lowercase();
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }
@@ -154,7 +154,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
         Some(("http", _)) => {
             let host = reqwest::Url::parse(value).ok().and_then(|url| url.host_str().map(is_loopback));
             if host != Some(true) {
-                return Err("https or ssh: over http the memory would cross the network readable".to_owned());
+                return Err("https or ssh: over http, anyone on the network could read the memory".to_owned());
             }
             true
         }
@@ -166,13 +166,15 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
 
 /// Parses a database address without a password, because settings are shown.
 pub(super) fn database_url(value: &str) -> Result<String, String> {
-    let expected = || "a PostgreSQL's address, such as postgres://reveille@db.example.org/reveille".to_owned();
+    let expected =
+        || "the address of a PostgreSQL database, such as postgres://reveille@db.example.org/reveille".to_owned();
     let rest =
         value.strip_prefix("postgres://").or_else(|| value.strip_prefix("postgresql://")).ok_or_else(expected)?;
     let has_password = rest.split_once('@').is_some_and(|(who, _)| who.contains(':')) || rest.contains("password=");
     match has_password {
         true => {
-            Err("an address without a password: that belongs in the file that DATABASE_PASSWORD_FILE names".to_owned())
+            Err("an address without a password: put the password in the file that DATABASE_PASSWORD_FILE names"
+                .to_owned())
         }
         false if rest.is_empty() || value.chars().any(|c| c.is_control() || c == ' ') => Err(expected()),
         false => Ok(value.to_owned()),
@@ -180,9 +182,9 @@ pub(super) fn database_url(value: &str) -> Result<String, String> {
 }
 
 /// Parses a password without control characters.
-pub(super) fn password(value: &str) -> Result<String, String> {
+pub(super) fn parse_password(value: &str) -> Result<String, String> {
     match value.chars().any(char::is_control) {
-        true => Err("a password in one line".to_owned()),
+        true => Err("a password on one line".to_owned()),
         false => Ok(value.to_owned()),
     }
 }
@@ -215,7 +217,7 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
     ];
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
-        return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());
+        return Err("a plain directory name: letters, digits, - _ and ., not starting with a dot or a dash".to_owned());
     }
     // SQLite keeps files next to its database (`messages.db-wal`), and macOS ignores case.
     let lower = value.to_ascii_lowercase();
@@ -229,29 +231,29 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
     Ok(value.to_owned())
 }
 
-pub(super) fn model(value: &str) -> Result<String, String> {
+pub(super) fn parse_model(value: &str) -> Result<String, String> {
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
     if plain && value.len() <= MAX_NAME_BYTES && value != "openai:" {
         Ok(value.to_owned())
     } else {
         Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, bedrock:NAME or vertex:NAME, or claude-code, or offline; \
-             or several, with commas between"
+             or several, separated by commas"
             .to_owned())
     }
 }
 
 /// Parses a chain of models separated by commas, and removes blanks.
-pub(super) fn models(value: &str) -> Result<String, String> {
-    let names = value.split(',').map(|name| model(name.trim())).collect::<Result<Vec<String>, String>>()?;
+pub(super) fn parse_models(value: &str) -> Result<String, String> {
+    let names = value.split(',').map(|name| parse_model(name.trim())).collect::<Result<Vec<String>, String>>()?;
     if let Some(at) = names.iter().position(|name| name.is_empty()) {
-        return Err(format!("the id of a model at place {} of the chain", at + 1));
+        return Err(format!("the id of a model at position {} of the chain", at + 1));
     }
     if let Some(name) = names.iter().enumerate().find_map(|(at, name)| names.iter().take(at).find(|one| *one == name)) {
-        return Err(format!("each model once, and {name} stands there twice"));
+        return Err(format!("each model once; {name} is there twice"));
     }
     let is_before_others = |name: &String| name == super::OFFLINE_MODEL && names.last() != Some(name);
     if names.iter().any(is_before_others) {
-        return Err(format!("{} as the last one: it always answers, so none behind it is asked", super::OFFLINE_MODEL));
+        return Err(format!("{} last: it always answers, so no model after it is used", super::OFFLINE_MODEL));
     }
     if names.len() > MAX_MODELS {
         return Err(format!("at most {MAX_MODELS} models"));
@@ -263,35 +265,35 @@ const MAX_MODELS: usize = 8;
 
 /// Parses a region, which becomes part of a server's name.
 pub(super) fn aws_region(value: &str) -> Result<String, String> {
-    named(value, b"-", "a region of AWS such as us-east-1")
+    parse_plain_name(value, b"-", "an AWS region such as us-east-1")
 }
 
 pub(super) fn aws_key_id(value: &str) -> Result<String, String> {
-    named(value, b"_", "the id of an access key of AWS, such as AKIAIOSFODNN7EXAMPLE")
+    parse_plain_name(value, b"_", "the id of an AWS access key, such as AKIAIOSFODNN7EXAMPLE")
 }
 
 pub(super) fn google_project(value: &str) -> Result<String, String> {
-    named(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
+    parse_plain_name(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
 }
 
 /// Parses a location, which becomes part of a server's name.
 pub(super) fn google_location(value: &str) -> Result<String, String> {
-    named(value, b"-", "a location of Google Cloud such as global or europe-west1")
+    parse_plain_name(value, b"-", "a Google Cloud location such as global or europe-west1")
 }
 
 pub(super) fn vertex_workspace(value: &str) -> Result<String, String> {
-    named(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
+    parse_plain_name(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
 }
 
 /// Parses a name of letters, digits and the characters in `also`.
-fn named(value: &str, also: &[u8], expected: &str) -> Result<String, String> {
+fn parse_plain_name(value: &str, also: &[u8], expected: &str) -> Result<String, String> {
     let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || also.contains(&b));
     if is_plain && value.len() <= MAX_NAME_BYTES { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
 }
 
 pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
     let expected = || {
-        "the absolute path of a folder with a sentence encoder, openai:NAME or gemini:NAME, NAME being a model's"
+        "the absolute path of a folder with a sentence encoder, or openai:NAME or gemini:NAME with a model's name"
             .to_owned()
     };
     // A model's name becomes part of a path on Google's server.
@@ -306,11 +308,11 @@ pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel
     }
 }
 
-pub(super) fn timezone(value: &str) -> Result<Tz, String> {
+pub(super) fn parse_timezone(value: &str) -> Result<Tz, String> {
     value.parse().map_err(|_| "an IANA time zone such as Europe/Berlin or UTC".to_owned())
 }
 
-pub(super) fn autonomy(value: &str) -> Result<Autonomy, String> {
+pub(super) fn parse_autonomy(value: &str) -> Result<Autonomy, String> {
     match value {
         "0" => Ok(Autonomy::AskAll),
         "1" => Ok(Autonomy::Smart),
@@ -330,10 +332,10 @@ pub(super) fn token_price(value: &str) -> Result<(f64, f64), String> {
     let usd =
         |usd: &str| usd.trim().parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd)).map(f64::abs);
     let price = value.split_once('/').and_then(|(input, output)| usd(input).zip(usd(output)));
-    price.ok_or_else(|| "US dollars for a million tokens in and out, such as 0.28/0.42".to_owned())
+    price.ok_or_else(|| "US dollars per million tokens in and out, such as 0.28/0.42".to_owned())
 }
 
-pub(super) fn minutes(value: &str) -> Result<Duration, String> {
+pub(super) fn parse_minutes(value: &str) -> Result<Duration, String> {
     let minutes = value.parse::<u64>().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let minutes = minutes.ok_or_else(|| format!("whole minutes from 1 to {MAX_MINUTES}"))?;
     Ok(Duration::from_secs(minutes * 60))
@@ -341,11 +343,11 @@ pub(super) fn minutes(value: &str) -> Result<Duration, String> {
 
 pub(super) fn disk_reserve(value: &str) -> Result<Reserve, String> {
     let mib = value.parse::<u32>().ok().filter(|mib| *mib <= MAX_RESERVE_MIB);
-    mib.map(Reserve::of_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
+    mib.map(Reserve::from_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
 }
 
 /// Parses days; `None` for ever.
-pub(super) fn keep(value: &str) -> Result<Option<Duration>, String> {
+pub(super) fn parse_retention(value: &str) -> Result<Option<Duration>, String> {
     let days = value.parse::<u64>().ok().filter(|days| *days <= MAX_KEEP_DAYS);
     let days = days.ok_or_else(|| format!("whole days from 0 (for ever) to {MAX_KEEP_DAYS}"))?;
     Ok((days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)))
@@ -398,7 +400,7 @@ pub(super) fn log_targets(value: &str) -> Result<tracing_subscriber::filter::Tar
     value.parse().map_err(|_| "levels such as warn,reveille::bot=debug".to_owned())
 }
 
-pub(super) fn now(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
+pub(super) fn parse_now(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
     let at = chrono::DateTime::parse_from_rfc3339(value);
     at.map(|at| at.to_utc()).map_err(|_| "a time in RFC 3339, such as 2026-11-21T09:00:00Z".to_owned())
 }

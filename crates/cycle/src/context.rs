@@ -70,14 +70,14 @@ pub trait Screen {
     fn show(&self, store: &mut Store) -> Result<(), StoreError>;
 
     /// Announces that the answer is complete and that the slow saving begins.
-    fn saving(&self);
+    fn announce_saving(&self);
 }
 
 impl Context<'_> {
     /// Returns the owner's private chat while no terminal has a reader. `None` without such a chat.
     pub(crate) fn instead_of_terminal(&self) -> Option<ChatRef> {
         let has_chat = matches!(self.terminal, Terminal::Unwatched) && self.channel.is_some();
-        Some(self.config.owner_chat).filter(|owner| has_chat && owner.person().is_some())
+        Some(self.config.owner_chat).filter(|owner| has_chat && owner.person_id().is_some())
     }
 }
 
@@ -105,7 +105,7 @@ pub enum WakeError {
     #[error("{0}; see MODEL")]
     Model(String),
     /// The button of an approval couldn't be created for lack of randomness.
-    #[error("{0}, so nobody can be asked; it is tried again")]
+    #[error("{0}, so I can't ask you; I'll try again")]
     NoRandomness(#[from] NoRandomness),
 }
 
@@ -156,7 +156,7 @@ pub struct Report {
 
 impl Report {
     /// Reports that another wake holds the lock, unless this wake has done something itself.
-    pub(crate) fn leave_to(&mut self, who: String) {
+    pub(crate) fn note_lock_holder(&mut self, who: String) {
         if self.outcome == WakeOutcome::Idle {
             self.outcome = WakeOutcome::Locked;
             self.notes.push(who);

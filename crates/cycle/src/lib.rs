@@ -23,14 +23,14 @@ pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeErro
 pub use decide::merge::merge_texts;
 pub use decide::{
     budget::{day_begin, month_begin},
-    uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
+    uptake::{GivingUp, MAX_TRIES, Uptake, decide_resumption},
 };
 pub use look::{
-    observe::{model_again_at, model_state, model_state_of},
-    undoable::{Choice, undoable, what_it_did, what_they_did, which_change},
-    waiting::{Waiting, waiting},
+    observe::{find_retry_time, model_state, read_model_state},
+    undoable::{Choice, find_undoable, what_it_did, what_they_did, which_change},
+    waiting::{Waiting, read_waiting_work},
 };
 pub use run::begin::given_up::{Teller, note_cut_off};
-pub use run::once::once;
+pub use run::once::run_wake;
 pub use session::tainted_writes;
 pub use workspace::{open_store, prepare_workspace};

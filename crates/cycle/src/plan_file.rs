@@ -26,7 +26,7 @@ pub struct PlanFile {
 impl PlanFile {
     /// Starts the record of a cycle.
     pub fn create(workspace: &Path, cycle_id: &str, reasons: &[String], now: DateTime<Utc>) -> std::io::Result<Self> {
-        let recorder = Self { path: path_of(workspace, cycle_id) };
+        let recorder = Self { path: build_path(workspace, cycle_id) };
         let mut text = format!("# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n", now.format("%Y-%m-%d %H:%M:%S UTC"));
         for reason in reasons {
             text.push_str(&format!("- {reason}\n"));
@@ -37,11 +37,11 @@ impl PlanFile {
 
     /// Returns the record of a resumed cycle.
     pub fn reopen(workspace: &Path, cycle_id: &str) -> Self {
-        Self { path: path_of(workspace, cycle_id) }
+        Self { path: build_path(workspace, cycle_id) }
     }
 
     /// Appends the model's plan before the model acts.
-    pub fn plan(&self, plan: &Plan, redactor: &Redactor) -> std::io::Result<()> {
+    pub fn append_plan(&self, plan: &Plan, redactor: &Redactor) -> std::io::Result<()> {
         let complexity = plan.complexity.name();
         let mut text = format!("\n## Plan ({complexity})\n\n{}\n\n", plan.understood.trim());
         for step in &plan.steps {
@@ -54,7 +54,7 @@ impl PlanFile {
     }
 
     /// Appends a progress line.
-    pub fn progress(&self, now: DateTime<Utc>, what: &str) -> std::io::Result<()> {
+    pub fn append_progress(&self, now: DateTime<Utc>, what: &str) -> std::io::Result<()> {
         append_private(&self.path, format!("{} {what}\n", now.format("%H:%M:%S")).as_bytes())
     }
 
@@ -64,7 +64,7 @@ impl PlanFile {
     }
 }
 
-fn path_of(workspace: &Path, cycle_id: &str) -> PathBuf {
+fn build_path(workspace: &Path, cycle_id: &str) -> PathBuf {
     workspace.join(format!("{PREFIX}{cycle_id}.md"))
 }
 
@@ -103,9 +103,9 @@ mod tests {
             deferred: vec!["the rest".to_owned()],
             complexity: Default::default(),
         };
-        file.plan(&plan, &Redactor::new([&reveille_base::redact::Secret::new("the rest")])).unwrap();
+        file.append_plan(&plan, &Redactor::new([&reveille_base::redact::Secret::new("the rest")])).unwrap();
         // After a crash the next wake continues in the same file.
-        PlanFile::reopen(dir.path(), "20261121T140000Z-812").progress(now, "remember").unwrap();
+        PlanFile::reopen(dir.path(), "20261121T140000Z-812").append_progress(now, "remember").unwrap();
         let path = dir.path().join("plan-20261121T140000Z-812.md");
         insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r"
         # Wake 20261121T140000Z-812

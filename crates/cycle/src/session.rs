@@ -5,7 +5,7 @@ use std::{cell::Cell, path::PathBuf, rc::Rc};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     process::Identity,
     types::{ChatRef, OwnWork},
 };
@@ -234,10 +234,10 @@ impl<'a> Session<'a> {
         let mut store = FencedStore::new(store, fence, context.clock);
         match &sharing {
             Sharing::Unshared | Sharing::Cut { why: None } => {}
-            Sharing::Held(_) => store.maintenance_mut().upkeep_recovered(UpkeepKind::Lease)?,
+            Sharing::Held(_) => store.maintenance_mut().record_upkeep_recovery(UpkeepKind::Lease)?,
             Sharing::Cut { why: Some(why) } => {
                 tracing::warn!(%why, "the lease can't be asked for: this wake works on what it has, and pushes nothing");
-                store.maintenance_mut().upkeep_failed(UpkeepKind::Lease, why, None)?;
+                store.maintenance_mut().record_upkeep_failure(UpkeepKind::Lease, why, None)?;
             }
         }
         Ok(Self {
@@ -251,7 +251,7 @@ impl<'a> Session<'a> {
             sync: SyncState::default(),
             deadline,
             chat: None,
-            index: IndexPlace::of(context.config).kept_open(),
+            index: IndexPlace::from_config(context.config).kept_open(),
             means,
             given: context.model,
         })
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
         let mut id = first.clone();
         // A counter separates several cycles of one process within a second, or under a clock that stands still.
         for count in 2.. {
-            if self.store.cycles().cycle(&id)?.is_none() {
+            if self.store.cycles().find_cycle(&id)?.is_none() {
                 break;
             }
             id = format!("{first}-{count}");
@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
         let (me, now) = (self.me.clone(), self.now());
         let (chat, thread_id) = (cycle.chat, cycle.thread_id);
         let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat, thread_id, messages };
-        self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+        self.lock.write_holder(&me, now, work).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
         self.report.reasons.extend(cycle.reasons.iter().cloned());
@@ -321,23 +321,23 @@ impl<'a> Session<'a> {
     pub(crate) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
         let clean = self.store.maintenance().handled_keys(CLEAN_FOLDER)?;
         let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
-        let shelter = client::shelter(self.context.config, rules, &self.tooling().servers);
+        let shelter = client::build_shelter(self.context.config, rules, &self.tooling().servers);
         Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(tainted_writes(&self.store)?)))
     }
 
     /// Records that a cycle ended without reading untrusted text, so that later cycles may see its scratch files.
     pub(crate) fn note_clean(&mut self, cycle: &str) -> Result<(), StoreError> {
         let folder = CycleFolder::new(&self.context.config.scratch_dir(), cycle);
-        if folder.path().is_dir() && self.store.outbox().taints_of(cycle)?.is_none() {
-            let now = rfc3339(self.now());
-            self.store.maintenance_mut().set_handled(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
+        if folder.path().is_dir() && self.store.outbox().find_cycle_taints(cycle)?.is_none() {
+            let now = format_rfc3339(self.now());
+            self.store.maintenance_mut().set_handled_value(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
         }
         Ok(())
     }
 
     /// Returns the place where programs outside any cycle run under these rules.
-    pub(crate) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
-        Rc::new(client::shelter(self.context.config, rules, &self.tooling().servers))
+    pub(crate) fn build_shelter(&self, rules: &Rules) -> Rc<Shelter> {
+        Rc::new(client::build_shelter(self.context.config, rules, &self.tooling().servers))
     }
 
     /// Returns the tools and servers as this wake has read them.
@@ -353,7 +353,7 @@ impl<'a> Session<'a> {
             Err(error @ WakeError::Model(_)) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(model = name, %why, "a model can't be asked");
-                self.store.maintenance_mut().model_failed(name, ModelFault::Account, &why, None)?;
+                self.store.maintenance_mut().record_model_failure(name, ModelFault::Account, &why, None)?;
                 Ok(Some(why))
             }
             Err(error) => Err(error),
@@ -375,16 +375,16 @@ impl<'a> Session<'a> {
         self.means.forget_tooling();
     }
 
-    pub(crate) fn exec(&self, world: &World) -> Exec {
+    pub(crate) fn build_exec(&self, world: &World) -> Exec {
         let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
-        Exec::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
+        Exec::new(Rc::clone(&world.shelter), world.rules.clone()).with_search_engine(engine)
     }
 
     /// Removes the cycle from the lock file, so that a later failure isn't blamed on the cycle and the progress display ends with the
     /// answer. An error is only logged: a full disk must not prevent delivery.
     pub(crate) fn lay_down(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
-        if let Err(error) = self.lock.describe(&me, now, wake_lock::LockedWork::default()) {
+        if let Err(error) = self.lock.write_holder(&me, now, wake_lock::LockedWork::default()) {
             tracing::warn!(%error, "the lock file still names a cycle that is over");
         }
     }
@@ -397,7 +397,7 @@ impl<'a> Session<'a> {
 
     /// True if copies exist of a person's files that a cycle has changed.
     pub(crate) fn has_copies(&self, cycle_id: &str) -> bool {
-        Copies::of(self.context.config).has(cycle_id)
+        Copies::from_config(self.context.config).has_wake(cycle_id)
     }
 
     /// Tells the owner of a problem that only they can solve, once per key. Returns `true` if the message is new.
@@ -406,7 +406,7 @@ impl<'a> Session<'a> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::notice(self.context.config.owner_chat, text)
         };
-        Ok(self.store.outbox_mut().tell(&message)?.is_some())
+        Ok(self.store.outbox_mut().plan_wake_message(&message)?.is_some())
     }
 
     /// Drops a cycle before its start, because the bot changed one of its messages meanwhile (an edit, another picture of an album). The

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reveille_base::{words::local, zone::Tz};
+use reveille_base::{words::format_local_time, zone::Tz};
 use reveille_store::{Store, UpkeepKind};
 
 use crate::{
@@ -25,10 +25,12 @@ pub(crate) enum Sharing {
 
 /// Takes the lease. The inner error is a sentence: another machine holds it.
 pub(crate) fn take(context: Context<'_>, store: &Store) -> Result<Result<Sharing, String>, WakeError> {
-    let Some(lease) = RemoteLease::of(context.config, LeasePart::Wake) else { return Ok(Ok(Sharing::Unshared)) };
+    let Some(lease) = RemoteLease::from_config(context.config, LeasePart::Wake) else {
+        return Ok(Ok(Sharing::Unshared));
+    };
     let now = context.clock.now();
     // A person who waits for an answer shouldn't also wait for a silent remote.
-    if !store.maintenance().upkeep(UpkeepKind::Lease)?.may_try(now) {
+    if !store.maintenance().read_upkeep(UpkeepKind::Lease)?.may_try(now) {
         return Ok(Ok(Sharing::Cut { why: None }));
     }
     Ok(match lease.acquire(now) {
@@ -37,15 +39,15 @@ pub(crate) fn take(context: Context<'_>, store: &Store) -> Result<Result<Sharing
             let at_most = context.config.wake_timeout + context.config.stale_lock;
             Ok(Sharing::Held(Keeper::hold(Arc::new(lease), context.config.lease.term, at_most)))
         }
-        Ok(Acquired::Others { holder, .. }) => Err(in_words(holder.as_ref(), context.config.timezone)),
+        Ok(Acquired::Others { holder, .. }) => Err(describe_holder(holder.as_ref(), context.config.timezone)),
         Err(error) => Ok(Sharing::Cut { why: Some(context.redactor.redact(&error.to_string())) }),
     })
 }
 
-fn in_words(holder: Option<&LastSeenLease>, tz: Tz) -> String {
+fn describe_holder(holder: Option<&LastSeenLease>, tz: Tz) -> String {
     let who = holder.map_or_else(|| "Another machine".to_owned(), |holder| format!("The machine {}", holder.name));
-    let since = holder.and_then(LastSeenLease::since).map(|at| format!(" (since {})", local(at, tz)));
-    format!("{who} is working{}. I take my turn after it.", since.unwrap_or_default())
+    let since = holder.and_then(LastSeenLease::start_time).map(|at| format!(" (since {})", format_local_time(at, tz)));
+    format!("{who} is working{}. I'll take my turn afterwards.", since.unwrap_or_default())
 }
 
 impl Sharing {
@@ -53,7 +55,7 @@ impl Sharing {
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             // fault: wake-goes-term
-            Self::Held(keeper) => keeper.lease().left().is_zero(),
+            Self::Held(keeper) => keeper.lease().remaining_term().is_zero(),
             Self::Unshared | Self::Cut { .. } => false,
         }
     }

@@ -24,17 +24,17 @@ const CHILDREN_EVERY: Duration = Duration::from_millis(100);
 const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
 
 /// Renders the notice that all work is stopped, and how to continue.
-pub fn notice(stopped: Stopped, tz: Tz) -> String {
+pub fn render_notice(stopped: Stopped, tz: Tz) -> String {
     let since = stopped.at.map(|at| format!(" since {}", at.with_timezone(&tz).format("%a %-d %b %Y, %H:%M")));
     format!(
-        "Stopped{}. New messages will wait; `wake resume`, or /resume in the chat, continues.",
+        "Stopped{}. New messages will wait. To continue, run `wake resume` or send /resume in the chat.",
         since.unwrap_or_default()
     )
 }
 
 /// Ends the children of the working wake after the order, such as a slow fetch, until the wake ends. Blocks for some seconds at most.
 pub fn end_children(lock_path: &Path) {
-    let Some(holder) = wake_lock::read(lock_path).map(|holder| holder.identity()) else { return };
+    let Some(holder) = wake_lock::read_holder(lock_path).map(|holder| holder.identity()) else { return };
     let begun = std::time::Instant::now();
     while begun.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
         // fault: stopped-wake-started-lives
@@ -48,7 +48,7 @@ pub fn end_children(lock_path: &Path) {
 
 /// True while this process holds the lock. A staying `wake` lives on after releasing it.
 fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
-    wake_lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
+    wake_lock::read_holder(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
 
 impl Session<'_> {
@@ -60,7 +60,7 @@ impl Session<'_> {
         if self.sharing.is_lost() {
             return Ok(Some(Interrupt::LeaseLost));
         }
-        Ok(self.store.chats().is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
+        Ok(self.store.chats().is_work_stopped(self.chat)?.then_some(Interrupt::Halted))
     }
 
     /// Returns `true` if the chat is kept on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
@@ -83,18 +83,18 @@ impl Session<'_> {
     }
 
     /// Completes when another machine may have taken over.
-    async fn lease_lost(&self) {
+    async fn wait_for_lease_loss(&self) {
         while !self.sharing.is_lost() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
     /// Completes when all work is ordered to stop, or the work for the wake's chat.
-    pub(crate) async fn halted(&self) {
+    pub(crate) async fn wait_for_halt(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // A failed read is repeated.
-            if matches!(self.store.chats().is_stopped_for(self.chat), Ok(true)) {
+            if matches!(self.store.chats().is_work_stopped(self.chat), Ok(true)) {
                 return;
             }
         }
@@ -102,7 +102,7 @@ impl Session<'_> {
 
     /// Returns `true` if all work is stopped.
     pub(crate) fn is_stopped(&self) -> Result<bool, WakeError> {
-        Ok(self.store.chats().stopped()?.is_some())
+        Ok(self.store.chats().find_stop_order()?.is_some())
     }
 }
 
@@ -111,12 +111,12 @@ pub(crate) async fn unless_kept_local<T>(session: &Session<'_>, request: impl Fu
     tokio::select! {
         biased;
         halt = session.kept_from_model() => Err(halt),
-        done = unless_interrupted(session, request) => Ok(done?),
+        done = run_unless_interrupted(session, request) => Ok(done?),
     }
 }
 
 /// Awaits slow work. Gives up if the process must end, if all work is stopped, or if the wake's time is over.
-pub(crate) async fn unless_interrupted<T>(
+pub(crate) async fn run_unless_interrupted<T>(
     session: &Session<'_>,
     work: impl Future<Output = T>,
 ) -> Result<T, Interrupt> {
@@ -125,9 +125,9 @@ pub(crate) async fn unless_interrupted<T>(
         biased;
         _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
         () = tokio::time::sleep_until(session.deadline) => Err(Interrupt::OutOfTime),
-        () = session.lease_lost() => Err(Interrupt::LeaseLost),
+        () = session.wait_for_lease_loss() => Err(Interrupt::LeaseLost),
         // fault: waits-mind-isnt-stopped
-        () = session.halted() => Err(Interrupt::Halted),
+        () = session.wait_for_halt() => Err(Interrupt::Halted),
         done = work => Ok(done),
     }
 }

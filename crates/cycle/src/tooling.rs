@@ -22,8 +22,8 @@ pub(crate) struct Means<'c> {
 
 impl<'c> Means<'c> {
     /// Returns the means named in the settings. Nothing is read or built yet.
-    pub(crate) fn of(config: &'c Config) -> Self {
-        Self { models: ModelChain::of(config), tooling: RefCell::default() }
+    pub(crate) fn from_config(config: &'c Config) -> Self {
+        Self { models: ModelChain::from_config(config), tooling: RefCell::default() }
     }
 
     /// Returns the tools of the current model. Another model gets other tools of the same servers.
@@ -33,9 +33,9 @@ impl<'c> Means<'c> {
         let servers = match &*held {
             Some((of, tooling)) if of == model => return Rc::clone(tooling),
             Some((_, tooling)) => Rc::clone(&tooling.servers),
-            None => Rc::new(Settings::of(context.config)),
+            None => Rc::new(Settings::for_workspace(context.config)),
         };
-        let tooling = Rc::new(Tooling::of(context, servers));
+        let tooling = Rc::new(Tooling::from_settings(context, servers));
         *held = Some((model.to_owned(), Rc::clone(&tooling)));
         tooling
     }
@@ -58,25 +58,27 @@ impl Tooling {
     /// Returns the searchable tools of a cycle, built at the first search.
     pub(crate) fn catalogue(self: &Rc<Self>, sees_all: bool) -> Rc<Catalogue> {
         let tooling = Rc::clone(self);
-        Rc::new(Catalogue::new(move || tooling.registry.seen_by(sees_all).catalogue()))
+        Rc::new(Catalogue::new(move || tooling.registry.filter_visible(sees_all).catalogue()))
     }
 
     /// Reads the tools for a caller outside a wake.
     pub(crate) fn read(context: Context<'_>) -> Self {
-        Self::of(context, Rc::new(Settings::of(context.config)))
+        Self::from_settings(context, Rc::new(Settings::for_workspace(context.config)))
     }
 
-    fn of(context: Context<'_>, servers: Rc<Settings>) -> Self {
-        let of_servers = || client::tools(context.config, &servers);
+    fn from_settings(context: Context<'_>, servers: Rc<Settings>) -> Self {
+        let of_servers = || client::build_tools(context.config, &servers);
         let registry = match context.model.name() {
-            OFFLINE_MODEL => Registry::offline(),
-            CLAUDE_CODE => Registry::thinking().written_out().with(of_servers()),
-            _ if context.model.is_small() => Registry::small(),
-            name if Provider::of(name) == Provider::OpenAi => Registry::thinking().written_out().with(of_servers()),
-            _ => Registry::thinking().with(of_servers()),
+            OFFLINE_MODEL => Registry::for_offline_model(),
+            CLAUDE_CODE => Registry::for_thinking_model().written_out().with_tools(of_servers()),
+            _ if context.model.is_small() => Registry::for_small_model(),
+            name if Provider::from_model(name) == Provider::OpenAi => {
+                Registry::for_thinking_model().written_out().with_tools(of_servers())
+            }
+            _ => Registry::for_thinking_model().with_tools(of_servers()),
         };
         let registry = match context.stand_in {
-            Some(stand_in) => registry.acted_by(stand_in),
+            Some(stand_in) => registry.with_stub(stand_in),
             None => registry,
         };
         Self { registry, servers }
@@ -115,7 +117,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());
         let (redactor, (_stop, stop)) = (Redactor::new([]), watch::channel(false));
-        let means = Means::of(&config);
+        let means = Means::from_config(&config);
         let named = |model: &str| {
             let context = Context {
                 config: &config,

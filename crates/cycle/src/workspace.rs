@@ -27,8 +27,8 @@ const OLD: &str = "old";
 ///
 /// # Errors
 /// The store's errors; [`StoreError::Gone`] if the database has vanished.
-pub fn open(config: &Config) -> Result<Store, StoreError> {
-    check(config)?;
+pub fn open_database(config: &Config) -> Result<Store, StoreError> {
+    check_database(config)?;
     database::open(config)
 }
 
@@ -36,7 +36,7 @@ pub fn open(config: &Config) -> Result<Store, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Gone`]; for a shared database also that it can't be reached.
-pub fn check(config: &Config) -> Result<(), StoreError> {
+pub fn check_database(config: &Config) -> Result<(), StoreError> {
     if config.database_url.is_some() {
         return check_shared(config);
     }
@@ -48,12 +48,12 @@ pub fn check(config: &Config) -> Result<(), StoreError> {
     if !repo::has_wakes(&config.repo_dir()) {
         return Ok(());
     }
-    Err(StoreError::Gone { is_empty, saved: saved(&path).pop(), path })
+    Err(StoreError::Gone { is_empty, saved: list_saved_copies(&path).pop(), path })
 }
 
 /// Checks a shared database: a different database than before counts as empty.
 fn check_shared(config: &Config) -> Result<(), StoreError> {
-    match repo::has_wakes(&config.repo_dir()) && database::look(config)?.is_none() {
+    match repo::has_wakes(&config.repo_dir()) && database::open_read_only(config)?.is_none() {
         true => {
             let path = PathBuf::from(config.database_url.as_deref().unwrap_or_default());
             Err(StoreError::Gone { is_empty: true, saved: None, path })
@@ -71,7 +71,7 @@ pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, S
         return database::open(config).map(|_| Vec::new());
     }
     let path = config.db_path();
-    let aside = named(&path, OLD, now);
+    let aside = add_timestamp(&path, OLD, now);
     let mut kept = Vec::new();
     for ending in ["-wal", "-shm", ""] {
         let to = add_ending(&aside, ending);
@@ -84,12 +84,12 @@ pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, S
 }
 
 /// Returns the path of a copy of the database saved at this time.
-pub fn saved_at(path: &Path, now: DateTime<Utc>) -> PathBuf {
-    named(path, SAVED, now)
+pub fn build_copy_path(path: &Path, now: DateTime<Utc>) -> PathBuf {
+    add_timestamp(path, SAVED, now)
 }
 
 /// Lists the copies saved by the bot, the oldest first.
-pub fn saved(path: &Path) -> Vec<PathBuf> {
+pub fn list_saved_copies(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.{SAVED}-");
     let is_whole = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
@@ -104,7 +104,7 @@ pub fn saved(path: &Path) -> Vec<PathBuf> {
     saved
 }
 
-fn named(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
+fn add_timestamp(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
     add_ending(path, &format!(".{what}-{}", now.format("%Y%m%dT%H%M%SZ")))
 }
 
@@ -114,7 +114,7 @@ fn named(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
 /// If the workspace or the database can't be used.
 pub fn open_store(config: &Config) -> Result<Store, WakeError> {
     prepare_workspace(config)?;
-    Ok(open(config)?)
+    Ok(open_database(config)?)
 }
 
 /// Creates the workspace's directories, readable only by their owner. On a full disk this frees the reserved space, since even a lock and

@@ -31,7 +31,7 @@ pub enum EncoderError {
 
 #[cfg(feature = "embed")]
 impl EncoderError {
-    pub(crate) fn damaged(path: &std::path::Path, why: impl Into<String>) -> Self {
+    pub(crate) fn for_damaged_file(path: &std::path::Path, why: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), why: why.into() }
     }
 }

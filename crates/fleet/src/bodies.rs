@@ -42,8 +42,8 @@ pub(super) struct UpdatePlace<'a> {
 
 impl OpenUpdates {
     /// Admits an update of an assistant, with a channel that closes once it has to give way; `None` if the assistant has too many open.
-    pub(super) fn enter(&self, name: &AssistantName) -> Option<(UpdatePlace<'_>, oneshot::Receiver<()>)> {
-        let mut open = self.locked();
+    pub(super) fn admit(&self, name: &AssistantName) -> Option<(UpdatePlace<'_>, oneshot::Receiver<()>)> {
+        let mut open = self.lock();
         if open.iter().filter(|update| update.name == *name).count() >= MAX_EACH {
             return None;
         }
@@ -56,14 +56,14 @@ impl OpenUpdates {
         Some((UpdatePlace { updates: self, number }, ended))
     }
 
-    fn locked(&self) -> MutexGuard<'_, Vec<OpenUpdate>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<OpenUpdate>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for UpdatePlace<'_> {
     fn drop(&mut self) {
-        self.updates.locked().retain(|update| update.number != self.number);
+        self.updates.lock().retain(|update| update.number != self.number);
     }
 }
 
@@ -78,26 +78,26 @@ mod tests {
     #[test]
     fn one_assistant_has_few_places_and_gets_them_back() {
         let updates = OpenUpdates::default();
-        let first = updates.enter(&name(1)).unwrap();
-        let _second = updates.enter(&name(1)).unwrap();
-        assert!(updates.enter(&name(1)).is_none() && updates.enter(&name(2)).is_some());
+        let first = updates.admit(&name(1)).unwrap();
+        let _second = updates.admit(&name(1)).unwrap();
+        assert!(updates.admit(&name(1)).is_none() && updates.admit(&name(2)).is_some());
         drop(first);
-        assert!(updates.enter(&name(1)).is_some());
+        assert!(updates.admit(&name(1)).is_some());
     }
 
     #[test]
     fn a_new_update_ends_the_one_that_has_waited_longest() {
         let updates = OpenUpdates::default();
-        let mut open: Vec<_> = (0..MAX_OPEN).map(|n| updates.enter(&name(n)).unwrap()).collect();
+        let mut open: Vec<_> = (0..MAX_OPEN).map(|n| updates.admit(&name(n)).unwrap()).collect();
         let is_ended = |(_, ended): &mut (UpdatePlace<'_>, oneshot::Receiver<()>)| {
             matches!(ended.try_recv(), Err(oneshot::error::TryRecvError::Closed))
         };
         assert!(!open.iter_mut().any(is_ended));
-        let _new = updates.enter(&name(99)).unwrap();
+        let _new = updates.admit(&name(99)).unwrap();
         assert_eq!(open.iter_mut().position(is_ended), Some(0));
         assert_eq!(open.iter_mut().filter_map(|update| is_ended(update).then_some(())).count(), 1);
         // Another update has taken the place and keeps it.
         drop(open.remove(0));
-        assert_eq!(updates.locked().len(), MAX_OPEN);
+        assert_eq!(updates.lock().len(), MAX_OPEN);
     }
 }

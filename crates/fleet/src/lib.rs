@@ -51,7 +51,7 @@ pub struct Fleet {
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The folder isn't a fleet.
-    #[error("{} is no fleet: `wake fleet add` makes one", .0.display())]
+    #[error("{} isn't a fleet: `wake fleet add` creates one", .0.display())]
     None(PathBuf),
     /// The settings of the fleet or of an assistant are wrong.
     #[error(transparent)]
@@ -68,7 +68,7 @@ pub enum FleetError {
         source: io::Error,
     },
     /// There is no such assistant.
-    #[error("{0} isn't here: `wake fleet list` shows who is")]
+    #[error("{0} isn't in this fleet: `wake fleet list` shows all")]
     Nobody(AssistantName),
     /// A program in a box failed.
     #[error(transparent)]
@@ -77,7 +77,7 @@ pub enum FleetError {
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
     /// No assistant runs without a boundary around it, which can't be made here.
-    #[error("{0}. Many assistants run on one machine only where none can reach another, so nothing was started")]
+    #[error("{0}. Without it, the assistants could reach each other, so nothing was started")]
     NoBox(String),
 }
 
@@ -88,13 +88,13 @@ impl Fleet {
     /// The folder isn't a fleet, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
         let is_one = dir.join("assistants").is_dir();
-        if is_one { Self::at(dir) } else { Err(FleetError::None(dir.to_owned())) }
+        if is_one { Self::at_path(dir) } else { Err(FleetError::None(dir.to_owned())) }
     }
 
-    fn at(dir: &Path) -> Result<Self, FleetError> {
-        let dir = fs::canonicalize(dir).map_err(at(dir))?;
-        let config = settings(&dir, &dir)?;
-        let place = match database::place(&config)? {
+    fn at_path(dir: &Path) -> Result<Self, FleetError> {
+        let dir = fs::canonicalize(dir).map_err(to_disk_error(dir))?;
+        let config = read_settings(&dir, &dir)?;
+        let place = match database::locate_store(&config)? {
             StorePlace::File(_) => StorePlace::File(dir.join(REGISTRY_FILE)),
             #[cfg(feature = "postgres")]
             shared => shared,
@@ -116,7 +116,7 @@ impl Fleet {
     ///
     /// # Errors
     /// The store's error.
-    pub fn registry(&self) -> Result<FleetRegistry, StoreError> {
+    pub fn open_registry(&self) -> Result<FleetRegistry, StoreError> {
         FleetRegistry::open(&self.place)
     }
 
@@ -129,9 +129,9 @@ impl Fleet {
     ///
     /// # Errors
     /// Every wrong setting.
-    pub fn config_of(&self, name: &AssistantName) -> Result<Config, FleetError> {
+    pub fn read_config(&self, name: &AssistantName) -> Result<Config, FleetError> {
         let workspace = self.workspace(name);
-        Ok(settings(&workspace, &home_in(&workspace))?)
+        Ok(read_settings(&workspace, &home_path(&workspace))?)
     }
 
     /// Adds an assistant, with a copy of a settings file if given; the folder of a new fleet is made. Returns `true` if the assistant is
@@ -145,18 +145,18 @@ impl Fleet {
         env_file: Option<&Path>,
         now: DateTime<Utc>,
     ) -> Result<(Self, bool), FleetError> {
-        let settings = env_file.map(|path| fs::read(path).map_err(at(path))).transpose()?;
+        let settings = env_file.map(|path| fs::read(path).map_err(to_disk_error(path))).transpose()?;
         make_dir(&dir.join("assistants"))?;
-        let fleet = Self::at(dir)?;
+        let fleet = Self::at_path(dir)?;
         let workspace = fleet.workspace(name);
-        make_dir(&home_in(&workspace))?;
+        make_dir(&home_path(&workspace))?;
         let own = workspace.join(".env");
         if let Some(settings) = settings.filter(|_| !own.exists()) {
-            replace(&own, &settings)?;
+            replace_file(&own, &settings)?;
         }
         #[cfg(feature = "postgres")]
         fleet.give_database(name, &own)?;
-        let is_new = fleet.registry()?.add(name, now)?;
+        let is_new = fleet.open_registry()?.add(name, now)?;
         Ok((fleet, is_new))
     }
 
@@ -168,18 +168,19 @@ impl Fleet {
         if password_file.exists() {
             return Ok(());
         }
-        let password = Secret::new(reveille_base::random::hex(&reveille_base::random::bytes::<PASSWORD_BYTES>()?));
+        let password =
+            Secret::new(reveille_base::random::format_hex(&reveille_base::random::generate_bytes::<PASSWORD_BYTES>()?));
         let role = FleetRegistry::make_role(address, name, &password)?;
         let url = as_role(url, &role);
         if env_file.is_symlink() {
-            return Err(at(env_file)(io::Error::other("it is a link, which is nobody's word for where it leads")));
+            return Err(to_disk_error(env_file)(io::Error::other("it is a symbolic link, which could lead anywhere")));
         }
         let said = fs::read(env_file).unwrap_or_default();
         let more = format!("DATABASE_URL={url}\nDATABASE_PASSWORD_FILE={}\n", password_file.display());
         let gap: &[u8] = if said.is_empty() || said.ends_with(b"\n") { b"" } else { b"\n" };
-        replace(env_file, &[&said, gap, more.as_bytes()].concat())?;
+        replace_file(env_file, &[&said, gap, more.as_bytes()].concat())?;
         // The password comes last: with it the settings are complete.
-        replace(&password_file, password.expose().as_bytes())
+        replace_file(&password_file, password.expose().as_bytes())
     }
 
     /// Accepts an assistant's updates from Telegram under this secret, of which only a hash is stored.
@@ -187,7 +188,7 @@ impl Fleet {
     /// # Errors
     /// The list can't be written.
     pub fn take_secret(&self, name: &AssistantName, secret: &Secret) -> Result<bool, StoreError> {
-        self.registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))
+        self.open_registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))
     }
 
     /// Runs one of our programs in an assistant's box, with its settings. The model may have written them, and outside a box they could
@@ -204,7 +205,7 @@ impl Fleet {
 }
 
 /// Reads the settings of one workspace, ignoring the process environment.
-fn settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
+fn read_settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
     let said = [("WORKSPACE_DIR", workspace), ("HOME", home)];
     let said: BTreeMap<String, String> =
         said.into_iter().map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect();
@@ -212,7 +213,7 @@ fn settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
 }
 
 /// Returns an assistant's home directory, where its programs keep their files.
-fn home_in(workspace: &Path) -> PathBuf {
+fn home_path(workspace: &Path) -> PathBuf {
     workspace.join("home")
 }
 
@@ -225,17 +226,17 @@ fn as_role(url: &str, role: &str) -> String {
     format!("{scheme}://{role}@{host}{path}")
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> FleetError + use<> {
+fn to_disk_error(path: &Path) -> impl FnOnce(io::Error) -> FleetError + use<> {
     let path = path.to_owned();
     |source| FleetError::Disk { path, source }
 }
 
 fn make_dir(path: &Path) -> Result<(), FleetError> {
-    create_private_dirs(path).map_err(at(path))
+    create_private_dirs(path).map_err(to_disk_error(path))
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
-    replace_durably(path, bytes).map_err(at(path))
+fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
+    replace_durably(path, bytes).map_err(to_disk_error(path))
 }
 
 #[cfg(all(test, feature = "postgres"))]

@@ -29,7 +29,7 @@ pub(super) struct HeldPlace {
 
 impl HeldPlace {
     /// Takes the place for a turn that begins now.
-    pub(super) fn taken(now: Instant) -> Self {
+    pub(super) fn take(now: Instant) -> Self {
         Self { began: now, measured: now, computed: Duration::ZERO, is_held: true }
     }
 
@@ -63,7 +63,7 @@ mod tests {
     /// milliseconds.
     fn held(measured: &[(u64, u64)]) -> Vec<bool> {
         let began = Instant::now();
-        let mut place = HeldPlace::taken(began);
+        let mut place = HeldPlace::take(began);
         let measure = |(at, computed): &(u64, u64)| {
             place.measure(began + Duration::from_millis(*at), Duration::from_millis(*computed));
             place.is_held()

@@ -48,7 +48,7 @@ impl Receiver {
     /// # Errors
     /// The fleet's list can't be opened.
     pub fn new(fleet: Fleet) -> Result<Self, StoreError> {
-        let registry = Mutex::new(fleet.registry()?);
+        let registry = Mutex::new(fleet.open_registry()?);
         Ok(Self { fleet, registry, open: OpenUpdates::default(), arrived: Notify::new() })
     }
 
@@ -58,7 +58,7 @@ impl Receiver {
         loopback::serve(listeners, move |request| {
             let receiver = Arc::clone(&receiver);
             async move {
-                let status = receiver.answer(request).await;
+                let status = receiver.answer_request(request).await;
                 let mut response = Response::new(Full::<Bytes>::default());
                 *response.status_mut() = status;
                 response
@@ -67,7 +67,7 @@ impl Receiver {
         .await
     }
 
-    async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> StatusCode {
+    async fn answer_request(self: &Arc<Self>, request: Request<Incoming>) -> StatusCode {
         let name = request.uri().path().strip_prefix(PATH).and_then(|name| name.parse::<AssistantName>().ok());
         let secret = request.headers().get(SECRET_HEADER).map(|secret| hash(secret.as_bytes()));
         // Without the secret, a request learns nothing about existing assistants.
@@ -75,19 +75,19 @@ impl Receiver {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
-        let known = self.aside({
+        let known = self.run_blocking({
             let name = name.clone();
-            move |receiver| receiver.registry().secret_hash(&name)
+            move |receiver| receiver.lock_registry().secret_hash(&name)
         });
         match known.await {
             // Both are hashes: the time of the comparison reveals nothing about the secret.
             Some(Ok(Some(known))) if known == secret => {}
             Some(Ok(_)) => return StatusCode::UNAUTHORIZED,
-            Some(Err(error)) => return unavailable(&name, &error),
+            Some(Err(error)) => return answer_unavailable(&name, &error),
             None => return StatusCode::SERVICE_UNAVAILABLE,
         }
         // The place is held until the update is stored; Telegram sends refused updates again.
-        let Some((_place, gives_way)) = self.open.enter(&name) else { return StatusCode::TOO_MANY_REQUESTS };
+        let Some((_place, gives_way)) = self.open.admit(&name) else { return StatusCode::TOO_MANY_REQUESTS };
         let body = Limited::new(request.into_body(), MAX_UPDATE_BYTES).collect();
         let update = tokio::select! {
             body = tokio::time::timeout(BODY_TIMEOUT, body) => match body {
@@ -97,43 +97,48 @@ impl Receiver {
             },
             _ = gives_way => return StatusCode::SERVICE_UNAVAILABLE,
         };
-        self.aside(move |receiver| receiver.keep(&name, &update)).await.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
+        self.run_blocking(move |receiver| receiver.store_update(&name, &update))
+            .await
+            .unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
     }
 
     /// Stores an update in the inbox and makes its assistant due.
-    fn keep(&self, name: &AssistantName, update: &[u8]) -> StatusCode {
+    fn store_update(&self, name: &AssistantName, update: &[u8]) -> StatusCode {
         let (workspace, now) = (self.fleet.workspace(name), self.fleet.config().clock().now());
-        match Inbox::at(workspace.join("inbox")).put(update, now) {
+        match Inbox::at_path(workspace.join("inbox")).put(update, now) {
             Ok(()) => {}
             Err(InboxError::NoUpdate) => return StatusCode::BAD_REQUEST,
-            Err(error) => return unavailable(name, &error),
+            Err(error) => return answer_unavailable(name, &error),
         }
-        if let Err(error) = self.registry().wake(name, now) {
+        if let Err(error) = self.lock_registry().wake_assistant(name, now) {
             // The update is stored, and Telegram sends it again: the repeat is recognised by its number.
-            return unavailable(name, &error);
+            return answer_unavailable(name, &error);
         }
         self.arrived.notify_one();
         StatusCode::OK
     }
 
-    fn registry(&self) -> std::sync::MutexGuard<'_, FleetRegistry> {
+    fn lock_registry(&self) -> std::sync::MutexGuard<'_, FleetRegistry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs blocking work on another thread; `None` if it panicked.
-    async fn aside<T: Send + 'static>(self: &Arc<Self>, work: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
+    async fn run_blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
         let receiver = Arc::clone(self);
         tokio::task::spawn_blocking(move || work(&receiver)).await.ok()
     }
 }
 
 /// Answers so that Telegram tries again later.
-fn unavailable(name: &AssistantName, error: &dyn std::fmt::Display) -> StatusCode {
+fn answer_unavailable(name: &AssistantName, error: &dyn std::fmt::Display) -> StatusCode {
     tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be kept; Telegram will bring it again");
     StatusCode::SERVICE_UNAVAILABLE
 }
 
 /// Returns the stored form of a secret.
 pub(super) fn hash(secret: &[u8]) -> String {
-    random::hex(digest(&SHA256, secret).as_ref())
+    random::format_hex(digest(&SHA256, secret).as_ref())
 }

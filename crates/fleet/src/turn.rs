@@ -23,7 +23,7 @@ use reveille_base::{
 use reveille_channels::telegram::Inbox;
 use reveille_sandbox::{BUBBLEWRAP, ENVIRONMENT, places};
 
-use super::{Fleet, FleetError, home_in};
+use super::{Fleet, FleetError, home_path};
 
 /// The time limit of a turn, longer than any single cycle takes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -69,10 +69,10 @@ impl TurnBox {
     pub(super) fn find(fleet: &Fleet) -> Result<Self, FleetError> {
         let bubblewrap = BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists());
         let bubblewrap = bubblewrap.ok_or_else(|| FleetError::NoBox("bubblewrap isn't installed".to_owned()))?;
-        let exe = std::env::current_exe().map_err(super::at(Path::new("wake")))?;
+        let exe = std::env::current_exe().map_err(super::to_disk_error(Path::new("wake")))?;
         let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
         let turns = Self { bubblewrap, programs };
-        let tried = turns.spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
+        let tried = turns.build_spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
         match process::run(&tried) {
             Ok(output) if output.status.success() => {
                 if !output.stderr.is_empty() {
@@ -80,21 +80,28 @@ impl TurnBox {
                 }
                 Ok(turns)
             }
-            Ok(output) => Err(FleetError::NoBox(format!("No box can be made here: {}", last_line(&output.stderr)))),
-            Err(error) => Err(FleetError::NoBox(format!("No box can be made here: {error}"))),
+            Ok(output) => {
+                Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", last_line(&output.stderr))))
+            }
+            Err(error) => Err(FleetError::NoBox(format!("No sandbox can be set up here: {error}"))),
         }
     }
 
     /// Runs an assistant's turn, with its inbox unless empty. `started` is called with the leading process.
-    pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName, started: &dyn Fn(u32)) -> Result<TurnLeft, String> {
-        let has_updates = !Inbox::at(fleet.workspace(name).join("inbox")).is_empty();
+    pub(super) fn run_turn(
+        &self,
+        fleet: &Fleet,
+        name: &AssistantName,
+        started: &dyn Fn(u32),
+    ) -> Result<TurnLeft, String> {
+        let has_updates = !Inbox::at_path(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
         let Output { status, stdout, stderr, .. } =
-            process::run_watched(&self.command(fleet, name, program, arguments), started)
+            process::run_with_start_hook(&self.build_command(fleet, name, program, arguments), started)
                 .map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("{} ({})", last_line(&stderr), process::describe(status)));
+            return Err(format!("{} ({})", last_line(&stderr), process::describe_exit(status)));
         }
         let printed = stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
         let Printed { due, next_at } =
@@ -110,16 +117,16 @@ impl TurnBox {
         program: &str,
         arguments: &[&str],
     ) -> Result<Output, ProcessError> {
-        process::run(&self.command(fleet, name, program, arguments))
+        process::run(&self.build_command(fleet, name, program, arguments))
     }
 
-    fn command(&self, fleet: &Fleet, name: &AssistantName, program: &str, arguments: &[&str]) -> Spec {
+    fn build_command(&self, fleet: &Fleet, name: &AssistantName, program: &str, arguments: &[&str]) -> Spec {
         let program = self.programs.join(program);
-        self.spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT)
+        self.build_spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT)
     }
 
     /// Builds the command of a program in a workspace's box.
-    fn spec(&self, fleet: &Fleet, workspace: &Path, program: &Path, arguments: &[&str]) -> Spec {
+    fn build_spec(&self, fleet: &Fleet, workspace: &Path, program: &Path, arguments: &[&str]) -> Spec {
         let mut list: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str], paths: &[&Path]| {
             list.extend(words.iter().map(OsString::from));
@@ -139,7 +146,7 @@ impl TurnBox {
         for empty in ["/tmp", "/var/tmp"] {
             add(&["--perms", "1777", "--tmpfs", empty], &[]);
         }
-        for secret in places::of_the_system().iter().filter_map(|path| path.canonicalize().ok()) {
+        for secret in places::list_system_keys().iter().filter_map(|path| path.canonicalize().ok()) {
             match secret.is_dir() {
                 true => add(&["--perms", "0000", "--tmpfs"], &[&secret]),
                 false => add(&["--ro-bind", "/dev/null"], &[&secret]),
@@ -166,7 +173,7 @@ impl TurnBox {
         add(&["boxed", "--"], &[program]);
         add(arguments, &[]);
         let spec = Spec::new(&self.bubblewrap).args(list).only_inheriting(ENVIRONMENT);
-        spec.env("HOME", home_in(workspace)).env("WORKSPACE_DIR", workspace).env("TMPDIR", "/tmp")
+        spec.env("HOME", home_path(workspace)).env("WORKSPACE_DIR", workspace).env("TMPDIR", "/tmp")
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{clock::Clock, process, random, types::AssistantName};
-use reveille_store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after};
+use reveille_store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, compute_retry_wait};
 
 use super::{
     Fleet, FleetError,
@@ -93,14 +93,19 @@ struct Worker<'a> {
 ///
 /// # Errors
 /// No box can be made for an assistant, or the list fails at the start or for a worker that doesn't stay; claims then expire by themselves.
-pub fn work(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
-    let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
+pub fn run_worker(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
+    let name = format!(
+        "{}/{}/{}",
+        process::host_name(),
+        std::process::id(),
+        random::format_hex(&random::generate_bytes::<4>()?)
+    );
     let boxes = TurnBox::find(fleet)?;
     let worker = Worker {
         fleet,
         order,
         name,
-        registry: fleet.registry()?,
+        registry: fleet.open_registry()?,
         running: BTreeMap::new(),
         owed: Vec::new(),
         left: BTreeMap::new(),
@@ -114,7 +119,7 @@ pub fn work(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
             let (sender, boxes) = (sender.clone(), &boxes);
             scope.spawn(move || {
                 let told = |process| drop(sender.send(TurnNews::Started(name.clone(), process)));
-                let taken = boxes.take(fleet, &name, &told);
+                let taken = boxes.run_turn(fleet, &name, &told);
                 sender.send(TurnNews::Ended(name, taken)).ok();
             });
         };
@@ -131,11 +136,11 @@ impl Worker<'_> {
     fn run(mut self, start: StartTurn<'_>, news: &mpsc::Receiver<TurnNews>) -> Result<usize, StoreError> {
         let mut is_in_trouble = false;
         loop {
-            news.try_iter().for_each(|news| self.hear(news));
-            self.measure();
-            self.renew();
+            news.try_iter().for_each(|news| self.handle_news(news));
+            self.measure_turns();
+            self.renew_claims();
             let is_over = (self.order.is_over)();
-            match self.look(start, is_over) {
+            match self.start_due_turns(start, is_over) {
                 // Another program has been writing for long.
                 Err(StoreError::Busy) => continue,
                 Err(error) if self.order.once => return Err(error),
@@ -159,26 +164,26 @@ impl Worker<'_> {
                     }
                 }
             }
-            self.rest(news);
+            self.wait_for_work(news);
         }
     }
 
     /// Reports finished turns and starts others while there is room. Returns `true` if nobody is due any more.
-    fn look(&mut self, start: StartTurn<'_>, is_over: bool) -> Result<bool, StoreError> {
+    fn start_due_turns(&mut self, start: StartTurn<'_>, is_over: bool) -> Result<bool, StoreError> {
         while let Some((claim, end)) = self.owed.first() {
             self.registry.give_back(&self.name, claim, end, self.order.clock.now())?;
             self.owed.remove(0);
         }
         while !is_over && self.has_room() {
             let now = self.now();
-            let Some(claim) = self.registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(true) };
+            let Some(claim) = self.registry.claim_turn(&self.name, now, now + CLAIM_LASTS)? else { return Ok(true) };
             let name = claim.name.clone();
             // Our claim expired while its turn was running: it is ours again.
             if self.running.contains_key(&name) {
                 continue;
             }
             self.turns += 1;
-            let turn = RunningTurn { claim, process: None, place: HeldPlace::taken(Instant::now()) };
+            let turn = RunningTurn { claim, process: None, place: HeldPlace::take(Instant::now()) };
             self.running.insert(name.clone(), turn);
             start(name);
         }
@@ -190,7 +195,7 @@ impl Worker<'_> {
         has_room(self.order.slots, held, self.running.len())
     }
 
-    fn hear(&mut self, news: TurnNews) {
+    fn handle_news(&mut self, news: TurnNews) {
         match news {
             TurnNews::Started(name, process) => {
                 if let Some(turn) = self.running.get_mut(&name) {
@@ -199,7 +204,7 @@ impl Worker<'_> {
             }
             TurnNews::Ended(name, taken) => {
                 if let Some(RunningTurn { claim, .. }) = self.running.remove(&name) {
-                    let end = self.end_of(&claim, taken);
+                    let end = self.decide_turn_end(&claim, taken);
                     self.owed.push((claim, end));
                 }
             }
@@ -207,7 +212,7 @@ impl Worker<'_> {
     }
 
     /// Returns the time of an assistant's next turn, given the result of the last.
-    fn end_of(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
+    fn decide_turn_end(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
         let now = self.now();
         match taken {
             Ok(turn) => {
@@ -223,13 +228,13 @@ impl Worker<'_> {
             }
             Err(why) => {
                 tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
-                TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) }
+                TurnEnd { due_at: now + compute_retry_wait(claim.failures.saturating_add(1)), trouble: Some(why) }
             }
         }
     }
 
     /// Measures which turns compute and which only wait.
-    fn measure(&mut self) {
+    fn measure_turns(&mut self) {
         if self.measured.elapsed() < MEASURE_EVERY {
             return;
         }
@@ -243,26 +248,26 @@ impl Worker<'_> {
     }
 
     /// Renews the claims of all turns whose end the list doesn't know.
-    fn renew(&mut self) {
+    fn renew_claims(&mut self) {
         if self.renewed.elapsed() < RENEW_EVERY {
             return;
         }
         self.renewed = Instant::now();
         let held = self.running.keys().chain(self.owed.iter().map(|(claim, _)| &claim.name)).cloned().collect();
-        if let Err(error) = self.registry.renew(&self.name, &held, self.now() + CLAIM_LASTS) {
+        if let Err(error) = self.registry.renew_turns(&self.name, &held, self.now() + CLAIM_LASTS) {
             tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
             self.open_again();
         }
     }
 
     /// Waits for news of a turn, for a notification, or for the next time that an assistant may be due.
-    fn rest(&mut self, news: &mpsc::Receiver<TurnNews>) {
+    fn wait_for_work(&mut self, news: &mpsc::Receiver<TurnNews>) {
         if !self.has_room() {
             self.wait_for_news(news, LOOK_WHILE_WORKING);
             return;
         }
         // An unreadable list is reported by the next look.
-        let due_at = self.registry.due_after(self.now()).ok().flatten();
+        let due_at = self.registry.find_next_due_time(self.now()).ok().flatten();
         let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
         let longest = if self.running.is_empty() { LOOK_UNTOLD } else { MEASURE_EVERY };
         let end = Instant::now() + until_due.min(longest);
@@ -273,7 +278,7 @@ impl Worker<'_> {
         while !(self.order.is_over)() {
             let left = end.saturating_duration_since(Instant::now());
             let step = if self.running.is_empty() { LOOK_EVERY } else { Duration::ZERO };
-            let heard = self.registry.hears(left.min(step));
+            let heard = self.registry.wait_for_change(left.min(step));
             // Without notifications it looks now. A worker that ends with the last turn also looks each time.
             if heard != Some(false) || left.is_zero() || self.order.once {
                 break;
@@ -290,13 +295,13 @@ impl Worker<'_> {
         let at_most = if only_wait { LOOK_WHILE_WAITING } else { at_most };
         let told = news.recv_timeout(at_most).ok();
         let has_told = told.is_some();
-        told.into_iter().for_each(|news| self.hear(news));
+        told.into_iter().for_each(|news| self.handle_news(news));
         has_told
     }
 
     /// Opens the list again, since a broken connection doesn't recover.
     fn open_again(&mut self) {
-        if let Ok(again) = self.fleet.registry() {
+        if let Ok(again) = self.fleet.open_registry() {
             self.registry = again;
         }
     }

@@ -8,7 +8,7 @@
 //! 6. The note is removed and the lock freed.
 //!
 //! After a kill before step 3, nothing has happened: the files are as the person left them, and the note is dropped. After a kill past step
-//! 3, [`Repo::finish_interrupted`] repeats steps 4 to 6. Other orders would fail. With files before the branch, the wake's uncommitted
+//! 3, [`Repo::finish_interrupted_move`] repeats steps 4 to 6. Other orders would fail. With files before the branch, the wake's uncommitted
 //! bytes would pass for the person's. With the index before the branch, the person's next commit would hold our work. An index left behind
 //! would revert us.
 
@@ -29,7 +29,7 @@ use super::{
     endings::as_on_disk,
     index_lock::{self, IndexLock},
     names,
-    publish::{FileChange, joined},
+    publish::{FileChange, join_change},
     sparse::keep_marks,
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
@@ -88,7 +88,7 @@ impl From<CommitText> for String {
     }
 }
 
-/// The result of [`Repo::finish_interrupted`].
+/// The result of [`Repo::finish_interrupted_move`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
     /// The commit was made. Its files and index entries are in place now, or will be once HEAD is back on our branch.
@@ -109,21 +109,21 @@ pub(super) enum StopAt {
 }
 
 impl Repo {
-    /// Returns `true` if a killed run left work that [`Repo::finish_interrupted`] can do now.
+    /// Returns `true` if a killed run left work that [`Repo::finish_interrupted_move`] can do now.
     pub fn is_interrupted(&self) -> bool {
         index_lock::is_ours(self.git.path(), &self.private)
-            || self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
+            || self.is_move_noted() && matches!(self.read_condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
     /// Completes the work of a killed run, joined with the person's changes since. Cheap if there is none; every changing call begins with
     /// it.
-    pub fn finish_interrupted(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
+    pub fn finish_interrupted_move(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
         self.make_index_readable()?;
         let Some(mut planned) = self.read_note()? else {
             return Ok(None);
         };
-        self.remove_stale_locks();
+        self.housekeeping().remove_stale_locks();
         let happened = match self.head()? {
             Some(tip) => self.contains(tip, planned.to.0)?,
             None => false,
@@ -134,7 +134,7 @@ impl Repo {
         }
         // On another branch or in the middle of a merge, the files are the person's affair. The note stays: once HEAD is back, files that
         // lack our changes would pass for the person's revert.
-        if self.condition()? == Condition::Normal {
+        if self.read_condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
             let commit = planned.to.0;
@@ -150,7 +150,7 @@ impl Repo {
     }
 
     /// Carries out a move. [`RepoError::Moved`], [`RepoError::Locked`] and [`RepoError::NotOnBranch`] mean that nothing was changed.
-    pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
+    pub(super) fn advance_branch(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
         let commit = planned.to.0;
         self.store_objects(self.noted_alone(&planned)?)?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
@@ -193,12 +193,12 @@ impl Repo {
     }
 
     /// Repeats an attempt if someone committed at the same moment, and waits briefly for another git program to end.
-    pub(super) fn retrying<T>(&self, attempt: impl Fn() -> Result<T, RepoError>) -> Result<T, RepoError> {
+    pub(super) fn retry_attempt<T>(&self, attempt: impl Fn() -> Result<T, RepoError>) -> Result<T, RepoError> {
         for _ in 1..ATTEMPTS {
             match attempt() {
                 Err(RepoError::Moved) => {}
                 Err(RepoError::Locked { .. }) => {
-                    self.remove_stale_locks();
+                    self.housekeeping().remove_stale_locks();
                     std::thread::sleep(PAUSE);
                 }
                 done => return done,
@@ -215,16 +215,17 @@ impl Repo {
             _ => return Ok(false),
         };
         let is_it = |bytes: &[u8]| Ok::<_, RepoError>(Oid::hash_object(git2::ObjectType::Blob, bytes)? == item.id);
-        Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.stored(path, &file.bytes)?)?)
+        Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.to_stored_bytes(path, &file.bytes)?)?)
     }
 
     /// Returns the objects of a note that neither of its commits holds: other content of the work tree, before or after.
     fn noted_alone(&self, planned: &Move) -> Result<Vec<Oid>, RepoError> {
-        let was = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
-        let goal = tree::Files::of(&self.git, Some(planned.to.0))?;
+        let was = tree::Files::at_commit(&self.git, planned.from.map(|from| from.0))?;
+        let goal = tree::Files::at_commit(&self.git, Some(planned.to.0))?;
         let mut alone = Vec::new();
         for file in &planned.files {
-            let committed = [was.item(&file.path)?, goal.item(&file.path)?].map(|item| item.map(|item| item.id));
+            let committed =
+                [was.find_item(&file.path)?, goal.find_item(&file.path)?].map(|item| item.map(|item| item.id));
             let noted = [file.before, file.after].into_iter().flatten().filter(|item| item.mode != SUBMODULE);
             alone.extend(noted.map(|item| item.id).filter(|id| !committed.contains(&Some(*id))));
         }
@@ -250,7 +251,8 @@ impl Repo {
 
     pub(super) fn write_files(&self, planned: &mut Move, merge: &Merge<'_>) -> Result<(), RepoError> {
         let tip = self.head()?;
-        let (at_tip, at_goal) = (tree::Files::of(&self.git, tip)?, tree::Files::of(&self.git, Some(planned.to.0))?);
+        let (at_tip, at_goal) =
+            (tree::Files::at_commit(&self.git, tip)?, tree::Files::at_commit(&self.git, Some(planned.to.0))?);
         // Removals come first: a file may become a directory.
         let (gone, written): (Vec<usize>, Vec<_>) =
             (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
@@ -262,7 +264,7 @@ impl Repo {
                 continue;
             }
             // If the person committed on top of a killed move, their commit wins for the files it changed.
-            if tip == Some(planned.to.0) || at_tip.item(&file.path)? == at_goal.item(&file.path)? {
+            if tip == Some(planned.to.0) || at_tip.find_item(&file.path)? == at_goal.find_item(&file.path)? {
                 match self.write_file(planned, at, merge) {
                     // Something other than a file is at the path or above it: the person's, as any other version of theirs.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
@@ -285,11 +287,11 @@ impl Repo {
             if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
                 // If they can't be joined, the person's version stays; ours is in the commit, and git shows the difference.
                 // fault: person-saved-moment-commit
-                let Some(joined) = self.join(file, now.as_ref(), merge)? else { return Ok(()) };
-                self.expect(planned, at, now.as_ref(), joined)?;
+                let Some(joined) = self.join_file(file, now.as_ref(), merge)? else { return Ok(()) };
+                self.note_expected_file(planned, at, now.as_ref(), joined)?;
                 continue;
             }
-            let after = self.on_disk(file.after, now.as_ref())?;
+            let after = self.convert_to_disk(file.after, now.as_ref())?;
             if self.tree.replace(&file.path, now.as_ref(), after.as_ref())? == Replaced::Done {
                 return Ok(());
             }
@@ -299,7 +301,13 @@ impl Repo {
 
     /// Notes that a file holds `now` and should hold `joined`. After a kill, the move would otherwise be joined with the outcome of its own
     /// join.
-    fn expect(&self, planned: &mut Move, at: usize, now: Option<&OnDisk>, joined: Item) -> Result<(), RepoError> {
+    fn note_expected_file(
+        &self,
+        planned: &mut Move,
+        at: usize,
+        now: Option<&OnDisk>,
+        joined: Item,
+    ) -> Result<(), RepoError> {
         let now =
             now.map(|now| Ok::<_, RepoError>(Item { id: self.git.blob(&now.bytes)?, mode: now.mode })).transpose()?;
         if let Some(file) = planned.files.get_mut(at) {
@@ -312,8 +320,8 @@ impl Repo {
     }
 
     /// Joins the person's version of a file with its planned content; `None` if bytes would be lost.
-    fn join(&self, file: &FileMove, now: Option<&OnDisk>, merge: &Merge<'_>) -> Result<Option<Item>, RepoError> {
-        let (before, after) = (self.on_disk(file.before, now)?, self.on_disk(file.after, now)?);
+    fn join_file(&self, file: &FileMove, now: Option<&OnDisk>, merge: &Merge<'_>) -> Result<Option<Item>, RepoError> {
+        let (before, after) = (self.convert_to_disk(file.before, now)?, self.convert_to_disk(file.after, now)?);
         let sides = [before.as_ref(), now, after.as_ref()];
         let is_text = |side: &&OnDisk| side.mode != LINK && !side.bytes.contains(&0);
         if !sides.into_iter().flatten().all(|side| is_text(&side)) {
@@ -323,17 +331,17 @@ impl Repo {
         let bytes = match (text(before.as_ref()), text(now), text(after.as_ref())) {
             (Ok(base), Ok(persons), Ok(content)) => {
                 let change = FileChange { path: file.path.clone(), base, content };
-                joined(merge, &change, persons).map(String::into_bytes)
+                join_change(merge, &change, persons).map(String::into_bytes)
             }
-            _ => union(sides),
+            _ => merge_lines(sides),
         };
         let mode = now.or(after.as_ref()).map_or(FILE, |side| side.mode);
         bytes.map(|bytes| Ok(Item { id: self.git.blob(&bytes)?, mode })).transpose()
     }
 
     /// Returns an item's form on disk, with the line endings of the present file.
-    fn on_disk(&self, item: Option<Item>, now: Option<&OnDisk>) -> Result<Option<OnDisk>, RepoError> {
-        let bytes = tree::bytes_of(&self.git, item)?;
+    fn convert_to_disk(&self, item: Option<Item>, now: Option<&OnDisk>) -> Result<Option<OnDisk>, RepoError> {
+        let bytes = tree::read_item(&self.git, item)?;
         Ok(bytes.zip(item).map(|(bytes, item)| {
             let bytes = match now {
                 Some(now) if ![now.mode, item.mode].contains(&LINK) => as_on_disk(bytes, &now.bytes),
@@ -346,12 +354,12 @@ impl Repo {
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
         let tip = self.head()?;
-        let before = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
-        let now = tree::Files::of(&self.git, tip)?;
+        let before = tree::Files::at_commit(&self.git, planned.from.map(|from| from.0))?;
+        let now = tree::Files::at_commit(&self.git, tip)?;
         // Paths that git refuses are never in the index.
-        for file in planned.files.iter().filter(|file| names::refused(&file.path).is_none()) {
-            let (old, new) = (before.item(&file.path)?, now.item(&file.path)?);
-            let staged = staged(&lock.index, &file.path);
+        for file in planned.files.iter().filter(|file| names::find_refused_part(&file.path).is_none()) {
+            let (old, new) = (before.find_item(&file.path)?, now.find_item(&file.path)?);
+            let staged = find_staged_item(&lock.index, &file.path);
             if staged != new && (staged == old || file.unstage) {
                 self.set_entry(&mut lock.index, &file.path, new)?;
                 changed = true;
@@ -363,9 +371,9 @@ impl Repo {
     /// Sets a file's entry, with size and times if the file is as committed, to spare git another read.
     pub(super) fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
         let Some(item) = item else {
-            return tree::set(index, path, None);
+            return tree::set_index_item(index, path, None);
         };
-        let mut entry = tree::entry(path, item);
+        let mut entry = tree::build_index_entry(path, item);
         let stat = self.tree.stat(path);
         let now = match self.tree.read(path) {
             Err(RepoError::UnsafePath { .. }) => None,
@@ -374,7 +382,7 @@ impl Repo {
         if let Some(stat) = stat
             && self.is_on_disk(path, Some(item), now.as_ref())?
         {
-            fill_in(&mut entry, &stat);
+            set_entry_stat(&mut entry, &stat);
         }
         keep_marks(index, &mut entry, path);
         Ok(index.add(&entry)?)
@@ -385,8 +393,8 @@ impl Repo {
         let temporary = self.private.join(TEMPORARY);
         let Ok(bytes) = fs::read(&temporary) else { return Ok(()) };
         for file in &planned.files {
-            let is_old = tree::bytes_of(&self.git, file.before)?.is_some_and(|before| before == bytes);
-            let is_new = tree::bytes_of(&self.git, file.after)?.is_some_and(|after| after.starts_with(&bytes));
+            let is_old = tree::read_item(&self.git, file.before)?.is_some_and(|before| before == bytes);
+            let is_new = tree::read_item(&self.git, file.after)?.is_some_and(|after| after.starts_with(&bytes));
             if is_old || is_new {
                 return Ok(());
             }
@@ -396,15 +404,15 @@ impl Repo {
     }
 
     pub(super) fn is_move_noted(&self) -> bool {
-        self.note().exists()
+        self.note_path().exists()
     }
 
-    fn note(&self) -> PathBuf {
-        note(&self.private)
+    fn note_path(&self) -> PathBuf {
+        note_path(&self.private)
     }
 
     pub(super) fn read_note(&self) -> Result<Option<Move>, RepoError> {
-        let path = self.note();
+        let path = self.note_path();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -419,20 +427,20 @@ impl Repo {
     }
 
     fn write_note(&self, planned: &Move) -> Result<(), RepoError> {
-        let path = self.note();
+        let path = self.note_path();
         let write = || file::replace_durably(&path, &serde_json::to_vec(planned)?);
         write().map_err(RepoError::io("writing", &path))
     }
 
     fn remove_note(&self) -> Result<(), RepoError> {
-        let path = self.note();
+        let path = self.note_path();
         file::remove_if_there(&path).map_err(RepoError::io("removing", &path))?;
         file::sync(&self.private).map_err(RepoError::io("syncing", &self.private))
     }
 }
 
 /// Merges texts in another encoding by line; if both changed the same lines, the person's come first and ours follow.
-fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
+fn merge_lines([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     let (mut base, mut left, mut right) = (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
     base.content(before.map_or(&[], |side| &side.bytes));
     left.content(&persons?.bytes);
@@ -443,12 +451,12 @@ fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
 }
 
 /// Returns the path of the note, which exists until a move is done.
-pub(super) fn note(private: &Path) -> PathBuf {
+pub(super) fn note_path(private: &Path) -> PathBuf {
     private.join("move.json")
 }
 
 /// Returns the index's item at a path; `None` for a conflict or for a path only meant to be added (`git add -N`).
-pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
+pub(super) fn find_staged_item(index: &Index, path: &str) -> Option<Item> {
     const INTENT_TO_ADD: u16 = 1 << 13;
     let entry = index.get_path(std::path::Path::new(path), 0)?;
     (entry.flags_extended & INTENT_TO_ADD == 0).then_some(Item { id: entry.id, mode: entry.mode })
@@ -456,7 +464,7 @@ pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
 
 /// Fills in a file's state as git does, with the low 32 bits of each value.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index format holds the low 32 bits")]
-fn fill_in(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
+fn set_entry_stat(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
     entry.ctime = IndexTime::new(stat.st_ctime as i32, stat.st_ctime_nsec as u32);
     entry.mtime = IndexTime::new(stat.st_mtime as i32, stat.st_mtime_nsec as u32);
     entry.dev = stat.st_dev as u32;

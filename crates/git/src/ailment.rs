@@ -5,7 +5,7 @@ use std::{fmt, fs, path::Path};
 
 use git2::Index;
 
-use reveille_base::words::in_shell;
+use reveille_base::words::quote_for_shell;
 
 use super::DEFAULT_BRANCH;
 
@@ -41,15 +41,15 @@ impl fmt::Display for Ailment {
 
 impl Ailment {
     /// Returns the repair command, for use in the repository's directory. Committed work stays.
-    pub fn mended_by(&self) -> String {
+    pub fn repair_command(&self) -> String {
         match self {
             Self::Index => "rm .git/index && git reset".to_owned(),
             Self::Head { branch } => {
-                format!("echo {} > .git/HEAD", in_shell(Path::new(&format!("ref: refs/heads/{branch}"))))
+                format!("echo {} > .git/HEAD", quote_for_shell(Path::new(&format!("ref: refs/heads/{branch}"))))
             }
             Self::Branch { branch } => {
-                let log = in_shell(Path::new(&format!(".git/logs/refs/heads/{branch}")));
-                let name = in_shell(Path::new(&format!(".git/refs/heads/{branch}")));
+                let log = quote_for_shell(Path::new(&format!(".git/logs/refs/heads/{branch}")));
+                let name = quote_for_shell(Path::new(&format!(".git/refs/heads/{branch}")));
                 format!("id=$(tail -n 1 {log} | cut -d ' ' -f 2) && [ -n \"$id\" ] && echo \"$id\" > {name}")
             }
             Self::PackedRefs => {
@@ -62,7 +62,7 @@ impl Ailment {
 }
 
 /// Finds the first unreadable file among the repository's own; `None` if all are readable or there is no repository.
-pub fn ailment(dir: &Path) -> Option<Ailment> {
+pub fn find_ailment(dir: &Path) -> Option<Ailment> {
     let git = dir.join(".git");
     if !git.is_dir() {
         return None;

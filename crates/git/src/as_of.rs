@@ -11,7 +11,7 @@ use super::{RepoError, our_branch};
 ///
 /// # Errors
 /// The repository can't be read.
-pub fn texts_as_of(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(String, String)>>, RepoError> {
+pub fn read_texts_before(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(String, String)>>, RepoError> {
     let git = match Repository::open(dir) {
         Ok(git) => git,
         Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
@@ -76,7 +76,8 @@ mod tests {
         let elsewhere = commit(None, 3, "elsewhere", &[first]);
         let second = commit(ours, 2, "ours, more", &[first]);
         commit(ours, 5, "merged", &[second, elsewhere]);
-        let texts = |day: i64| texts_as_of(dir.path(), DateTime::from_timestamp(day * 86_400, 0).unwrap()).unwrap();
+        let texts =
+            |day: i64| read_texts_before(dir.path(), DateTime::from_timestamp(day * 86_400, 0).unwrap()).unwrap();
         let text = |day| texts(day).map(|texts| texts[0].1.clone());
         assert_eq!(text(4).as_deref(), Some("ours, more"));
         assert_eq!((text(6).as_deref(), text(2).as_deref(), text(1)), (Some("merged"), Some("ours"), None));

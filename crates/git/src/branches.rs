@@ -40,7 +40,7 @@ pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
         (many, None) => {
             let names = many.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
             let why = format!(
-                "its default branch isn't one of those that it has ({names}): set the default branch there, with `git symbolic-ref \
+                "its default branch isn't among its branches ({names}): set the default branch there, with `git symbolic-ref \
                  HEAD refs/heads/…` in its directory or in the settings of its host"
             );
             Err(RemoteError::Refused { why: Outside::new(Origin::Remote, &why) })

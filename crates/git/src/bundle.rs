@@ -12,7 +12,7 @@ use reveille_memory::outside;
 use super::{
     DEFAULT_BRANCH, Repo, RepoError,
     create::store_branch,
-    remote::{failure, git},
+    remote::{build_git_command, classify_failure},
     worktree::{OnDisk, Replaced},
 };
 
@@ -66,7 +66,7 @@ impl Repo {
         for _ in 0..TRIES {
             let before = self.git_head();
             if !self.is_interrupted() {
-                let uncommitted = self.uncommitted()?;
+                let uncommitted = self.read_uncommitted()?;
                 let has_history = self.write_bundle(to, before.is_some())?;
                 if !self.is_interrupted() && self.git_head() == before {
                     let head = self.git.find_reference("HEAD")?;
@@ -92,13 +92,13 @@ impl Repo {
         if self.git.references()?.next().is_none() {
             return Ok(false);
         }
-        let spec = self.git_command().args(["bundle", "create", "--quiet"]).args([to]).args(["--all"]);
+        let spec = self.remote().git_command().args(["bundle", "create", "--quiet"]).args([to]).args(["--all"]);
         let spec = if has_head { spec.args(["HEAD"]) } else { spec };
         run(spec, "writing the bundle")?;
         Ok(true)
     }
 
-    fn uncommitted(&self) -> Result<Uncommitted, RepoError> {
+    fn read_uncommitted(&self) -> Result<Uncommitted, RepoError> {
         let mut found = Uncommitted::default();
         for changed in self.changed_files()? {
             // All content counts, even if a wake wouldn't commit it.
@@ -125,7 +125,7 @@ impl Repo {
         if stashed > 1 {
             found
                 .left_out
-                .push((format!("{} older stashes", stashed - 1), "a bundle holds the newest alone".to_owned()));
+                .push((format!("{} older stashes", stashed - 1), "a bundle holds only the newest".to_owned()));
         }
         Ok(found)
     }
@@ -135,7 +135,7 @@ impl Repo {
     /// # Errors
     /// [`RepoError::Configuration`] for a bundle that git refuses, or that lacks the commits named by `memory`.
     pub fn from_bundle(dir: &Path, bundle: Option<&Path>, memory: &BundledMemory) -> Result<Self, RepoError> {
-        let unfit = |what: &str| RepoError::Configuration(format!("the memory in it can't be restored: {what}"));
+        let unfit = |what: &str| RepoError::Configuration(format!("its memory can't be restored: {what}"));
         let named =
             |branch: &str| Some(format!("refs/heads/{branch}")).filter(|name| git2::Reference::is_valid_name(name));
         let (ours, on_branch) = (named(&memory.branch), memory.on_branch.as_deref().map(named));
@@ -149,7 +149,7 @@ impl Repo {
         if let Some(bundle) = bundle {
             let fetch =
                 ["fetch", "--quiet", "--no-write-fetch-head", "--update-head-ok", "--no-recurse-submodules", "--"];
-            let spec = git(dir).args(fetch).args([bundle]).args(["+refs/*:refs/*"]);
+            let spec = build_git_command(dir).args(fetch).args([bundle]).args(["+refs/*:refs/*"]);
             let spec = if memory.head.is_some() { spec.args(["HEAD"]) } else { spec };
             run(spec, "reading the bundle")?;
         }
@@ -162,7 +162,7 @@ impl Repo {
             if made.refname_to_id("HEAD").ok() != Some(id) {
                 return Err(unfit("its branch isn't where it should be"));
             }
-            run(git(dir).args(["reset", "--hard", "--quiet"]), "writing its files")?;
+            run(build_git_command(dir).args(["reset", "--hard", "--quiet"]), "writing its files")?;
         }
         store_branch(&made, &memory.branch)?;
         drop(made);
@@ -173,7 +173,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`RepoError::UnsafePath`] for a path that git refuses.
-    pub fn put_uncommitted(&self, file: &UncommittedFile) -> Result<(), RepoError> {
+    pub fn restore_uncommitted(&self, file: &UncommittedFile) -> Result<(), RepoError> {
         let mode = if file.is_executable { 0o100_755 } else { 0o100_644 };
         let new = file.bytes.as_ref().map(|bytes| OnDisk { bytes: bytes.clone(), mode });
         match self.tree.replace(&file.path, self.tree.read(&file.path)?.as_ref(), new.as_ref())? {
@@ -188,6 +188,6 @@ fn run(spec: process::Spec, what: &str) -> Result<(), RepoError> {
     let output = process::run(&spec.timeout(BUNDLE_TIMEOUT)).map_err(|error| said(error.to_string()))?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(said(outside::unmarked(&failure(&output).to_string()).into_owned())),
+        false => Err(said(outside::strip_marks(&classify_failure(&output).to_string()).into_owned())),
     }
 }

@@ -43,19 +43,19 @@ impl Committed {
 
     /// Reads a text file; `None` if there is no such file.
     pub fn read(&self, path: &str) -> Result<Option<String>, RepoError> {
-        let item = tree::item_at(&self.git, Some(self.tip), path)?;
-        let bytes = tree::bytes_of(&self.git, item)?;
+        let item = tree::find_item(&self.git, Some(self.tip), path)?;
+        let bytes = tree::read_item(&self.git, item)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Returns the first line of a commit's message, on any branch.
-    pub fn subject(&self, commit: &str) -> Option<String> {
+    pub fn find_subject(&self, commit: &str) -> Option<String> {
         let commit = self.git.find_commit(Oid::from_str(commit).ok()?).ok()?;
         String::from_utf8_lossy(commit.message_bytes()).lines().next().map(str::to_owned)
     }
 
     /// Lists the Markdown files by path.
-    pub fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
+    pub fn list_markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let mut listed = Vec::new();
         let walked = self.git.find_commit(self.tip)?.tree()?.walk(TreeWalkMode::PreOrder, |dir, entry| {
             let name = String::from_utf8_lossy(entry.name_bytes());

@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     file::move_durably,
     process,
 };
@@ -23,7 +23,7 @@ use super::{
     branches::{LIST, LISTED, pick_branch},
     form::{UnreadableForm, unreadable_form},
     join::UNJOINED,
-    remote::{self, failure},
+    remote::{self, classify_failure},
     tree::{FILE, Item},
     wake_signature,
 };
@@ -73,14 +73,14 @@ impl Repo {
             _ => {}
         }
         // fault: new-repository-made-place
-        let making = beside(dir)?;
-        clear(&making)?;
+        let making = temporary_directory(dir)?;
+        clear_directory(&making)?;
         let made = match repo_url {
             Some(url) => match make_from_remote(&making, url, templates, now) {
                 // Messages can be answered whatever the reason of the remote's absence.
                 Err(RepoError::Unreachable(why)) => {
-                    clear(&making)?;
-                    make_unjoined(&making, url, templates, now).map(|()| Created::Unjoined(why))
+                    clear_directory(&making)?;
+                    make_unjoined_repository(&making, url, templates, now).map(|()| Created::Unjoined(why))
                 }
                 made => made,
             },
@@ -88,7 +88,7 @@ impl Repo {
         };
         let moved = made.and_then(|created| put_in_place(&making, dir).map(|()| created));
         if moved.is_err() {
-            clear(&making)?;
+            clear_directory(&making)?;
         }
         let created = moved?;
         Ok((Self::open(dir)?, created))
@@ -125,9 +125,15 @@ impl Repo {
         if tried_at.is_some_and(|at| at <= now && now - at < COMPLETE_AGAIN_AFTER) {
             return Ok(());
         }
-        fs::write(&tried, rfc3339(now)).map_err(RepoError::io("writing", &tried))?;
-        let fetch =
-            self.git_command().args(["fetch", "--quiet", "--refetch", "--no-filter", "--no-write-fetch-head", REMOTE]);
+        fs::write(&tried, format_rfc3339(now)).map_err(RepoError::io("writing", &tried))?;
+        let fetch = self.remote().git_command().args([
+            "fetch",
+            "--quiet",
+            "--refetch",
+            "--no-filter",
+            "--no-write-fetch-head",
+            REMOTE,
+        ]);
         match process::run(&fetch.timeout(CLONE_TIMEOUT)) {
             Ok(output) if output.status.success() => {
                 config.remove(&promisor)?;
@@ -138,7 +144,7 @@ impl Repo {
                 }
                 tracing::info!("the memory was a partial clone, and is a whole one now");
             }
-            Ok(output) => tracing::warn!(why = %failure(&output), "a partial clone couldn't be completed"),
+            Ok(output) => tracing::warn!(why = %classify_failure(&output), "a partial clone couldn't be completed"),
             Err(error) => tracing::warn!(why = %error, "a partial clone couldn't be completed"),
         }
         Ok(())
@@ -149,13 +155,13 @@ impl Repo {
         if let Some(url) = repo_url {
             match self.origin_url() {
                 // No fetch has ever succeeded: the cause may have been a wrong address or password.
-                Some(origin) if self.is_unjoined() => {
+                Some(origin) if self.remote().is_unjoined() => {
                     if origin != url {
                         self.add_remote(url)?;
                     }
                 }
                 Some(origin) => {
-                    if normal(&origin) != normal(url) {
+                    if normalise_url(&origin) != normalise_url(url) {
                         return Err(RepoError::Configuration(format!(
                             "REPO_URL is {}, but the repository in {} has the remote {}. Change REPO_URL, or: git remote set-url origin …",
                             remote::redact_urls(url),
@@ -201,12 +207,17 @@ fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc
 }
 
 /// Makes a repository from the templates, with the remote's address and a mark to join its history later.
-fn make_unjoined(dir: &Path, url: &str, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
+fn make_unjoined_repository(
+    dir: &Path,
+    url: &str,
+    templates: &[(&str, &str)],
+    now: DateTime<Utc>,
+) -> Result<(), RepoError> {
     make_from_templates(dir, templates, now)?;
     let repo = Repo::open(dir)?;
     repo.add_remote(url)?;
     match repo.head()? {
-        Some(first) => repo.set_reference(UNJOINED, first, true, "the remote can't be reached yet"),
+        Some(first) => repo.remote().set_reference(UNJOINED, first, true, "the remote can't be reached yet"),
         None => Ok(()),
     }
 }
@@ -220,18 +231,19 @@ fn make_from_remote(
     let parent = dir.parent().unwrap_or(Path::new("."));
     let unreachable = |error: process::ProcessError| RepoError::Unreachable(error.into());
     // The first answer waits for this probe: a silent remote has to be recognised soon.
-    let probe = remote::git(parent).args(LIST).args([url]).args(LISTED).timeout(PROBE_TIMEOUT);
+    let probe = remote::build_git_command(parent).args(LIST).args([url]).args(LISTED).timeout(PROBE_TIMEOUT);
     let output = process::run(&probe).map_err(unreachable)?;
     if !output.status.success() {
-        return Err(RepoError::Unreachable(failure(&output)));
+        return Err(RepoError::Unreachable(classify_failure(&output)));
     }
     let branch = pick_branch(&String::from_utf8_lossy(&output.stdout)).map_err(RepoError::Unreachable)?;
-    let spec = remote::git(parent).args(["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE]);
+    let spec =
+        remote::build_git_command(parent).args(["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE]);
     let spec = branch.iter().fold(spec, |spec, branch| spec.args(["--branch", branch.as_str()]));
     let spec = spec.args(["--", url]).args([dir]).timeout(CLONE_TIMEOUT);
     let output = process::run(&spec).map_err(unreachable)?;
     if !output.status.success() {
-        return Err(RepoError::Unreachable(failure(&output)));
+        return Err(RepoError::Unreachable(classify_failure(&output)));
     }
     let git = match Repository::open(dir) {
         Ok(git) => git,
@@ -290,7 +302,7 @@ fn put_in_place(making: &Path, dir: &Path) -> Result<(), RepoError> {
 }
 
 /// Returns the directory next to `dir` in which a repository is made, under a name that the next run knows.
-fn beside(dir: &Path) -> Result<PathBuf, RepoError> {
+fn temporary_directory(dir: &Path) -> Result<PathBuf, RepoError> {
     let name = dir
         .file_name()
         .ok_or_else(|| RepoError::Configuration(format!("{} can't be a repository's directory", dir.display())))?;
@@ -300,7 +312,7 @@ fn beside(dir: &Path) -> Result<PathBuf, RepoError> {
     Ok(parent.join(format!(".{}.reveille-new", name.to_string_lossy())))
 }
 
-fn clear(making: &Path) -> Result<(), RepoError> {
+fn clear_directory(making: &Path) -> Result<(), RepoError> {
     match fs::remove_dir_all(making) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("clearing", making)(error)),
         _ => Ok(()),
@@ -313,10 +325,10 @@ pub(super) fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoErr
 
 /// Returns `true` if two addresses are of one repository.
 pub(super) fn is_same_url(a: &str, b: &str) -> bool {
-    normal(a) == normal(b)
+    normalise_url(a) == normalise_url(b)
 }
 
-fn normal(url: &str) -> String {
+fn normalise_url(url: &str) -> String {
     let url = remote::redact_urls(url.trim()).replace("://***@", "://");
     let url = url.strip_prefix("file://").unwrap_or(&url);
     let bare = |url: &str| {

@@ -11,7 +11,7 @@ use super::{Repo, RepoError, remote};
 
 impl Repo {
     /// Returns a file's bytes as git stores them, with line endings converted by the person's settings.
-    pub(super) fn stored<'a>(&self, path: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RepoError> {
+    pub(super) fn to_stored_bytes<'a>(&self, path: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RepoError> {
         if !bytes.contains(&b'\r') {
             return Ok(Cow::Borrowed(bytes));
         }
@@ -43,7 +43,7 @@ impl Repo {
             return Ok(());
         }
         let index_lock = self.git.path().join("index.lock");
-        let output = process::run(&self.git_command().args(PLAIN));
+        let output = process::run(&self.remote().git_command().args(PLAIN));
         if self.is_index_readable() {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Repo {
             return Err(RepoError::Locked { path: index_lock });
         }
         let why = match output {
-            Ok(output) => remote::failure(&output).to_string(),
+            Ok(output) => remote::classify_failure(&output).to_string(),
             Err(error) => error.to_string(),
         };
         Err(RepoError::Configuration(format!(

@@ -23,9 +23,9 @@ pub struct Glance {
 
 impl Glance {
     /// Reads the state of the repository. `None` unless all is as usual between two wakes: then libgit2 has to find the reason.
-    pub fn look(dir: &Path, repo_url: Option<&str>) -> Option<Self> {
+    pub fn read(dir: &Path, repo_url: Option<&str>) -> Option<Self> {
         let git_dir = plain_git_dir(dir)?;
-        let settings = settings(&git_dir).ok()?;
+        let settings = read_settings(&git_dir).ok()?;
         let branch = settings.get_string("reveille.branch").ok()?;
         let is_usual = settings.get_i32("core.repositoryformatversion").unwrap_or(0) == 0
             && !settings.get_bool("core.bare").unwrap_or(false)
@@ -34,15 +34,17 @@ impl Glance {
         if !is_usual || fs::read_to_string(git_dir.join("HEAD")).ok()? != format!("ref: refs/heads/{branch}\n") {
             return None;
         }
-        let head = id_in(&git_dir.join("refs/heads").join(&branch))?;
+        let head = read_ref_id(&git_dir.join("refs/heads").join(&branch))?;
         let origin = settings.get_string(&format!("remote.{REMOTE}.url")).ok();
         let is_its_origin = |url| origin.as_deref().is_some_and(|origin| create::is_same_url(origin, url));
-        let has_all = || id_in(&git_dir.join("refs/remotes").join(REMOTE).join(&branch)) == Some(head);
+        let has_all = || read_ref_id(&git_dir.join("refs/remotes").join(REMOTE).join(&branch)) == Some(head);
         if !repo_url.is_none_or(is_its_origin) || origin.is_some() && !has_all() {
             return None;
         }
         let private = git_dir.join("reveille");
-        if park::may_be_marked(&git_dir) || advance::note(&private).exists() || index_lock::is_ours(&git_dir, &private)
+        if park::may_have_parked_work(&git_dir)
+            || advance::note_path(&private).exists()
+            || index_lock::is_ours(&git_dir, &private)
         {
             return None;
         }
@@ -77,14 +79,14 @@ pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
 }
 
 /// Reads the present settings of the repository and of the person.
-pub(super) fn settings(git_dir: &Path) -> Result<Config, git2::Error> {
+pub(super) fn read_settings(git_dir: &Path) -> Result<Config, git2::Error> {
     let mut settings = Config::open_default()?;
     settings.add_file(&git_dir.join("config"), ConfigLevel::Local, true)?;
     settings.snapshot()
 }
 
 /// Reads the commit id in a reference's own file; `None` without such a file.
-fn id_in(file: &Path) -> Option<Oid> {
+fn read_ref_id(file: &Path) -> Option<Oid> {
     let text = fs::read_to_string(file).ok()?;
     let digits = text.strip_suffix('\n').filter(|digits| digits.len() == OID_DIGITS)?;
     Oid::from_str(digits).ok()

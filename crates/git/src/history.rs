@@ -10,7 +10,8 @@ use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Repository, Sort};
 
 use reveille_base::words;
 
-use super::{FileChange, Oid, Repo, RepoError, WAKE_EMAIL};
+use super::{FileChange, Oid, RepoError, WAKE_EMAIL};
+use crate::areas::CommitHistory;
 
 /// The most bytes of a diff shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
@@ -68,23 +69,23 @@ pub struct CommitInFull {
 /// The reference to the last commit seen, while the history is rewritten.
 pub const SEEN: &str = "refs/reveille/seen";
 
-impl Repo {
+impl CommitHistory<'_> {
     /// Returns the last `limit` commits of our branch, newest first.
-    pub fn log(&self, limit: usize) -> Result<Vec<Commit>, RepoError> {
-        self.walk(None, limit)
+    pub fn list_commits(&self, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        self.walk_commits(None, limit)
     }
 
     /// Returns the commits of people on our branch that `since` lacks, newest first, at most `limit`, however many of ours follow. A
     /// missing `since` hides nothing.
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
         // fault: persons-commit-hidden-committed
-        let commits = self.walk(Some(since), MAX_SEARCHED)?;
+        let commits = self.walk_commits(Some(since), MAX_SEARCHED)?;
         Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
     }
 
     /// Returns the present form of a commit noted as seen: a rewrite of the history moves [`SEEN`] along. `None` if it is gone.
     pub fn seen_now(&self, noted: Oid) -> Result<Option<Oid>, RepoError> {
-        if self.git.odb()?.exists(noted) { Ok(Some(noted)) } else { self.id_of(SEEN) }
+        if self.0.git.odb()?.exists(noted) { Ok(Some(noted)) } else { self.0.find_reference_id(SEEN) }
     }
 
     /// Finds the commit of the wake with this id, so that a resumed cycle learns of its publication.
@@ -94,28 +95,28 @@ impl Repo {
     }
 
     /// Returns a commit's whole message, trailers included.
-    pub fn message(&self, commit: Oid) -> Result<String, RepoError> {
-        Ok(String::from_utf8_lossy(self.git.find_commit(commit)?.message_bytes()).into_owned())
+    pub fn read_message(&self, commit: Oid) -> Result<String, RepoError> {
+        Ok(String::from_utf8_lossy(self.0.git.find_commit(commit)?.message_bytes()).into_owned())
     }
 
     /// Returns the paths of all files that a commit changed against its first parent.
-    pub fn changed_by(&self, commit: Oid) -> Result<BTreeSet<PathBuf>, RepoError> {
-        let diff = self.changes_of(&self.git.find_commit(commit)?)?;
-        Ok(diff.deltas().flat_map(|delta| paths(&delta)).collect())
+    pub fn list_changed_paths(&self, commit: Oid) -> Result<BTreeSet<PathBuf>, RepoError> {
+        let diff = self.diff_commit(&self.0.git.find_commit(commit)?)?;
+        Ok(diff.deltas().flat_map(|delta| list_delta_paths(&delta)).collect())
     }
 
     /// Returns the changes that undo a commit: for each file its content after the commit, and the one in the first parent.
-    pub fn reversal(&self, commit: Oid) -> Result<Vec<FileChange>, RepoError> {
-        let found = self.git.find_commit(commit)?;
+    pub fn plan_reversal(&self, commit: Oid) -> Result<Vec<FileChange>, RepoError> {
+        let found = self.0.git.find_commit(commit)?;
         let parent = found.parent_ids().next();
-        let diff = self.changes_of(&found)?;
+        let diff = self.diff_commit(&found)?;
         let mut changes = Vec::new();
         for delta in diff.deltas() {
             let Some(path) = delta.new_file().path().or(delta.old_file().path()).and_then(|path| path.to_str()) else {
                 continue;
             };
-            let base = self.read_committed(Some(commit), path)?;
-            let content = self.read_committed(parent, path)?;
+            let base = self.0.read_committed_text(Some(commit), path)?;
+            let content = self.0.read_committed_text(parent, path)?;
             changes.push(FileChange { path: path.to_owned(), base, content });
         }
         Ok(changes)
@@ -123,36 +124,40 @@ impl Repo {
 
     /// Finds a commit by its wake's id, its own id or a prefix of either (at least four characters), without the files for which
     /// `is_left_out` is `true`.
-    pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<CommitInFull>, RepoError> {
-        let found = self.commit_called(id)?;
-        found.map(|commit| self.shown(commit.id, is_left_out)).transpose()
+    pub fn find_full_commit(
+        &self,
+        id: &str,
+        is_left_out: impl Fn(&Path) -> bool,
+    ) -> Result<Option<CommitInFull>, RepoError> {
+        let found = self.find_commit(id)?;
+        found.map(|commit| self.read_full_commit(commit.id, is_left_out)).transpose()
     }
 
     /// Finds a commit by its wake's id, its own id or a prefix of either (at least four characters).
-    pub fn commit_called(&self, id: &str) -> Result<Option<Commit>, RepoError> {
+    pub fn find_commit(&self, id: &str) -> Result<Option<Commit>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
         // A full id is found at once, however long the history.
         let whole = if id.len() == WHOLE_ID { Oid::from_str(id).ok() } else { None };
-        if let Some(commit) = whole.and_then(|id| self.git.find_commit(id).ok()) {
-            return Ok(Some(described(&commit)));
+        if let Some(commit) = whole.and_then(|id| self.0.git.find_commit(id).ok()) {
+            return Ok(Some(read_commit(&commit)));
         }
         if let Some(commit) = self.find_wake(|wake_id| wake_id.starts_with(id))? {
             return Ok(Some(commit));
         }
-        Ok(self.git.find_commit_by_prefix(id).ok().map(|commit| described(&commit)))
+        Ok(self.0.git.find_commit_by_prefix(id).ok().map(|commit| read_commit(&commit)))
     }
 
-    pub(super) fn changes_of(&self, commit: &git2::Commit<'_>) -> Result<git2::Diff<'_>, RepoError> {
+    pub(super) fn diff_commit(&self, commit: &git2::Commit<'_>) -> Result<git2::Diff<'_>, RepoError> {
         let parent = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-        Ok(self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?)
+        Ok(self.0.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?)
     }
 
-    fn shown(&self, id: Oid, is_left_out: impl Fn(&Path) -> bool) -> Result<CommitInFull, RepoError> {
-        let commit = self.git.find_commit(id)?;
-        let diff = self.changes_of(&commit)?;
-        let all: BTreeSet<PathBuf> = diff.deltas().flat_map(|delta| paths(&delta)).collect();
+    fn read_full_commit(&self, id: Oid, is_left_out: impl Fn(&Path) -> bool) -> Result<CommitInFull, RepoError> {
+        let commit = self.0.git.find_commit(id)?;
+        let diff = self.diff_commit(&commit)?;
+        let all: BTreeSet<PathBuf> = diff.deltas().flat_map(|delta| list_delta_paths(&delta)).collect();
         let left_out: BTreeSet<PathBuf> = all.into_iter().filter(|path| is_left_out(path)).collect();
         let stat = match left_out.is_empty() {
             true => diff.stats()?.to_buf(DiffStatsFormat::FULL, 80)?.to_vec(),
@@ -160,7 +165,7 @@ impl Repo {
         };
         let mut text = Vec::new();
         let printed = diff.print(DiffFormat::Patch, |delta, _, line| {
-            if paths(&delta).any(|path| left_out.contains(&path)) {
+            if list_delta_paths(&delta).any(|path| left_out.contains(&path)) {
                 return true;
             }
             if matches!(line.origin(), '+' | '-' | ' ') {
@@ -174,7 +179,7 @@ impl Repo {
         }
         text.truncate(MAX_DIFF_BYTES);
         Ok(CommitInFull {
-            commit: described(&commit),
+            commit: read_commit(&commit),
             message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
             stat: String::from_utf8_lossy(&stat).into_owned(),
             diff: String::from_utf8_lossy(&text).into_owned(),
@@ -183,29 +188,29 @@ impl Repo {
     }
 
     fn find_wake(&self, matches: impl Fn(&str) -> bool) -> Result<Option<Commit>, RepoError> {
-        let commits = self.walk(None, MAX_SEARCHED)?;
+        let commits = self.walk_commits(None, MAX_SEARCHED)?;
         Ok(commits.into_iter().find(|commit| commit.wake_id.as_deref().is_some_and(&matches)))
     }
 
-    pub(super) fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
-        let Some(tip) = self.head()? else { return Ok(Vec::new()) };
-        let mut walk = self.git.revwalk()?;
+    pub(super) fn walk_commits(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        let Some(tip) = self.0.head()? else { return Ok(Vec::new()) };
+        let mut walk = self.0.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
         walk.push(tip)?;
-        if let Some(hidden) = hidden.filter(|hidden| self.git.find_commit(*hidden).is_ok()) {
+        if let Some(hidden) = hidden.filter(|hidden| self.0.git.find_commit(*hidden).is_ok()) {
             walk.hide(hidden)?;
         }
-        walk.take(limit).map(|id| Ok(described(&self.git.find_commit(id?)?))).collect()
+        walk.take(limit).map(|id| Ok(read_commit(&self.0.git.find_commit(id?)?))).collect()
     }
 }
 
 /// Returns the old and the new path of a changed file.
-fn paths(delta: &DiffDelta<'_>) -> impl Iterator<Item = PathBuf> + use<> {
+fn list_delta_paths(delta: &DiffDelta<'_>) -> impl Iterator<Item = PathBuf> + use<> {
     let both = [delta.old_file().path(), delta.new_file().path()];
     both.map(|path| path.map(Path::to_owned)).into_iter().flatten()
 }
 
-pub(super) fn described(commit: &git2::Commit<'_>) -> Commit {
+pub(super) fn read_commit(commit: &git2::Commit<'_>) -> Commit {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let author = commit.author();
     Commit {
@@ -213,7 +218,7 @@ pub(super) fn described(commit: &git2::Commit<'_>) -> Commit {
         author: text(author.name_bytes()),
         email: text(author.email_bytes()),
         subject: text(commit.message_bytes()).lines().next().unwrap_or_default().to_owned(),
-        wake_id: trailer(&text(commit.message_bytes()), "Wake-Id"),
+        wake_id: find_trailer(&text(commit.message_bytes()), "Wake-Id"),
         at: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
     }
 }
@@ -228,7 +233,7 @@ pub fn has_wakes(dir: &Path) -> bool {
         let mut walk = git.revwalk()?;
         walk.push_glob("refs/heads/*")?;
         for id in walk.take(MAX_SEARCHED) {
-            if described(&git.find_commit(id?)?).is_wake() {
+            if read_commit(&git.find_commit(id?)?).is_wake() {
                 return Ok(true);
             }
         }
@@ -238,13 +243,13 @@ pub fn has_wakes(dir: &Path) -> bool {
 }
 
 /// Returns the value of a message's trailer.
-pub fn trailer(message: &str, name: &str) -> Option<String> {
+pub fn find_trailer(message: &str, name: &str) -> Option<String> {
     let trailers = git2::message_trailers_strs(message).ok()?;
     trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }
 
 /// Appends trailers to a message. Each value becomes one line, lest it pass for another trailer.
-pub fn trailers(message: &str, trailers: &[(&str, &str)]) -> String {
+pub fn append_trailers(message: &str, trailers: &[(&str, &str)]) -> String {
     let mut whole = message.trim_end().to_owned();
     whole.push_str("\n\n");
     for (name, value) in trailers {

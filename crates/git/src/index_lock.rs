@@ -68,7 +68,7 @@ impl IndexLock {
         match private_copy(&paths) {
             Ok(index) => Ok(Self { index, paths, written: false }),
             Err(error) => {
-                release(&paths);
+                release_lock(&paths);
                 Err(error)
             }
         }
@@ -89,7 +89,7 @@ impl IndexLock {
             lock.sync_all()?;
             fs::rename(&self.paths.lock, &self.paths.index)?;
             // fault end: index-renamed-synced
-            file::sync(file::directory_of(&self.paths.index))
+            file::sync(file::parent_directory(&self.paths.index))
         };
         write().map_err(RepoError::io("writing", &self.paths.index))?;
         self.written = true;
@@ -100,7 +100,7 @@ impl IndexLock {
 impl Drop for IndexLock {
     fn drop(&mut self) {
         if !self.written {
-            release(&self.paths);
+            release_lock(&self.paths);
         }
         fs::remove_file(&self.paths.own).ok();
         fs::remove_file(&self.paths.copy).ok();
@@ -111,7 +111,7 @@ impl Drop for IndexLock {
 pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
     let is_ours = is_ours(git_dir, private);
     if is_ours {
-        release(&Paths::new(git_dir, private));
+        release_lock(&Paths::new(git_dir, private));
     }
     is_ours
 }
@@ -128,7 +128,7 @@ pub(super) fn is_ours(git_dir: &Path, private: &Path) -> bool {
     same_file(&paths.own, &paths.lock)
 }
 
-fn release(paths: &Paths) {
+fn release_lock(paths: &Paths) {
     // The order matters: our name proves that the lock is ours, so the name goes last.
     fs::remove_file(&paths.lock).ok();
     fs::remove_file(&paths.own).ok();

@@ -8,10 +8,11 @@ use std::{
 use reveille_base::process::{self, ProcessError};
 
 use super::{
-    IsSecret, LeftAlone, Repo, RepoError,
+    IsSecret, LeftAlone, RepoError,
     advance::{DAMAGED_NOTE, KEPT},
     glance,
 };
+use crate::areas::Housekeeping;
 
 /// The most lines passed on from `git fsck`.
 const MAX_FSCK_LINES: usize = 5;
@@ -20,7 +21,9 @@ const MAX_FSCK_LINES: usize = 5;
 /// repository.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
     // The usual path reads only the settings: every program that writes a log line asks for this list.
-    if let Some(urls) = glance::plain_git_dir(dir).and_then(|git_dir| urls_in(&glance::settings(&git_dir).ok()?).ok()) {
+    if let Some(urls) =
+        glance::plain_git_dir(dir).and_then(|git_dir| list_urls(&glance::read_settings(&git_dir).ok()?).ok())
+    {
         return urls;
     }
     let Ok(git) = git2::Repository::open(dir) else {
@@ -36,7 +39,7 @@ pub fn remote_urls(dir: &Path) -> Vec<String> {
 }
 
 /// Lists the addresses of remotes, and their replacements (`url.<address>.insteadOf`).
-fn urls_in(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
+fn list_urls(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
     let mut urls = Vec::new();
     settings.entries(None)?.for_each(|entry| {
         let name = String::from_utf8_lossy(entry.name_bytes());
@@ -49,9 +52,9 @@ fn urls_in(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
     Ok(urls)
 }
 
-impl Repo {
+impl Housekeeping<'_> {
     /// Lists lock files in the git directory while no `git` works here. A young one may still have a holder, and
-    /// [`Repo::remove_stale_locks`] removes only abandoned ones.
+    /// [`Housekeeping::remove_stale_locks`] removes only abandoned ones.
     pub fn unheld_locks(&self) -> Vec<PathBuf> {
         let found = self.lock_files();
         if found.is_empty() || self.is_git_at_work() {
@@ -61,8 +64,8 @@ impl Repo {
     }
 
     /// Lists files that were set aside for a person to look at; the program never reads them again.
-    pub fn kept_beside(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.private).into_iter().flatten().flatten().map(|entry| entry.path());
+    pub fn list_set_aside_files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0.private).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_kept = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(KEPT) || name == DAMAGED_NOTE
@@ -75,17 +78,17 @@ impl Repo {
     /// Lists changed files that a wake wouldn't commit for the person, with the reasons.
     pub fn left_alone(&self, is_secret: &IsSecret<'_>) -> Result<Vec<LeftAlone>, RepoError> {
         // The next wake makes the index readable; this check only reads.
-        if !self.is_index_readable() {
+        if !self.0.is_index_readable() {
             return Ok(Vec::new());
         }
-        let head = self.head()?;
+        let head = self.0.head()?;
         let mut left = Vec::new();
-        for changed in self.changed_files()? {
+        for changed in self.0.changed_files()? {
             let path = changed.path.as_str();
-            let why = match self.read_changed(path, changed.why_left)? {
+            let why = match self.0.read_changed_file(path, changed.why_left)? {
                 Err(why) => Some(why),
-                Ok(file) if self.same_as_committed(head, path, file.as_ref())? => None,
-                Ok(file) => self.reason_to_leave(path, file.as_ref(), is_secret),
+                Ok(file) if self.0.is_same_as_commit(head, path, file.as_ref())? => None,
+                Ok(file) => self.0.reason_to_leave(path, file.as_ref(), is_secret),
             };
             left.extend(why.map(|why| LeftAlone { path: changed.path, why }));
         }
@@ -94,8 +97,12 @@ impl Repo {
 
     /// Checks with `git fsck` that all objects of the branches exist. Returns its complaints; `None` after the `timeout`.
     pub fn fsck(&self, timeout: Duration) -> Result<Option<Vec<String>>, ProcessError> {
-        let spec =
-            self.git_command().args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"]).timeout(timeout);
+        let spec = self
+            .0
+            .remote()
+            .git_command()
+            .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
+            .timeout(timeout);
         let output = match process::run(&spec) {
             Ok(output) => output,
             Err(ProcessError::TimedOut { .. }) => return Ok(None),
@@ -112,6 +119,6 @@ impl Repo {
             .take(MAX_FSCK_LINES)
             .map(str::to_owned)
             .collect();
-        Ok(Some(if lines.is_empty() { vec![process::describe(output.status)] } else { lines }))
+        Ok(Some(if lines.is_empty() { vec![process::describe_exit(output.status)] } else { lines }))
     }
 }

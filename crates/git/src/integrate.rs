@@ -11,13 +11,14 @@ use git2::{DiffFile, DiffOptions, Index, IndexEntry};
 use reveille_memory::merge::ByHand;
 
 use super::{
-    Merge, Obstacle, Oid, Repo, RepoError, WAKE_EMAIL,
+    Merge, Obstacle, Oid, RepoError, WAKE_EMAIL,
     advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
     same_name::SHARED_NAME,
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
 };
+use crate::areas::Remote;
 
 /// The most versions kept beside one file.
 const MAX_KEPT_BESIDE: usize = 100;
@@ -54,16 +55,16 @@ pub enum Integrated {
         /// The reference that keeps the lost commits.
         rescue_ref: String,
     },
-    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See [`Repo::old_line`].
+    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See [`Purge::old_line`].
     PurgedElsewhere,
 }
 
-impl Repo {
+impl Remote<'_> {
     /// Brings the last fetch into our branch.
     pub fn integrate(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Integrated, RepoError> {
-        self.finish_interrupted(merge)?;
-        self.require_branch()?;
-        self.retrying(|| self.try_integrate(now, merge, StopAt::Never))
+        self.0.finish_interrupted_move(merge)?;
+        self.0.require_branch()?;
+        self.0.retry_attempt(|| self.try_integrate(now, merge, StopAt::Never))
     }
 
     pub(super) fn try_integrate(
@@ -72,43 +73,45 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<Integrated, RepoError> {
-        if let Some(rescue_ref) = self.rewound()?.filter(|_| !matches!(self.old_line(), Ok(Some(_)))) {
+        if let Some(rescue_ref) =
+            self.find_lost_reference()?.filter(|_| !matches!(self.0.purge().old_line(), Ok(Some(_))))
+        {
             return Ok(Integrated::RewoundRemote { rescue_ref });
         }
-        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
+        let Some(theirs) = self.0.find_reference_id(&self.0.tracking_ref())?.filter(|_| self.0.has_remote()) else {
             return Ok(Integrated::NoRemote);
         };
         // This comes before any merge, which would bring back the purged text.
-        if self.old_line()?.is_some() {
+        if self.0.purge().old_line()?.is_some() {
             return Ok(Integrated::PurgedElsewhere);
         }
         self.require_names(theirs)?;
-        let integrated = match self.head()? {
+        let integrated = match self.0.head()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
-            Some(ours) if self.contains(ours, theirs)? => {
-                Integrated::Ahead { commits: self.git.graph_ahead_behind(ours, theirs)?.0 }
+            Some(ours) if self.0.contains(ours, theirs)? => {
+                Integrated::Ahead { commits: self.0.git.graph_ahead_behind(ours, theirs)?.0 }
             }
-            Some(ours) if !self.contains(theirs, ours)? => match self.merge_commit(ours, theirs, now, merge, stop) {
+            Some(ours) if !self.0.contains(theirs, ours)? => match self.merge_commit(ours, theirs, now, merge, stop) {
                 Err(RepoError::Unrelated) => {
                     self.join_histories(ours, theirs, now, merge, stop)?.ok_or(RepoError::Unrelated)?
                 }
                 merged => merged?,
             },
             from => {
-                self.go_to(from, theirs, "pull: Fast-forward", merge, stop)?;
+                self.move_to_commit(from, theirs, "pull: Fast-forward", merge, stop)?;
                 Integrated::FastForward { from, to: theirs }
             }
         };
-        self.saw_remote_at(theirs)?;
-        self.forget_unjoined(theirs)?;
+        self.record_remote_commit(theirs)?;
+        self.clear_unjoined_mark(theirs)?;
         Ok(integrated)
     }
 
     /// Returns `true` if integrating the last fetch changes more than `max` files.
-    pub fn has_much_to_take_in(&self, max: usize) -> Result<bool, RepoError> {
-        let Some(theirs) = self.id_of(&self.tracking_ref())? else { return Ok(false) };
-        let base = self.head()?.and_then(|ours| self.git.merge_base(ours, theirs).ok());
-        Ok(base != Some(theirs) && self.differing(base, theirs)?.len() > max)
+    pub fn has_large_fetch(&self, max: usize) -> Result<bool, RepoError> {
+        let Some(theirs) = self.0.find_reference_id(&self.0.tracking_ref())? else { return Ok(false) };
+        let base = self.0.head()?.and_then(|ours| self.0.git.merge_base(ours, theirs).ok());
+        Ok(base != Some(theirs) && self.list_file_moves(base, theirs)?.len() > max)
     }
 
     fn merge_commit(
@@ -119,7 +122,7 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<Integrated, RepoError> {
-        let message = format!("Merge the remote's {}\n", self.branch);
+        let message = format!("Merge the remote's {}\n", self.0.branch);
         let (commit, conflicts) = self.merge_into(ours, ours, theirs, &message, now, merge, stop)?;
         Ok(Integrated::Merged { commit, conflicts })
     }
@@ -137,25 +140,25 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<(Oid, Vec<String>), RepoError> {
-        let base = match self.git.merge_base(own, persons) {
+        let base = match self.0.git.merge_base(own, persons) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(RepoError::Unrelated),
             found => found?,
         };
-        let (left, right) = (self.git.find_commit(own)?, self.git.find_commit(persons)?);
-        let mut index = self.git.merge_commits(&left, &right, None)?;
-        let by_hand = |path: &str| self.by_hand(path, base, own);
-        let conflicts = self.settle(&mut index, &by_hand, merge)?;
-        self.rejoin(&mut index, [base, persons, own], &conflicts, merge)?;
-        let tree = index.write_tree_to(&self.git)?;
+        let (left, right) = (self.0.git.find_commit(own)?, self.0.git.find_commit(persons)?);
+        let mut index = self.0.git.merge_commits(&left, &right, None)?;
+        let by_hand = |path: &str| self.collect_hand_changes(path, base, own);
+        let conflicts = self.settle_conflicts(&mut index, &by_hand, merge)?;
+        self.merge_documents(&mut index, [base, persons, own], &conflicts, merge)?;
+        let tree = index.write_tree_to(&self.0.git)?;
         let other = if tip == own { persons } else { own };
-        let commit = self.commit_object(&wake_signature(now)?, message, tree, &[tip, other])?;
+        let commit = self.0.commit_object(&wake_signature(now)?, message, tree, &[tip, other])?;
         let subject = message.lines().next().unwrap_or_default();
-        self.go_to(Some(tip), commit, &format!("merge: {subject}"), merge, stop)?;
+        self.move_to_commit(Some(tip), commit, &format!("merge: {subject}"), merge, stop)?;
         Ok((commit, conflicts))
     }
 
     /// Settles every conflict in a merged index; returns the files.
-    fn settle(
+    fn settle_conflicts(
         &self,
         index: &mut Index,
         by_hand: &dyn Fn(&str) -> Result<ByHand, RepoError>,
@@ -168,24 +171,33 @@ impl Repo {
             let Some(first) = sides.into_iter().flatten().next() else {
                 continue;
             };
-            let path = path_of(first)?;
-            for name in sides.into_iter().flatten().map(path_of).collect::<Result<BTreeSet<_>, _>>()? {
+            let path = path_from_entry(first)?;
+            for name in sides.into_iter().flatten().map(path_from_entry).collect::<Result<BTreeSet<_>, _>>()? {
                 index.conflict_remove(std::path::Path::new(&name))?;
             }
             let ours = conflict.our.as_ref();
             let joined = match (ours, &conflict.their) {
                 (Some(ours), Some(theirs)) if ours.path == path.as_bytes() => {
-                    let base = conflict.ancestor.as_ref().map(item_of);
-                    self.joined(&path, [base, Some(item_of(theirs)), Some(item_of(ours))], &by_hand(&path)?, merge)?
+                    let base = conflict.ancestor.as_ref().map(item_from_entry);
+                    self.join_texts(
+                        &path,
+                        [base, Some(item_from_entry(theirs)), Some(item_from_entry(ours))],
+                        &by_hand(&path)?,
+                        merge,
+                    )?
                 }
                 _ => None,
             };
             if joined.is_some() {
-                tree::set(index, &path, joined)?;
+                tree::set_index_item(index, &path, joined)?;
             } else {
-                tree::set(index, &path, conflict.their.as_ref().map(item_of))?;
+                tree::set_index_item(index, &path, conflict.their.as_ref().map(item_from_entry))?;
                 if let Some(ours) = ours.filter(|ours| Some(ours.id) != conflict.their.as_ref().map(|their| their.id)) {
-                    tree::set(index, &beside(index, &path_of(ours)?), Some(item_of(ours)))?;
+                    tree::set_index_item(
+                        index,
+                        &find_free_name(index, &path_from_entry(ours)?),
+                        Some(item_from_entry(ours)),
+                    )?;
                 }
             }
             settled.insert(path);
@@ -195,7 +207,7 @@ impl Repo {
 
     /// Merges documents changed by both sides by their structure, even if they merge cleanly by line: the same task added in two places is
     /// no conflict of lines.
-    fn rejoin(
+    fn merge_documents(
         &self,
         index: &mut Index,
         [base, persons, own]: [Oid; 3],
@@ -204,61 +216,61 @@ impl Repo {
     ) -> Result<(), RepoError> {
         let is_document = |path: &str| path.ends_with(".md") && !settled.iter().any(|settled| settled == path);
         let theirs: BTreeSet<String> = self
-            .differing(Some(base), persons)?
+            .list_file_moves(Some(base), persons)?
             .into_iter()
             .map(|file| file.path)
             .filter(|path| is_document(path))
             .collect();
-        for FileMove { path, .. } in self.differing(Some(base), own)? {
+        for FileMove { path, .. } in self.list_file_moves(Some(base), own)? {
             if !theirs.contains(&path) {
                 continue;
             }
-            let entry = |commit| tree::item_at(&self.git, Some(commit), &path);
+            let entry = |commit| tree::find_item(&self.0.git, Some(commit), &path);
             let (Some(was), Some(theirs), Some(ours)) = (entry(base)?, entry(persons)?, entry(own)?) else { continue };
-            let by_hand = self.by_hand(&path, base, own)?;
-            if let Some(joined) = self.joined(&path, [Some(was), Some(theirs), Some(ours)], &by_hand, merge)? {
-                tree::set(index, &path, Some(joined))?;
+            let by_hand = self.collect_hand_changes(&path, base, own)?;
+            if let Some(joined) = self.join_texts(&path, [Some(was), Some(theirs), Some(ours)], &by_hand, merge)? {
+                tree::set_index_item(index, &path, Some(joined))?;
             }
         }
         Ok(())
     }
 
     /// Joins two texts by the caller's merge; `None` unless both are text.
-    pub(super) fn joined(
+    pub(super) fn join_texts(
         &self,
         path: &str,
         [base, theirs, ours]: [Option<Item>; 3],
         by_hand: &ByHand,
         merge: &Merge<'_>,
     ) -> Result<Option<Item>, RepoError> {
-        let text = |item: Option<Item>| item.map_or(Ok(Some(String::new())), |item| self.text_of(item));
+        let text = |item: Option<Item>| item.map_or(Ok(Some(String::new())), |item| self.read_item_text(item));
         let (Some(base), Some(persons), Some(own)) = (text(base)?, text(theirs)?, text(ours)?) else {
             return Ok(None);
         };
         let joined = merge(path, &base, &persons, &own, by_hand);
         let mode = theirs.map_or(FILE, |theirs| theirs.mode);
-        Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode }))
+        Ok(Some(Item { id: self.0.git.blob(joined.as_bytes())?, mode }))
     }
 
     /// Collects the changes of people's commits to a file between two commits. A merge counts for the lines foreign to all its parents.
-    pub(super) fn by_hand(&self, path: &str, base: Oid, tip: Oid) -> Result<ByHand, RepoError> {
-        let mut walk = self.git.revwalk()?;
+    pub(super) fn collect_hand_changes(&self, path: &str, base: Oid, tip: Oid) -> Result<ByHand, RepoError> {
+        let mut walk = self.0.git.revwalk()?;
         walk.push(tip)?;
         walk.hide(base)?;
         let mut by_hand = ByHand::default();
         for id in walk {
-            let commit = self.git.find_commit(id?)?;
+            let commit = self.0.git.find_commit(id?)?;
             if commit.author().email_bytes() == WAKE_EMAIL.as_bytes() {
                 continue;
             }
-            let item = tree::item_at(&self.git, Some(commit.id()), path)?;
-            let parents = commit.parent_ids().map(|parent| tree::item_at(&self.git, Some(parent), path));
+            let item = tree::find_item(&self.0.git, Some(commit.id()), path)?;
+            let parents = commit.parent_ids().map(|parent| tree::find_item(&self.0.git, Some(parent), path));
             let parents = parents.collect::<Result<Vec<_>, _>>()?;
             if parents.contains(&item) {
                 continue;
             }
-            let now = self.lines_of(item)?;
-            let before = parents.into_iter().map(|item| self.lines_of(item)).collect::<Result<Vec<_>, _>>()?;
+            let now = self.read_lines(item)?;
+            let before = parents.into_iter().map(|item| self.read_lines(item)).collect::<Result<Vec<_>, _>>()?;
             let is_new = |line: &&String| before.iter().all(|lines| !lines.contains(*line));
             by_hand.written.extend(now.iter().filter(is_new).cloned());
             by_hand.deleted.extend(before.into_iter().flatten().filter(|line| !now.contains(line)));
@@ -267,22 +279,22 @@ impl Repo {
     }
 
     /// Returns a text's lines, trimmed at the end; empty for other content.
-    fn lines_of(&self, item: Option<Item>) -> Result<BTreeSet<String>, RepoError> {
-        let text = item.map_or(Ok(None), |item| self.text_of(item))?.unwrap_or_default();
+    fn read_lines(&self, item: Option<Item>) -> Result<BTreeSet<String>, RepoError> {
+        let text = item.map_or(Ok(None), |item| self.read_item_text(item))?.unwrap_or_default();
         Ok(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
-    fn text_of(&self, item: Item) -> Result<Option<String>, RepoError> {
+    fn read_item_text(&self, item: Item) -> Result<Option<String>, RepoError> {
         if !matches!(item.mode, FILE | EXECUTABLE) {
             return Ok(None);
         }
-        let blob = self.git.find_blob(item.id)?;
+        let blob = self.0.git.find_blob(item.id)?;
         let text = std::str::from_utf8(blob.content()).ok().filter(|text| !text.contains('\0'));
         Ok(text.map(str::to_owned))
     }
 
     /// Moves our branch to an existing commit, and its files with it.
-    pub(super) fn go_to(
+    pub(super) fn move_to_commit(
         &self,
         from: Option<Oid>,
         to: Oid,
@@ -290,14 +302,14 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<(), RepoError> {
-        let files = self.differing(from, to)?;
+        let files = self.list_file_moves(from, to)?;
         let going: Vec<&str> =
             files.iter().filter(|file| file.after.is_none()).map(|file| file.path.as_str()).collect();
         for file in &files {
             self.require_free(file, from, &going)?;
         }
         let from = from.map(advance::CommitText);
-        self.advance(Move { from, to: advance::CommitText(to), why: why.to_owned(), files }, merge, stop)
+        self.0.advance_branch(Move { from, to: advance::CommitText(to), why: why.to_owned(), files }, merge, stop)
     }
 
     /// Refuses to overwrite a file that isn't as committed, unless it already equals its new content. Files in `going` make room first.
@@ -307,18 +319,18 @@ impl Repo {
         }
         let path = file.path.as_str();
         // The file was never checked out, and is now removed.
-        if file.after.is_none() && names::refused(path).is_some() {
+        if file.after.is_none() && names::find_refused_part(path).is_some() {
             return Ok(());
         }
-        let now = self.tree.read(path).map_err(|error| blocked(path, Obstacle::Unreadable, error))?;
-        if self.is_on_disk(path, file.after, now.as_ref())? {
+        let now = self.0.tree.read(path).map_err(|error| to_blocked_error(path, Obstacle::Unreadable, error))?;
+        if self.0.is_on_disk(path, file.after, now.as_ref())? {
             Ok(())
-        } else if self.is_on_disk(path, file.before, now.as_ref())? {
-            self.tree.check_replaceable(path).map_err(|error| blocked(path, Obstacle::Unwritable, error))
-        } else if self.is_not_checked_out(path) {
+        } else if self.0.is_on_disk(path, file.before, now.as_ref())? {
+            self.0.tree.check_replaceable(path).map_err(|error| to_blocked_error(path, Obstacle::Unwritable, error))
+        } else if self.0.is_not_checked_out(path) {
             Ok(())
         } else {
-            let obstacle = match self.shares_name_with(from, path)? {
+            let obstacle = match self.0.find_shared_name(from, path)? {
                 Some(other) if going.contains(&other.as_str()) => return Ok(()),
                 Some(_) => Obstacle::Misnamed(SHARED_NAME),
                 None => Obstacle::Uncommitted,
@@ -327,12 +339,12 @@ impl Repo {
         }
     }
 
-    pub(super) fn differing(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
-        let tree = |commit| self.git.find_commit(commit)?.tree();
+    pub(super) fn list_file_moves(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
+        let tree = |commit| self.0.git.find_commit(commit)?.tree();
         let old = from.map(tree).transpose()?;
         let mut options = DiffOptions::new();
         options.include_typechange(true);
-        let diff = self.git.diff_tree_to_tree(old.as_ref(), Some(&tree(to)?), Some(&mut options))?;
+        let diff = self.0.git.diff_tree_to_tree(old.as_ref(), Some(&tree(to)?), Some(&mut options))?;
         let mut files = Vec::new();
         for delta in diff.deltas() {
             let Some(path) = delta.new_file().path_bytes().or(delta.old_file().path_bytes()) else {
@@ -350,9 +362,9 @@ impl Repo {
 
     /// Refuses a remote's file under a name that git can't check out here: nothing is brought in until the name is repaired.
     fn require_names(&self, theirs: Oid) -> Result<(), RepoError> {
-        let base = self.head()?.map(|ours| self.git.merge_base(ours, theirs).ok());
-        for FileMove { path, after, .. } in self.differing(base.flatten(), theirs)? {
-            if let Some(Refused { why, .. }) = names::refused(&path).filter(|_| after.is_some()) {
+        let base = self.0.head()?.map(|ours| self.0.git.merge_base(ours, theirs).ok());
+        for FileMove { path, after, .. } in self.list_file_moves(base.flatten(), theirs)? {
+            if let Some(Refused { why, .. }) = names::find_refused_part(&path).filter(|_| after.is_some()) {
                 return Err(RepoError::Blocked { path, obstacle: Obstacle::Misnamed(why) });
             }
         }
@@ -360,7 +372,7 @@ impl Repo {
     }
 }
 
-fn path_of(entry: &IndexEntry) -> Result<String, RepoError> {
+fn path_from_entry(entry: &IndexEntry) -> Result<String, RepoError> {
     name(&entry.path).map(str::to_owned)
 }
 
@@ -372,7 +384,7 @@ fn name(path: &[u8]) -> Result<&str, RepoError> {
 }
 
 /// Returns the error for a file in the way; any other error is unchanged.
-fn blocked(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
+fn to_blocked_error(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
     let obstacle = match error {
         RepoError::UnsafePath { why, .. } => Obstacle::Unsafe(why),
         error if error.is_of_a_file() => obstacle,
@@ -381,12 +393,12 @@ fn blocked(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
     RepoError::Blocked { path: path.to_owned(), obstacle }
 }
 
-fn item_of(entry: &IndexEntry) -> Item {
+fn item_from_entry(entry: &IndexEntry) -> Item {
     Item { id: entry.id, mode: entry.mode }
 }
 
 /// Returns a free name beside a file: `name.ours`, then `name.ours-2` and so on.
-fn beside(index: &Index, path: &str) -> String {
+fn find_free_name(index: &Index, path: &str) -> String {
     let names = (1..MAX_KEPT_BESIDE).map(|count| match count {
         1 => format!("{path}.ours"),
         count => format!("{path}.ours-{count}"),

@@ -18,7 +18,7 @@ use super::{
     Oid, REMOTE, RemoteError, RepoError,
     local_remote::LocalRemote,
     locks::STALE_REMOTE_LOCK_AGE,
-    remote::{Beside, LOCK_IN_THE_WAY, Patience, failure, git, push_failure},
+    remote::{Beside, LOCK_IN_THE_WAY, Patience, build_git_command, classify_failure, push_failure},
 };
 
 /// Git's message for a reference that exists before its creation.
@@ -58,7 +58,7 @@ impl LeaseRef {
     }
 
     /// Creates a value without moving the reference.
-    pub fn make(&self, message: &str) -> Result<Oid, RemoteError> {
+    pub fn create_value(&self, message: &str) -> Result<Oid, RemoteError> {
         let own = self.own_repository()?;
         let make = || {
             let tree = own.find_tree(own.treebuilder(None)?.write()?)?;
@@ -69,16 +69,16 @@ impl LeaseRef {
     }
 
     /// Reads the remote's reference; `None` if it doesn't exist.
-    pub fn look<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<Option<RefValue>, RemoteError> {
+    pub fn read_value<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<Option<RefValue>, RemoteError> {
         let patience = patience.into();
         if let Some(there) = self.local_remote()?
-            && let Some(seen) = there.value_of(&self.name, patience)?
+            && let Some(seen) = there.read_value(&self.name, patience)?
         {
             return Ok(seen);
         }
         let listed = self.run(patience, &["ls-remote", "--quiet", REMOTE, &self.name])?;
         if !listed.status.success() {
-            return Err(failure(&listed));
+            return Err(classify_failure(&listed));
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let mut lines = listed.lines().filter_map(|line| line.split_once('\t'));
@@ -96,7 +96,7 @@ impl LeaseRef {
         // A reference that vanished meanwhile has moved, too.
         let is_gone = || String::from_utf8_lossy(&fetched.stderr).contains("couldn't find remote ref");
         if !fetched.status.success() && !is_gone() {
-            return Err(failure(&fetched));
+            return Err(classify_failure(&fetched));
         }
         Ok(Some(RefValue { id, message: read() }))
     }
@@ -122,7 +122,7 @@ impl LeaseRef {
         new: Oid,
         patience: impl Into<Patience<'a>>,
     ) -> Result<bool, RemoteError> {
-        let (lease, refspec) = (self.expecting(old), format!("{new}:{}", self.name));
+        let (lease, refspec) = (self.format_lease_option(old), format!("{new}:{}", self.name));
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
         let pushed = self.run(patience.into(), &[&push[..], &[&lease, REMOTE, &refspec]].concat())?;
         if pushed.status.success() {
@@ -141,12 +141,12 @@ impl LeaseRef {
     }
 
     /// Returns the same move, for an atomic push together with the memory.
-    pub fn beside(&self, old: Oid, new: Oid) -> Beside {
+    pub fn plan_swap(&self, old: Oid, new: Oid) -> Beside {
         Beside {
             reference: self.name.clone(),
-            lease: self.expecting(Some(old)),
+            lease: self.format_lease_option(Some(old)),
             refspec: format!("{new}:{}", self.name),
-            env: self.objects(),
+            env: self.object_variables(),
         }
     }
 
@@ -181,10 +181,10 @@ impl LeaseRef {
     /// Opens git's remote, if it is a readable folder.
     fn local_remote(&self) -> Result<Option<LocalRemote>, RepoError> {
         let own = self.own_repository()?;
-        Ok(LocalRemote::of(&Repository::open(&self.memory).unwrap_or(own)))
+        Ok(LocalRemote::for_repository(&Repository::open(&self.memory).unwrap_or(own)))
     }
 
-    fn expecting(&self, old: Option<Oid>) -> String {
+    fn format_lease_option(&self, old: Option<Oid>) -> String {
         format!("--force-with-lease={}:{}", self.name, old.map(|old| old.to_string()).unwrap_or_default())
     }
 
@@ -192,11 +192,11 @@ impl LeaseRef {
         self.own_repository()?;
         let dir = if self.memory.join(".git").exists() { &self.memory } else { &self.own };
         let with_env = |spec: Spec, (name, value): (&'static str, String)| spec.env(name, value);
-        Ok(patience.run(self.objects().into_iter().fold(git(dir).args(args), with_env))?)
+        Ok(patience.run(self.object_variables().into_iter().fold(build_git_command(dir).args(args), with_env))?)
     }
 
     /// Returns the variables that tell git its object folders; empty while there is no memory.
-    fn objects(&self) -> Vec<(&'static str, String)> {
+    fn object_variables(&self) -> Vec<(&'static str, String)> {
         let Ok(memory) = Repository::open(&self.memory) else { return Vec::new() };
         let quoted = |path: &Path| {
             let path = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");

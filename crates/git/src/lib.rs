@@ -8,6 +8,7 @@
 
 mod advance;
 mod ailment;
+mod areas;
 mod as_of;
 mod branches;
 mod bundle;
@@ -61,14 +62,15 @@ use reveille_memory::{
 
 pub use self::{
     advance::Finished,
-    ailment::{Ailment, ailment},
-    as_of::texts_as_of,
+    ailment::{Ailment, find_ailment},
+    areas::{CommitHistory, Housekeeping, ParkedWork, Purge, Remote},
+    as_of::read_texts_before,
     bundle::{BundledMemory, Uncommitted, UncommittedFile},
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     form::{UnreadableForm, unreadable_form},
     glance::Glance,
-    history::{Commit, CommitInFull, SEEN, has_wakes, trailer, trailers},
+    history::{Commit, CommitInFull, SEEN, append_trailers, find_trailer, has_wakes},
     inspect::remote_urls,
     integrate::Integrated,
     lease_ref::{LeaseRef, RefValue},
@@ -182,7 +184,7 @@ pub enum Obstacle {
 impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Uncommitted => "it has changes here that aren't committed",
+            Self::Uncommitted => "it has uncommitted changes here",
             Self::Unreadable => "it can't be read here",
             Self::Unwritable => "it can't be written here",
             Self::Unnameable => "its name isn't UTF-8",
@@ -220,7 +222,7 @@ pub enum RepoError {
         path: PathBuf,
     },
     /// libgit2 can't open a repository that git opens: a person must convert it.
-    #[error("the repository in {} has {}, which I can't read. Nothing was touched. To mend it: {}", path.display(), form.setting, form.way_out)]
+    #[error("the repository in {} has {}, which I can't read. Nothing was touched. To fix it: {}", path.display(), form.setting, form.way_out)]
     UnreadableForm {
         /// The directory.
         path: PathBuf,
@@ -228,13 +230,13 @@ pub enum RepoError {
         form: UnreadableForm,
     },
     /// The repository belongs to another user, and git refuses it unless told otherwise.
-    #[error("the repository in {} belongs to another user. Nothing was touched: {}", path.display(), own(path))]
+    #[error("the repository in {} belongs to another user. Nothing was touched: {}", path.display(), describe_safe_directory(path))]
     AnothersRepository {
         /// The directory.
         path: PathBuf,
     },
     /// Cloning failed, and there is no repository yet. Try again later.
-    #[error("the repository couldn't be cloned: {0}. Nothing was made; the next wake tries again")]
+    #[error("the repository couldn't be cloned: {0}. Nothing was created; the next wake tries again")]
     Unreachable(#[source] RemoteError),
     /// HEAD isn't on the branch of the wakes: park the work and tell the person.
     #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: {}", condition.way_back(branch).unwrap_or_default())]
@@ -284,9 +286,7 @@ pub enum RepoError {
     },
     /// An earlier commit still lacks a file in the work tree, which can't be written: park the work and tell the person. A commit on
     /// top would take the old file for their edit.
-    #[error(
-        "the commit {commit} is made, but not all of its files can be written here: {source}. Please put that right"
-    )]
+    #[error("the commit {commit} is made, but not all of its files can be written here: {source}. Please fix that")]
     Behind {
         /// The commit.
         commit: Oid,
@@ -294,7 +294,7 @@ pub enum RepoError {
         source: Box<RepoError>,
     },
     /// Housekeeping failed or is incomplete: try again another day.
-    #[error("the repository couldn't be tidied up: {why}. Nothing is lost by it; a later wake tries again")]
+    #[error("the repository couldn't be tidied up: {why}. Nothing is lost; a later wake tries again")]
     Housekeeping {
         /// Git's message, without secrets.
         why: String,
@@ -321,7 +321,7 @@ pub enum RepoError {
 }
 
 /// Returns the command that admits another user's repository.
-fn own(dir: &Path) -> String {
+fn describe_safe_directory(dir: &Path) -> String {
     format!("`git config --global --add safe.directory '{}'` lets me use it", dir.display())
 }
 
@@ -383,7 +383,7 @@ impl Repo {
     }
 
     /// Reads the state of HEAD.
-    pub fn condition(&self) -> Result<Condition, RepoError> {
+    pub fn read_condition(&self) -> Result<Condition, RepoError> {
         let under_way = match self.git.state() {
             RepositoryState::Clean => None,
             RepositoryState::Merge => Some("merge"),
@@ -414,13 +414,13 @@ impl Repo {
 
     /// Returns the commit of our branch; `None` before the first.
     pub fn head(&self) -> Result<Option<Oid>, RepoError> {
-        self.id_of(&self.branch_ref())
+        self.find_reference_id(&self.branch_ref())
     }
 
     /// Counts the commits only our branch has, and those only the remote's has, as of the last fetch. `None` without a remote
     /// branch.
-    pub fn ahead_behind(&self) -> Result<Option<(usize, usize)>, RepoError> {
-        let (Some(ours), Some(theirs)) = (self.head()?, self.id_of(&self.tracking_ref())?) else {
+    pub fn count_ahead_behind(&self) -> Result<Option<(usize, usize)>, RepoError> {
+        let (Some(ours), Some(theirs)) = (self.head()?, self.find_reference_id(&self.tracking_ref())?) else {
             return Ok(None);
         };
         Ok(Some(self.git.graph_ahead_behind(ours, theirs)?))
@@ -445,13 +445,13 @@ impl Repo {
 
     /// Reads a text file from the last commit of our branch.
     pub fn read_head(&self, path: &str) -> Result<Option<String>, RepoError> {
-        let item = tree::item_at(&self.git, self.head()?, path)?;
-        let bytes = tree::bytes_of(&self.git, item)?;
+        let item = tree::find_item(&self.git, self.head()?, path)?;
+        let bytes = tree::read_item(&self.git, item)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn require_branch(&self) -> Result<(), RepoError> {
-        match self.condition()? {
+        match self.read_condition()? {
             Condition::Normal | Condition::Unborn => Ok(()),
             condition => Err(RepoError::NotOnBranch { condition, branch: self.branch.clone() }),
         }
@@ -465,7 +465,7 @@ impl Repo {
         format!("refs/remotes/{REMOTE}/{}", self.branch)
     }
 
-    fn id_of(&self, reference: &str) -> Result<Option<Oid>, RepoError> {
+    fn find_reference_id(&self, reference: &str) -> Result<Option<Oid>, RepoError> {
         match self.git.refname_to_id(reference) {
             Ok(id) => Ok(Some(id)),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
@@ -498,7 +498,7 @@ fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
     }
     std::fs::create_dir_all(private).map_err(RepoError::io("making", private))?;
     std::fs::write(&file, SETTINGS).map_err(RepoError::io("writing", &file))?;
-    file::sync(file::directory_of(private)).map_err(RepoError::io("syncing", private))?;
+    file::sync(file::parent_directory(private)).map_err(RepoError::io("syncing", private))?;
     apply_settings(git, &file)
 }
 

@@ -29,7 +29,7 @@ pub(super) struct LocalRemote {
 
 impl LocalRemote {
     /// Finds the remote of this repository, if its only address is a path. A `file://` address is excluded, and forces the use of git.
-    pub(super) fn of(git: &Repository) -> Option<Self> {
+    pub(super) fn for_repository(git: &Repository) -> Option<Self> {
         let remote = git.find_remote(REMOTE).ok()?;
         let dir = PathBuf::from(remote.url().ok()?);
         let settings = git.config().ok()?;
@@ -42,19 +42,27 @@ impl LocalRemote {
     }
 
     /// Reads the commit of a reference, `Some(None)` if the reference doesn't exist. `None` if git has to be asked.
-    pub(super) fn id_of(&self, name: &str, patience: Patience<'_>) -> Result<Option<Option<Oid>>, RemoteError> {
+    pub(super) fn read_reference_id(
+        &self,
+        name: &str,
+        patience: Patience<'_>,
+    ) -> Result<Option<Option<Oid>>, RemoteError> {
         let name = name.to_owned();
-        self.ask(patience, move |there| match find(there, &name)? {
+        self.query_repository(patience, move |there| match find_reference(there, &name)? {
             None => Some(None),
             Some(found) => found.target().map(Some),
         })
     }
 
-    /// Reads a reference's commit with its message; `None` as in [`LocalRemote::id_of`].
-    pub(super) fn value_of(&self, name: &str, patience: Patience<'_>) -> Result<Option<Option<RefValue>>, RemoteError> {
+    /// Reads a reference's commit with its message; `None` as in [`LocalRemote::read_reference_id`].
+    pub(super) fn read_value(
+        &self,
+        name: &str,
+        patience: Patience<'_>,
+    ) -> Result<Option<Option<RefValue>>, RemoteError> {
         let name = name.to_owned();
-        self.ask(patience, move |there| {
-            let Some(found) = find(there, &name)? else { return Some(None) };
+        self.query_repository(patience, move |there| {
+            let Some(found) = find_reference(there, &name)? else { return Some(None) };
             let id = found.target()?;
             let commit = there.find_commit(id).ok()?;
             Some(Some(RefValue { id, message: Some(String::from_utf8_lossy(commit.message_bytes()).into_owned()) }))
@@ -71,7 +79,7 @@ impl LocalRemote {
         patience: Patience<'_>,
     ) -> Result<Option<bool>, RemoteError> {
         let name = name.to_owned();
-        self.ask(patience, move |there| {
+        self.query_repository(patience, move |there| {
             if !may_be_written(there) {
                 return None;
             }
@@ -99,7 +107,7 @@ impl LocalRemote {
     }
 
     /// Queries the remote's repository in a thread, so that a hanging disk is bounded by the same time as a command.
-    fn ask<T: Send + 'static>(
+    fn query_repository<T: Send + 'static>(
         &self,
         patience: Patience<'_>,
         question: impl FnOnce(&Repository) -> Option<T> + Send + 'static,
@@ -121,7 +129,7 @@ impl LocalRemote {
 }
 
 /// Finds a reference; the outer `None` if it can't be read.
-fn find<'a>(there: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> {
+fn find_reference<'a>(there: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> {
     match there.find_reference(name) {
         Ok(found) => Some(Some(found)),
         Err(error) if error.code() == ErrorCode::NotFound => Some(None),

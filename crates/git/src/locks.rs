@@ -8,7 +8,8 @@ use std::{
 
 use reveille_base::process;
 
-use super::{REMOTE, Repo, advance::PAUSE, index_lock};
+use super::{REMOTE, advance::PAUSE, index_lock};
+use crate::areas::Housekeeping;
 
 /// The age below which a lock file may belong to a holder we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
@@ -20,7 +21,7 @@ const REMOTE_LOOKS: usize = 40;
 /// The most lock files listed.
 const MAX_LOCKS: usize = 100;
 
-impl Repo {
+impl Housekeeping<'_> {
     /// Lists abandoned lock files: those in the git directory older than [`STALE_LOCK_AGE`] with no `git` at work here, and those of a dead
     /// push of ours in a remote on this machine.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
@@ -31,11 +32,11 @@ impl Repo {
         stale
     }
 
-    /// Removes the files of [`Repo::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
+    /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
     pub fn remove_stale_locks(&self) -> Vec<PathBuf> {
         let mut removed = Vec::new();
-        if index_lock::release_dead(self.git.path(), &self.private) {
-            removed.push(self.git.path().join("index.lock"));
+        if index_lock::release_dead(self.0.git.path(), &self.0.private) {
+            removed.push(self.0.git.path().join("index.lock"));
         }
         removed.extend(self.stale_locks().into_iter().filter(|lock| fs::remove_file(lock).is_ok()));
         removed
@@ -44,10 +45,10 @@ impl Repo {
     /// Lists every lock file in the git directory, held or not. Linked work trees share most locks, but not those of index and HEAD.
     pub(super) fn lock_files(&self) -> Vec<PathBuf> {
         let mut locks = Vec::new();
-        let shared = Some(self.git.commondir()).filter(|shared| *shared != self.git.path());
-        for git_dir in [self.git.path()].into_iter().chain(shared) {
+        let shared = Some(self.0.git.commondir()).filter(|shared| *shared != self.0.git.path());
+        for git_dir in [self.0.git.path()].into_iter().chain(shared) {
             // Another work tree's index isn't our concern.
-            let own = ["index.lock", "HEAD.lock"].into_iter().filter(|_| git_dir == self.git.path());
+            let own = ["index.lock", "HEAD.lock"].into_iter().filter(|_| git_dir == self.0.git.path());
             for name in own.chain(["config.lock", "packed-refs.lock", "shallow.lock", "objects/info/commit-graph.lock"])
             {
                 locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
@@ -61,19 +62,19 @@ impl Repo {
 
     /// Returns `true` if a git program runs in this work tree, or in the main one if this is linked.
     pub(super) fn is_git_at_work(&self) -> bool {
-        let linked_to = self.git.commondir().parent().filter(|_| self.git.is_worktree());
-        [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
+        let linked_to = self.0.git.commondir().parent().filter(|_| self.0.git.is_worktree());
+        [Some(self.0.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::is_running_in("git", dir))
     }
 
     /// Waits briefly for the holder of our branch's lock in a remote on this machine, such as a just killed push of ours. Then removes the
-    /// [`Repo::stale_remote_locks`]. Returns `true` once the lock is free. The caller holds the wake lock.
+    /// [`Housekeeping::stale_remote_locks`]. Returns `true` once the lock is free. The caller holds the wake lock.
     pub(super) fn await_remote(&self) -> bool {
         for _ in 0..REMOTE_LOOKS {
             let Some((remote, locks)) = self.remote_locks() else { return false };
             if locks.is_empty() {
                 return true;
             }
-            if process::runs_in("git", &remote) {
+            if process::is_running_in("git", &remote) {
                 std::thread::sleep(PAUSE);
                 continue;
             }
@@ -90,7 +91,7 @@ impl Repo {
     /// removed, they would block every later push.
     pub fn stale_remote_locks(&self) -> Vec<PathBuf> {
         match self.remote_locks() {
-            Some((remote, locks)) if !locks.is_empty() && !process::runs_in("git", &remote) => {
+            Some((remote, locks)) if !locks.is_empty() && !process::is_running_in("git", &remote) => {
                 self.older_than(STALE_REMOTE_LOCK_AGE, locks)
             }
             _ => Vec::new(),
@@ -100,7 +101,7 @@ impl Repo {
     /// Returns a remote on this machine, with the locks on our branch there, held or not.
     fn remote_locks(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
         let remote = self.remote_dir()?;
-        let names = [self.branch_ref(), "HEAD".to_owned()];
+        let names = [self.0.branch_ref(), "HEAD".to_owned()];
         let locks =
             names.map(|name| remote.join(format!("{name}.lock"))).into_iter().filter(|lock| lock.exists()).collect();
         Some((remote, locks))
@@ -108,7 +109,7 @@ impl Repo {
 
     /// Keeps the locks unchanged for at least `age`, by the file system's time, independent of the program's clock.
     fn older_than(&self, age: Duration, mut locks: Vec<PathBuf>) -> Vec<PathBuf> {
-        let Some(now) = self.touch() else { return Vec::new() };
+        let Some(now) = self.read_disk_time() else { return Vec::new() };
         locks.retain(|lock| {
             let changed = fs::symlink_metadata(lock).and_then(|found| found.modified());
             changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|old| old >= age))
@@ -118,15 +119,15 @@ impl Repo {
 
     /// Returns the git directory of a remote that is a path.
     fn remote_dir(&self) -> Option<PathBuf> {
-        let remote = self.git.find_remote(REMOTE).ok()?;
+        let remote = self.0.git.find_remote(REMOTE).ok()?;
         let url = remote.url().ok()?;
-        let dir = self.root.join(url.strip_prefix("file://").unwrap_or(url));
+        let dir = self.0.root.join(url.strip_prefix("file://").unwrap_or(url));
         [dir.join(".git"), dir].into_iter().find(|dir| dir.join("objects").is_dir())
     }
 
     /// Returns the file system's time.
-    pub(super) fn touch(&self) -> Option<std::time::SystemTime> {
-        let probe = self.private.join("now");
+    pub(super) fn read_disk_time(&self) -> Option<std::time::SystemTime> {
+        let probe = self.0.private.join("now");
         fs::write(&probe, "").ok()?;
         let now = fs::metadata(&probe).and_then(|found| found.modified()).ok();
         fs::remove_file(&probe).ok();

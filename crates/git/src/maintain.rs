@@ -18,7 +18,8 @@ use reveille_base::{
     process::{self, ProcessError},
 };
 
-use super::{Condition, Repo, RepoError, remote};
+use super::{Condition, RepoError, remote};
+use crate::areas::Housekeeping;
 
 /// The number of loose objects from which they are packed; a person's git would begin at 6,700.
 pub const MAX_LOOSE: usize = 2_000;
@@ -45,7 +46,7 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// Returns `true` if it is time for [`Repo::maintain`].
+    /// Returns `true` if it is time for [`Housekeeping::maintain`].
     pub fn is_large(self) -> bool {
         self.has_many_loose() || self.has_many_packs()
     }
@@ -59,14 +60,16 @@ impl Stock {
     }
 }
 
-impl Repo {
+impl Housekeeping<'_> {
     /// Counts objects and packs, in well under a millisecond.
-    pub fn stock(&self) -> Stock {
-        let objects = self.objects();
+    pub fn count_stock(&self) -> Stock {
+        let objects = self.objects_path();
         let counted: usize = (0..SAMPLED)
-            .map(|n| names(&objects.join(format!("{:02x}", n * 256 / SAMPLED))).filter(|name| is_hex(name)).count())
+            .map(|n| {
+                list_file_names(&objects.join(format!("{:02x}", n * 256 / SAMPLED))).filter(|name| is_hex(name)).count()
+            })
             .sum();
-        let packs = names(&objects.join("pack"))
+        let packs = list_file_names(&objects.join("pack"))
             .filter(|name| Path::new(name).extension() == Some(OsStr::new("pack")))
             .filter(|name| !objects.join("pack").join(name).with_extension("keep").exists())
             .count();
@@ -77,36 +80,36 @@ impl Repo {
     /// reflog or an index stay, and unreachable objects stay until they expire (`gc.pruneExpire`).
     pub fn maintain(&self, timeout: Duration) -> Result<(), RepoError> {
         // A move that waits for HEAD, or a merge in progress, may need otherwise unreachable objects.
-        if self.condition()? != Condition::Normal || self.is_move_noted() {
+        if self.0.read_condition()? != Condition::Normal || self.0.is_move_noted() {
             return Ok(());
         }
         self.clear_leftovers();
-        let before = self.stock();
+        let before = self.count_stock();
         if before.has_many_loose() {
-            self.housekeep(timeout, &["repack", "-q", "-l", "-n"])?;
+            self.run_housekeeping(timeout, &["repack", "-q", "-l", "-n"])?;
             self.sync_packs()?;
-            self.housekeep(timeout, &["prune-packed", "-q"])?;
+            self.run_housekeeping(timeout, &["prune-packed", "-q"])?;
         }
-        let expire = self.git.config()?.get_string("gc.pruneExpire").unwrap_or_else(|_| PRUNE_EXPIRE.to_owned());
+        let expire = self.0.git.config()?.get_string("gc.pruneExpire").unwrap_or_else(|_| PRUNE_EXPIRE.to_owned());
         if before.has_many_packs() {
             let unpack = format!("--unpack-unreachable={expire}");
-            self.housekeep(timeout, &["repack", "-q", "-l", "-n", "-A", "-d", &unpack])?;
+            self.run_housekeeping(timeout, &["repack", "-q", "-l", "-n", "-A", "-d", &unpack])?;
             self.sync_packs()?;
         }
         // Objects still loose after packing are unreachable.
-        if self.stock().has_many_loose() {
-            self.housekeep(timeout, &["prune", &format!("--expire={expire}")])?;
+        if self.count_stock().has_many_loose() {
+            self.run_housekeeping(timeout, &["prune", &format!("--expire={expire}")])?;
         }
         Ok(())
     }
 
-    pub(super) fn housekeep(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
+    pub(super) fn run_housekeeping(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
         let command = args.first().copied().unwrap_or_default();
         let failed = |why: String| RepoError::Housekeeping { why: format!("git {command}: {why}") };
-        let spec = self.git_command().args(args.iter().copied()).timeout(timeout);
+        let spec = self.0.remote().git_command().args(args.iter().copied()).timeout(timeout);
         match process::run(&spec) {
             Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(failed(remote::failure(&output).to_string())),
+            Ok(output) => Err(failed(remote::classify_failure(&output).to_string())),
             Err(error @ ProcessError::TimedOut { .. }) => Err(failed(error.to_string())),
             Err(error) => Err(failed(error.to_string())),
         }
@@ -114,17 +117,17 @@ impl Repo {
 
     /// Syncs the directory of packs: git syncs only the packs themselves.
     fn sync_packs(&self) -> Result<(), RepoError> {
-        let packs = self.objects().join("pack");
+        let packs = self.objects_path().join("pack");
         file::sync(&packs).map_err(RepoError::io("syncing", &packs))
     }
 
     /// Removes temporary files of programs killed while they wrote an object or a pack.
     fn clear_leftovers(&self) {
-        let objects = self.objects();
-        let Some(now) = self.touch().filter(|_| !self.is_git_at_work()) else { return };
+        let objects = self.objects_path();
+        let Some(now) = self.read_disk_time().filter(|_| !self.is_git_at_work()) else { return };
         let fan_out = (0..256).map(|n| objects.join(format!("{n:02x}")));
         for directory in [objects.clone(), objects.join("pack")].into_iter().chain(fan_out) {
-            for left in names(&directory).filter(|name| is_temporary(name)).map(|name| directory.join(name)) {
+            for left in list_file_names(&directory).filter(|name| is_temporary(name)).map(|name| directory.join(name)) {
                 if is_file_older(&left, now, LEFTOVER_AGE) {
                     // A failed removal is tried again next time.
                     fs::remove_file(&left).ok();
@@ -133,12 +136,12 @@ impl Repo {
         }
     }
 
-    fn objects(&self) -> PathBuf {
-        self.git.commondir().join("objects")
+    fn objects_path(&self) -> PathBuf {
+        self.0.git.commondir().join("objects")
     }
 }
 
-fn names(directory: &Path) -> impl Iterator<Item = String> {
+fn list_file_names(directory: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }

@@ -17,12 +17,12 @@ pub(super) struct Refused<'a> {
 /// The reason for refusing a path out of the work tree.
 const OUTSIDE: &str = "it leads out of the work tree";
 /// The reason for refusing a name of git's own.
-pub(super) const GITS_OWN: &str = "it has a name that git keeps for itself, on some systems";
+pub(super) const GITS_OWN: &str = "it has a name that git reserves on some systems";
 /// The reason for refusing a path that is too deep.
-pub(super) const TOO_DEEP: &str = "it holds more than 99 folders, one within the other";
+pub(super) const TOO_DEEP: &str = "it is nested more than 99 folders deep";
 
 /// Finds the part of a path that git would refuse on some system.
-pub(super) fn refused(path: &str) -> Option<Refused<'_>> {
+pub(super) fn find_refused_part(path: &str) -> Option<Refused<'_>> {
     let mut end = 0;
     for (depth, name) in path.split('/').enumerate() {
         end += name.len() + usize::from(depth > 0);
@@ -74,19 +74,19 @@ mod tests {
             ("/a", ""),
             ("", ""),
         ] {
-            assert_eq!(refused(path).map(|refused| refused.begins), Some(begins), "{path}");
+            assert_eq!(find_refused_part(path).map(|refused| refused.begins), Some(begins), "{path}");
         }
         for path in ["a.md", ".gitignore", ".github/a.md", "git~2/a.md", "git~10", "agit~1", "a b/c .md", "größe.md"]
         {
-            assert_eq!(refused(path), None, "{path}");
+            assert_eq!(find_refused_part(path), None, "{path}");
         }
     }
 
     #[test]
     fn so_many_folders_are_too_many() {
         let within = |folders: usize| "d/".repeat(folders) + "a.md";
-        assert_eq!(refused(&within(MAX_FOLDERS)), None);
-        assert_eq!(refused(&within(MAX_FOLDERS + 1)), Some(Refused { why: TOO_DEEP, begins: "d" }));
+        assert_eq!(find_refused_part(&within(MAX_FOLDERS)), None);
+        assert_eq!(find_refused_part(&within(MAX_FOLDERS + 1)), Some(Refused { why: TOO_DEEP, begins: "d" }));
     }
 
     /// The rules are git's: a name passes here exactly if git takes it into an index.
@@ -94,15 +94,15 @@ mod tests {
     fn libgit2_agrees() {
         let takes = |path: &str| {
             let item = super::super::tree::Item { id: git2::Oid::ZERO_SHA1, mode: super::super::tree::FILE };
-            git2::Index::new().unwrap().add(&super::super::tree::entry(path, item)).is_ok()
+            git2::Index::new().unwrap().add(&super::super::tree::build_index_entry(path, item)).is_ok()
         };
         for name in ["git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", ".git", "GiT~1 . ", ".git\\x"] {
             let path = format!("{name}/a.md");
-            assert!(!takes(&path) && refused(&path).is_some(), "{path}");
+            assert!(!takes(&path) && find_refused_part(&path).is_some(), "{path}");
         }
         for name in [".gitx", "git~2", "a.", "con", "x:y", ".. ", "a\\b"] {
             let path = format!("{name}/a.md");
-            assert!(takes(&path) && refused(&path).is_none(), "{path}");
+            assert!(takes(&path) && find_refused_part(&path).is_none(), "{path}");
         }
     }
 }

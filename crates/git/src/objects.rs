@@ -68,19 +68,19 @@ impl Repo {
         let (odb, mut pack) = (self.git.odb()?, Pack::new());
         for id in gathered.iter() {
             let object = odb.read(*id)?;
-            self.storing(|_| pack.add(*id, object.kind(), object.data()))?;
+            self.store_in_packs(|_| pack.add(*id, object.kind(), object.data()))?;
             if pack.len_bytes() >= MAX_PACK_BYTES {
-                self.storing(|packs| std::mem::replace(&mut pack, Pack::new()).store(packs))?;
+                self.store_in_packs(|packs| std::mem::replace(&mut pack, Pack::new()).store(packs))?;
             }
         }
         if !pack.is_empty() {
-            self.storing(|packs| pack.store(packs))?;
+            self.store_in_packs(|packs| pack.store(packs))?;
         }
         gathered.clear();
         Ok(())
     }
 
-    fn storing(&self, store: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), RepoError> {
+    fn store_in_packs(&self, store: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), RepoError> {
         let packs = self.git.commondir().join("objects/pack");
         store(&packs).map_err(|source| RepoError::Storing { path: packs, source })
     }

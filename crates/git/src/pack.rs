@@ -69,17 +69,17 @@ impl Pack {
         self.bytes.splice(PACK.len()..PACK.len() + count.len(), count);
         let id = digest(&SHA1_FOR_LEGACY_USE_ONLY, &self.bytes);
         self.bytes.extend(id.as_ref());
-        let index = index(self.entries, id.as_ref())?;
+        let index = build_index(self.entries, id.as_ref())?;
 
         let name: String = id.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !dir.is_dir() {
             fs::create_dir(dir)?;
-            file::sync(file::directory_of(dir))?;
+            file::sync(file::parent_directory(dir))?;
         }
         // Readers start at the index, so the pack has to exist before it.
-        put(dir, &format!("pack-{name}.pack"), &self.bytes)?;
+        write_synced_file(dir, &format!("pack-{name}.pack"), &self.bytes)?;
         // fault: names-commits-objects-arent
-        put(dir, &format!("pack-{name}.idx"), &index)?;
+        write_synced_file(dir, &format!("pack-{name}.idx"), &index)?;
         file::sync(dir)
         // fault end: names-commits-objects-arent
     }
@@ -97,7 +97,7 @@ fn write_size(out: &mut Vec<u8>, kind: u8, size: usize) {
 }
 
 /// Builds the index: the offset of each object, sorted by id.
-fn index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
+fn build_index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
     entries.sort_by_key(|entry| entry.id);
     let mut bytes = INDEX.to_vec();
     for first in 0..=u8::MAX {
@@ -119,7 +119,7 @@ fn four_bytes(number: usize) -> io::Result<u32> {
 }
 
 /// Writes and syncs a file under a temporary name known to housekeeping, then renames it.
-fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn write_synced_file(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("tmp_{name}"));
     file::remove_if_there(&temporary)?;
     // fault: commits-objects-arent-synced
@@ -156,7 +156,7 @@ mod tests {
         let [index, pack] = names.as_slice() else { panic!("{names:?}") };
         assert!(index.ends_with(".idx") && pack.ends_with(".pack"));
         let output = reveille_base::process::run(
-            &reveille_base::process::Spec::new("git").args(["verify-pack", index]).dir(&packs),
+            &reveille_base::process::Spec::new("git").args(["verify-pack", index]).current_dir(&packs),
         );
         assert!(output.unwrap().status.success());
     }

@@ -6,12 +6,13 @@ use std::{fs, io::ErrorKind, path::Path};
 use chrono::{DateTime, Utc};
 
 use super::{
-    Merge, Oid, Publish, Repo, RepoError, WAKE_EMAIL,
+    Merge, Oid, Publish, RepoError, WAKE_EMAIL,
     advance::StopAt,
-    publish::joined,
+    publish::join_change,
     tree::{self, FILE, Item},
     wake_signature,
 };
+use crate::areas::ParkedWork;
 
 /// The most branches of one name.
 const MAX_PARKED: usize = 100;
@@ -27,7 +28,7 @@ const FOLDERS: [&str; 3] = ["parked", "recovered", "unwritten"];
 /// The fate of parked work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parking {
-    /// [`Repo::bring_in`] merges it as soon as HEAD is back.
+    /// [`ParkedWork::merge_parked_branches`] merges it as soon as HEAD is back.
     UntilHeadIsBack,
     /// A person decides.
     ForAPerson,
@@ -54,7 +55,7 @@ pub struct BroughtIn {
 }
 
 /// Returns `true` if work may be parked until HEAD is back, judged by git's files alone. The mark may be stale.
-pub(super) fn may_be_marked(git_dir: &Path) -> bool {
+pub(super) fn may_have_parked_work(git_dir: &Path) -> bool {
     let is_of_parked = |mark: fs::DirEntry| mark.file_name().to_string_lossy().starts_with("parked");
     let is_packed = || match fs::read_to_string(git_dir.join("packed-refs")) {
         Ok(packed) => packed.contains(&format!("{MARKS}parked")),
@@ -63,39 +64,40 @@ pub(super) fn may_be_marked(git_dir: &Path) -> bool {
     fs::read_dir(git_dir.join(MARKS)).into_iter().flatten().flatten().any(is_of_parked) || is_packed()
 }
 
-impl Repo {
+impl ParkedWork<'_> {
     /// Commits the changes on the branch `name`, on top of our branch's last commit. If `name` exists with other content, the
     /// branch becomes `name-2` and so on; parking the same work twice makes only one. If a person has a branch named like the folder, such
     /// as `recovered`, git allows no branches in that folder, and it becomes `recovered-2`. Only differences from each change's base are
     /// committed, since the work tree may show another branch. Works with HEAD in any state.
     pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
-        self.retrying(|| self.try_park(name, publish, parking))
+        self.0.retry_attempt(|| self.try_park(name, publish, parking))
     }
 
     fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
-        let parent = self.head()?;
+        let parent = self.0.head()?;
         let (tree, left_out) = self.tree_to_park(parent, publish)?;
-        let name = &self.in_free_folder(name)?;
+        let name = &self.find_free_folder(name)?;
         for count in 1..=MAX_PARKED {
-            let branch = nth(name, count);
+            let branch = format_nth_name(name, count);
             let full = format!("refs/heads/{branch}");
-            let commit = match self.id_of(&full)? {
+            let commit = match self.0.find_reference_id(&full)? {
                 // A killed run parked the work without noting so.
                 Some(there) if self.is_parked_at(there, publish)? => there,
                 Some(_) => continue,
                 None => {
                     let parents: Vec<Oid> = parent.into_iter().collect();
-                    let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
-                    self.store_objects([])?;
+                    let commit =
+                        self.0.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
+                    self.0.store_objects([])?;
                     commit
                 }
             };
             if parking == Parking::UntilHeadIsBack {
                 // The mark comes first: without its branch it means nothing, but a branch without a mark would be forgotten.
-                self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
+                self.0.remote().set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
             }
-            if self.id_of(&full)?.is_none() {
-                self.set_reference(&full, commit, false, "parked")?;
+            if self.0.find_reference_id(&full)?.is_none() {
+                self.0.remote().set_reference(&full, commit, false, "parked")?;
             }
             return Ok(Parked { branch, commit, left_out });
         }
@@ -104,11 +106,11 @@ impl Repo {
         )))
     }
 
-    fn in_free_folder(&self, name: &str) -> Result<String, RepoError> {
+    fn find_free_folder(&self, name: &str) -> Result<String, RepoError> {
         let Some((folder, rest)) = name.split_once('/') else { return Ok(name.to_owned()) };
         for count in 1..=MAX_PARKED {
-            let folder = nth(folder, count);
-            if self.id_of(&format!("refs/heads/{folder}"))?.is_none() {
+            let folder = format_nth_name(folder, count);
+            if self.0.find_reference_id(&format!("refs/heads/{folder}"))?.is_none() {
                 return Ok(format!("{folder}/{rest}"));
             }
         }
@@ -120,33 +122,34 @@ impl Repo {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for change in publish.changes {
             let path = change.path.as_str();
-            let text = joined(publish.merge, change, self.read_committed(parent, path)?);
+            let text = join_change(publish.merge, change, self.0.read_committed_text(parent, path)?);
             if text.as_deref().is_some_and(|text| (publish.is_secret)(text) || (publish.is_secret)(path)) {
                 left_out.push(path.to_owned());
                 continue;
             }
-            let item = text.map(|text| Ok::<_, git2::Error>(Item { id: self.git.blob(text.as_bytes())?, mode: FILE }));
+            let item =
+                text.map(|text| Ok::<_, git2::Error>(Item { id: self.0.git.blob(text.as_bytes())?, mode: FILE }));
             files.push((path, item.transpose()?));
         }
-        Ok((tree::with_files(&self.git, parent, files)?, left_out))
+        Ok((tree::with_files(&self.0.git, parent, files)?, left_out))
     }
 
     /// Returns `true` if `commit` is ours and holds exactly these changes, on top of our branch's last commit at the time.
     fn is_parked_at(&self, commit: Oid, publish: &Publish<'_>) -> Result<bool, RepoError> {
-        let commit = self.git.find_commit(commit)?;
+        let commit = self.0.git.find_commit(commit)?;
         let is_ours = commit.author().email().is_ok_and(|email| email == WAKE_EMAIL);
         Ok(is_ours && self.tree_to_park(commit.parent_ids().next(), publish)?.0 == commit.tree_id())
     }
 
     /// Lists the branches that wait for HEAD to be back, with their commits, oldest first. A branch that a person has deleted or
     /// continued is theirs.
-    pub fn parked(&self) -> Result<Vec<(String, Oid)>, RepoError> {
+    pub fn list_parked_branches(&self) -> Result<Vec<(String, Oid)>, RepoError> {
         let mut parked = Vec::new();
-        for mark in self.git.references_glob(&format!("{MARKS}parked*/*"))? {
+        for mark in self.0.git.references_glob(&format!("{MARKS}parked*/*"))? {
             let mark = mark?;
             let Some(branch) = mark.name().ok().and_then(|name| name.strip_prefix(MARKS)) else { continue };
             if let Some(commit) = mark.target()
-                && self.id_of(&format!("refs/heads/{branch}"))? == Some(commit)
+                && self.0.find_reference_id(&format!("refs/heads/{branch}"))? == Some(commit)
             {
                 parked.push((branch.to_owned(), commit));
             }
@@ -156,17 +159,17 @@ impl Repo {
     }
 
     /// Finds the branch of this wake's work among those waiting for HEAD, with its commit.
-    pub fn parked_by(&self, wake_id: &str) -> Result<Option<(String, Oid)>, RepoError> {
+    pub fn find_parked_branch(&self, wake_id: &str) -> Result<Option<(String, Oid)>, RepoError> {
         let is_its = |branch: &str| branch.split_once('/').is_some_and(|(_, name)| name == wake_id);
-        Ok(self.parked()?.into_iter().find(|(branch, _)| is_its(branch)))
+        Ok(self.list_parked_branches()?.into_iter().find(|(branch, _)| is_its(branch)))
     }
 
     /// Lists the references left for a person to merge or drop: our branches outside the automatic merge, and commits a remote lost
     /// by going back. Commits already in our branch are left out.
     pub fn left_to_a_person(&self) -> Result<Vec<String>, RepoError> {
-        let (tip, parked) = (self.head()?, self.parked()?);
+        let (tip, parked) = (self.0.head()?, self.list_parked_branches()?);
         let mut left = Vec::new();
-        for reference in self.git.references()? {
+        for reference in self.0.git.references()? {
             let reference = reference?;
             let (Ok(name), Some(commit)) = (reference.name(), reference.target()) else { continue };
             let branch = name.strip_prefix("refs/heads/").filter(|branch| is_of_ours(branch));
@@ -175,7 +178,7 @@ impl Repo {
                 None if name.starts_with(RESCUED) => name,
                 _ => continue,
             };
-            let is_in = tip.map_or(Ok(false), |tip| self.contains(tip, commit))?;
+            let is_in = tip.map_or(Ok(false), |tip| self.0.contains(tip, commit))?;
             if !is_in {
                 left.push(shown.to_owned());
             }
@@ -186,19 +189,20 @@ impl Repo {
 
     /// Merges the branches that waited for HEAD into ours, one commit each, and deletes them. If both sides changed the same
     /// place, our branch counts as the person's.
-    pub fn bring_in(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Vec<BroughtIn>, RepoError> {
-        self.finish_interrupted(merge)?;
-        self.require_branch()?;
+    pub fn merge_parked_branches(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Vec<BroughtIn>, RepoError> {
+        self.0.finish_interrupted_move(merge)?;
+        self.0.require_branch()?;
         let mut brought = Vec::new();
-        for (branch, commit) in self.parked()?.into_iter().take(MAX_BROUGHT_IN) {
-            let conflicts = self.retrying(|| self.try_bring_in(&branch, commit, now, merge, StopAt::Never))?;
-            self.retrying(|| self.unpark(&branch))?;
+        for (branch, commit) in self.list_parked_branches()?.into_iter().take(MAX_BROUGHT_IN) {
+            let conflicts =
+                self.0.retry_attempt(|| self.try_merge_parked(&branch, commit, now, merge, StopAt::Never))?;
+            self.0.retry_attempt(|| self.unpark(&branch))?;
             brought.push(BroughtIn { branch, conflicts });
         }
         Ok(brought)
     }
 
-    pub(super) fn try_bring_in(
+    pub(super) fn try_merge_parked(
         &self,
         branch: &str,
         commit: Oid,
@@ -206,39 +210,39 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<Vec<String>, RepoError> {
-        match self.head()? {
-            Some(tip) if self.contains(tip, commit)? => Ok(Vec::new()),
+        match self.0.head()? {
+            Some(tip) if self.0.contains(tip, commit)? => Ok(Vec::new()),
             Some(tip) => {
                 let message = format!("Bring in {branch}\n");
-                Ok(self.merge_into(tip, commit, tip, &message, now, merge, stop)?.1)
+                Ok(self.0.remote().merge_into(tip, commit, tip, &message, now, merge, stop)?.1)
             }
             None => {
-                self.go_to(None, commit, "Bring in what was parked", merge, stop)?;
+                self.0.remote().move_to_commit(None, commit, "Bring in what was parked", merge, stop)?;
                 Ok(Vec::new())
             }
         }
     }
 
     /// Deletes a settled proposal's branch, if it is unchanged and not checked out.
-    pub fn drop_proposed(&self, branch: &str, commit: &str) -> Result<(), RepoError> {
-        if self.id_of(&format!("refs/heads/{branch}"))?.is_some_and(|there| there.to_string() == commit) {
-            self.git.find_branch(branch, git2::BranchType::Local)?.delete()?;
+    pub fn delete_proposal_branch(&self, branch: &str, commit: &str) -> Result<(), RepoError> {
+        if self.0.find_reference_id(&format!("refs/heads/{branch}"))?.is_some_and(|there| there.to_string() == commit) {
+            self.0.git.find_branch(branch, git2::BranchType::Local)?.delete()?;
         }
         Ok(())
     }
 
     /// Removes the mark, and deletes the branch unless it is checked out somewhere.
     fn unpark(&self, branch: &str) -> Result<(), RepoError> {
-        if let Ok(mut found) = self.git.find_branch(branch, git2::BranchType::Local) {
+        if let Ok(mut found) = self.0.git.find_branch(branch, git2::BranchType::Local) {
             found.delete().ok();
         }
         let mark = format!("{MARKS}{branch}");
-        self.git.find_reference(&mark)?.delete().map_err(|error| self.as_locked(&mark, error))
+        self.0.git.find_reference(&mark)?.delete().map_err(|error| self.0.remote().explain_locked_ref(&mark, error))
     }
 }
 
 /// Returns the nth of equal names: `name`, `name-2` and so on.
-fn nth(name: &str, count: usize) -> String {
+fn format_nth_name(name: &str, count: usize) -> String {
     if count == 1 { name.to_owned() } else { format!("{name}-{count}") }
 }
 

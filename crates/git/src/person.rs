@@ -73,9 +73,9 @@ impl Repo {
         is_secret: &IsSecret<'_>,
         merge: &Merge<'_>,
     ) -> Result<PersonEdits, RepoError> {
-        self.finish_interrupted(merge)?;
+        self.finish_interrupted_move(merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_commit_person_edits(max, now, is_secret, merge, StopAt::Never))
+        self.retry_attempt(|| self.try_commit_person_edits(max, now, is_secret, merge, StopAt::Never))
     }
 
     pub(super) fn try_commit_person_edits(
@@ -87,7 +87,7 @@ impl Repo {
         stop: StopAt,
     ) -> Result<PersonEdits, RepoError> {
         let from = self.head()?;
-        let committed = tree::Files::of(&self.git, from)?;
+        let committed = tree::Files::at_commit(&self.git, from)?;
         let mut edits = PersonEdits::default();
         let mut taken = Vec::new();
         let changed = self.changed_files()?;
@@ -121,7 +121,7 @@ impl Repo {
             why: "commit: edited by hand".to_owned(),
             files,
         };
-        self.advance(planned, merge, stop)?;
+        self.advance_branch(planned, merge, stop)?;
         edits.commit = Some(commit);
         Ok(edits)
     }
@@ -136,7 +136,7 @@ impl Repo {
         let tree = tree::with_files(&self.git, from, files.iter().map(|file| (file.path.as_str(), file.before)))?;
         let message = persons_message(files);
         let parents: Vec<Oid> = from.into_iter().collect();
-        self.commit_object(&self.person(now)?, &message, tree, &parents)
+        self.commit_object(&self.person_signature(now)?, &message, tree, &parents)
     }
 
     /// Decides if a file on disk can be committed for the person, and returns it as git would store it.
@@ -150,7 +150,7 @@ impl Repo {
             return Ok(EditVerdict::Leave(why));
         }
         let stored = file.map(|OnDisk { bytes, mode }| {
-            Ok::<_, RepoError>(OnDisk { bytes: self.stored(path, &bytes)?.into_owned(), mode })
+            Ok::<_, RepoError>(OnDisk { bytes: self.to_stored_bytes(path, &bytes)?.into_owned(), mode })
         });
         Ok(EditVerdict::Take(stored.transpose()?))
     }
@@ -206,11 +206,11 @@ impl Repo {
         why_left: Option<&'static str>,
         is_secret: &IsSecret<'_>,
     ) -> Result<EditVerdict, RepoError> {
-        let file = match self.read_changed(path, why_left)? {
+        let file = match self.read_changed_file(path, why_left)? {
             Ok(file) => file,
             Err(why) => return Ok(EditVerdict::Leave(why)),
         };
-        if self.is_on_disk(path, committed.item(path)?, file.as_ref())? {
+        if self.is_on_disk(path, committed.find_item(path)?, file.as_ref())? {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(EditVerdict::Same);
         }
@@ -218,29 +218,29 @@ impl Repo {
     }
 
     /// Reads a changed file; the inner error is the reason to leave it alone unread.
-    pub(super) fn read_changed(
+    pub(super) fn read_changed_file(
         &self,
         path: &str,
         why_left: Option<&'static str>,
     ) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
         if let Some(why) = why_left {
-            return Ok(Err(following(why)));
+            return Ok(Err(strip_subject(why)));
         }
         match self.tree.read(path) {
             Ok(file) => Ok(Ok(file)),
-            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(following(why))),
+            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(strip_subject(why))),
             Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn same_as_committed(
+    pub(super) fn is_same_as_commit(
         &self,
         commit: Option<Oid>,
         path: &str,
         file: Option<&OnDisk>,
     ) -> Result<bool, RepoError> {
-        self.is_on_disk(path, tree::item_at(&self.git, commit, path)?, file)
+        self.is_on_disk(path, tree::find_item(&self.git, commit, path)?, file)
     }
 
     /// Lists the differences from the last commit, in the index or in the work tree.
@@ -265,7 +265,7 @@ impl Repo {
             }
         };
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        left.extend(changed.map(|entry| Changed::of(&entry)));
+        left.extend(changed.map(|entry| Changed::from_status_entry(&entry)));
         self.drop_unseen(&mut left)?;
         self.mark_shared_names(&mut left)?;
         // One entry covers everything beneath an offending name.
@@ -285,17 +285,17 @@ impl Repo {
             if self.git.is_path_ignored(path).unwrap_or(false) {
                 return false;
             }
-            let refused = names::refused(&format!("{path}/file")).map(Changed::refused);
+            let refused = names::find_refused_part(&format!("{path}/file")).map(Changed::from_refused);
             let goes_on = refused.is_none();
             left.extend(refused);
             goes_on
         })?;
         all.extend(self.git.index()?.iter().filter_map(|entry| String::from_utf8(entry.path).ok()));
-        all.extend(tree::paths(&self.git, self.head()?)?);
+        all.extend(tree::list_paths(&self.git, self.head()?)?);
         let mut sound = BTreeSet::new();
         for path in all {
-            if let Some(refused) = names::refused(&path) {
-                left.push(Changed::refused(refused));
+            if let Some(refused) = names::find_refused_part(&path) {
+                left.push(Changed::from_refused(refused));
                 continue;
             }
             match self.tree.read(&path) {
@@ -308,7 +308,7 @@ impl Repo {
     }
 
     /// Returns git's own author for the person, else the default.
-    pub(super) fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
+    pub(super) fn person_signature(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
         let time = git2::Time::new(now.timestamp(), 0);
         let known = self.gits_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
         known.map_or_else(|| Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?), Ok)
@@ -352,19 +352,19 @@ fn persons_message(files: &[FileMove]) -> String {
 }
 
 /// Turns a reason about "it" into one to follow "it".
-fn following(why: &'static str) -> &'static str {
+fn strip_subject(why: &'static str) -> &'static str {
     why.strip_prefix("it ").unwrap_or(why)
 }
 
 impl LeftAlone {
     /// Returns `true` if the disk takes the file for another: the person renames one of the two.
     pub fn shares_name(&self) -> bool {
-        self.why == following(SHARED_NAME)
+        self.why == strip_subject(SHARED_NAME)
     }
 
     /// Returns `true` if git would refuse the path: the person renames it.
     pub fn is_misnamed(&self) -> bool {
-        [names::GITS_OWN, names::TOO_DEEP].map(following).contains(&self.why)
+        [names::GITS_OWN, names::TOO_DEEP].map(strip_subject).contains(&self.why)
     }
 }
 
@@ -377,10 +377,10 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    fn of(entry: &git2::StatusEntry<'_>) -> Self {
+    fn from_status_entry(entry: &git2::StatusEntry<'_>) -> Self {
         let path = std::str::from_utf8(entry.path_bytes());
-        if let Some(refused) = path.ok().and_then(names::refused) {
-            return Self::refused(refused);
+        if let Some(refused) = path.ok().and_then(names::find_refused_part) {
+            return Self::from_refused(refused);
         }
         let why_left = match path {
             Err(_) => Some("has a name that isn't UTF-8"),
@@ -390,7 +390,7 @@ impl Changed {
         Self { path: String::from_utf8_lossy(entry.path_bytes()).into_owned(), why_left }
     }
 
-    fn refused(Refused { why, begins }: Refused<'_>) -> Self {
+    fn from_refused(Refused { why, begins }: Refused<'_>) -> Self {
         Self { path: begins.to_owned(), why_left: Some(why) }
     }
 }

@@ -35,7 +35,7 @@ pub struct FileChange {
 pub struct Publish<'a> {
     /// The files.
     pub changes: &'a [FileChange],
-    /// The whole message, trailers included (see [`super::trailers`]).
+    /// The whole message, trailers included (see [`super::append_trailers`]).
     pub message: &'a str,
     /// The commit's time.
     pub now: DateTime<Utc>,
@@ -61,17 +61,17 @@ pub struct Published {
 impl Repo {
     /// Commits on our branch and updates the work tree and the index.
     pub fn publish(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
-        self.finish_interrupted(publish.merge)?;
+        self.finish_interrupted_move(publish.merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_publish(publish, StopAt::Never))
+        self.retry_attempt(|| self.try_publish(publish, StopAt::Never))
     }
 
     /// Publishes like [`Repo::publish`], but as the person's own commit.
     pub fn publish_as_person(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
-        self.finish_interrupted(publish.merge)?;
+        self.finish_interrupted_move(publish.merge)?;
         self.require_branch()?;
-        let person = self.person(publish.now)?;
-        self.retrying(|| self.try_publish_as(&person, publish, StopAt::Never))
+        let person = self.person_signature(publish.now)?;
+        self.retry_attempt(|| self.try_publish_as(&person, publish, StopAt::Never))
     }
 
     pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: StopAt) -> Result<Published, RepoError> {
@@ -87,7 +87,7 @@ impl Repo {
         let from = self.head()?;
         let mut plans = Vec::new();
         for change in publish.changes {
-            plans.push(self.plan(from, change, publish)?);
+            plans.push(self.plan_file(from, change, publish)?);
         }
         let theirs: Vec<FileMove> = plans.iter().filter_map(Plan::persons_file).collect();
         let persons = if theirs.is_empty() { None } else { Some(self.persons_commit(from, &theirs, publish.now)?) };
@@ -103,7 +103,7 @@ impl Repo {
             why: format!("commit: {}", publish.message.lines().next().unwrap_or_default()),
             files: plans.iter().map(Plan::file_move).collect(),
         };
-        self.advance(planned, publish.merge, stop)?;
+        self.advance_branch(planned, publish.merge, stop)?;
         let merged = plans.iter().filter(|plan| plan.merged).map(|plan| plan.path.clone()).collect();
         let left_alone = plans
             .into_iter()
@@ -113,19 +113,19 @@ impl Repo {
     }
 
     /// Plans one file's content, on disk and in the commit.
-    fn plan(&self, from: Option<Oid>, change: &FileChange, publish: &Publish<'_>) -> Result<Plan, RepoError> {
+    fn plan_file(&self, from: Option<Oid>, change: &FileChange, publish: &Publish<'_>) -> Result<Plan, RepoError> {
         let path = change.path.as_str();
         let on_disk = self.read_writable(path)?;
-        let edited = text(on_disk.as_ref()) != change.base;
-        let join = |theirs: Option<String>| joined(publish.merge, change, theirs);
-        let after = if edited { join(text(on_disk.as_ref())) } else { change.content.clone() };
+        let edited = to_text(on_disk.as_ref()) != change.base;
+        let join = |theirs: Option<String>| join_change(publish.merge, change, theirs);
+        let after = if edited { join(to_text(on_disk.as_ref())) } else { change.content.clone() };
 
-        let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
+        let uncommitted = !self.is_same_as_commit(from, path, on_disk.as_ref())?;
         let judged =
             if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { EditVerdict::Same };
         // Our content, without changes of theirs that may not be committed.
         let committed = match &judged {
-            EditVerdict::Leave(_) => join(self.read_committed(from, path)?),
+            EditVerdict::Leave(_) => join(self.read_committed_text(from, path)?),
             EditVerdict::Same | EditVerdict::Take(_) => after.clone(),
         };
         // fault: wake-commits-name-holds
@@ -144,7 +144,7 @@ impl Repo {
         let blob = |bytes: Option<&[u8]>| -> Result<Option<Item>, RepoError> {
             bytes.map(|bytes| Ok(Item { id: self.git.blob(bytes)?, mode })).transpose()
         };
-        let stored = committed.as_ref().map(|text| self.stored(path, text.as_bytes())).transpose()?;
+        let stored = committed.as_ref().map(|text| self.to_stored_bytes(path, text.as_bytes())).transpose()?;
         let persons = match judged {
             EditVerdict::Take(Some(file)) => Some(Some(Item { id: self.git.blob(&file.bytes)?, mode: file.mode })),
             EditVerdict::Take(None) => Some(None),
@@ -176,7 +176,7 @@ impl Repo {
 
     fn read_writable(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
         let on_disk = self.tree.read(path)?;
-        if on_disk.is_some() && self.shares_name_with(self.head()?, path)?.is_some() {
+        if on_disk.is_some() && self.find_shared_name(self.head()?, path)?.is_some() {
             return Err(RepoError::UnsafePath { path: path.to_owned(), why: SHARED_NAME });
         }
         let why = match &on_disk {
@@ -188,8 +188,8 @@ impl Repo {
         Err(RepoError::UnsafePath { path: path.to_owned(), why })
     }
 
-    pub(super) fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
-        let bytes = tree::bytes_of(&self.git, tree::item_at(&self.git, from, path)?)?;
+    pub(super) fn read_committed_text(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+        let bytes = tree::read_item(&self.git, tree::find_item(&self.git, from, path)?)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 }
@@ -215,13 +215,13 @@ impl Plan {
     }
 }
 
-fn text(file: Option<&OnDisk>) -> Option<String> {
+fn to_text(file: Option<&OnDisk>) -> Option<String> {
     file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
 /// Joins the person's text with ours. A file deleted by them and changed by us comes back as ours; a file deleted by us and changed by them
 /// stays theirs.
-pub(super) fn joined(merge: &Merge<'_>, change: &FileChange, theirs: Option<String>) -> Option<String> {
+pub(super) fn join_change(merge: &Merge<'_>, change: &FileChange, theirs: Option<String>) -> Option<String> {
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),

@@ -10,7 +10,8 @@ use std::{path::Path, time::Duration};
 use reveille_base::process::{self, Output, ProcessError, Spec};
 use reveille_memory::outside::{Origin, Outside};
 
-use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
+use super::{Oid, REMOTE, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
+use crate::areas::Remote;
 
 /// The time limit of a fetch or a push.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -68,7 +69,7 @@ pub enum RemoteError {
     #[error("the remote didn't answer in time")]
     TimedOut,
     /// A message came that shouldn't wait: try again later.
-    #[error("it was broken off for a message that came")]
+    #[error("it was interrupted for a new message")]
     BrokenOff,
     /// The remote has commits that we lack: fetch, integrate and push again.
     #[error("the remote has newer commits")]
@@ -77,7 +78,7 @@ pub enum RemoteError {
     #[error("the remote's branch is locked: somebody else is pushing, or a push that died left its lock there")]
     Locked,
     /// The remote went back, or has another history: a person must decide.
-    #[error("the remote's branch went back behind what it once had, which is kept as {rescue_ref}")]
+    #[error("the remote's branch lost commits that it once had; they are kept as {rescue_ref}")]
     Rewound {
         /// The reference that keeps the commits lost at the remote.
         rescue_ref: String,
@@ -95,7 +96,7 @@ pub enum RemoteError {
         why: Outside,
     },
     /// An unpushed commit seems to hold a secret: a person must remove it, or push it by hand.
-    #[error("{place} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back")]
+    #[error("{place} in the commit {commit:.10} seems to hold a secret, and a push can't be undone")]
     HoldsSecret {
         /// The full id of the commit.
         commit: String,
@@ -160,15 +161,15 @@ impl From<Duration> for Patience<'_> {
 
 impl Patience<'_> {
     pub(super) fn run(&self, spec: Spec) -> Result<Output, ProcessError> {
-        process::run_beside(&spec.timeout(self.timeout), self.is_over, self.meanwhile)
+        process::run_alongside(&spec.timeout(self.timeout), self.is_over, self.meanwhile)
     }
 }
 
-impl Repo {
+impl Remote<'_> {
     /// Fetches our branch from the remote. A missing branch is no error; nothing of ours moves.
     pub fn fetch<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<(), RemoteError> {
         let patience = patience.into();
-        if !self.has_remote() {
+        if !self.0.has_remote() {
             return Err(RemoteError::NoRemote);
         }
         if self.is_unjoined() {
@@ -178,35 +179,35 @@ impl Repo {
             (patience.meanwhile)();
             return Ok(());
         }
-        let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
+        let refspec = format!("+{}:{}", self.0.branch_ref(), self.0.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetch = self.git_command().args(fetch).args([refspec]);
         // A killed push or fetch leaves its lock on the tracking reference. The lock is waited for and removed, since a push may depend on
         // it.
-        let output = self.retrying(|| match patience.run(fetch.clone()) {
-            Ok(output) if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) => {
-                Err(RepoError::Locked { path: self.git.commondir().join(format!("{}.lock", self.tracking_ref())) })
+        let output = self.0.retry_attempt(|| match patience.run(fetch.clone()) {
+            Ok(output) if !output.status.success() && stderr_text(&output).contains(LOCK_IN_THE_WAY) => {
+                Err(RepoError::Locked { path: self.0.git.commondir().join(format!("{}.lock", self.0.tracking_ref())) })
             }
             ran => Ok(ran),
         })??;
         if output.status.success() {
             return Ok(());
         }
-        if stderr(&output).contains("couldn't find remote ref") {
+        if stderr_text(&output).contains("couldn't find remote ref") {
             if self.may_be_somebody_else(patience)? {
-                let why = passed_on("somebody else seems to answer in its place, as a captive portal does");
+                let why = redact_message("something else seems to answer in its place, such as a captive portal");
                 return Err(RemoteError::Unreachable { why });
             }
-            return Ok(self.retrying(|| self.saw_no_branch())?);
+            return Ok(self.0.retry_attempt(|| self.saw_no_branch())?);
         }
-        Err(failure(&output))
+        Err(classify_failure(&output))
     }
 
     /// Returns `true` if our branch is where it was last seen, at a remote that is a readable folder: a fetch would bring nothing.
     fn has_nothing_new(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
-        let Some(there) = LocalRemote::of(&self.git) else { return Ok(false) };
-        let theirs = there.id_of(&self.branch_ref(), patience)?.flatten();
-        Ok(theirs.is_some() && theirs == self.id_of(&self.tracking_ref())?)
+        let Some(there) = LocalRemote::for_repository(&self.0.git) else { return Ok(false) };
+        let theirs = there.read_reference_id(&self.0.branch_ref(), patience)?.flatten();
+        Ok(theirs.is_some() && theirs == self.0.find_reference_id(&self.0.tracking_ref())?)
     }
 
     /// Pushes our branch without force: a remote with other commits makes it [`RemoteError::Moved`]. So does a remote whose branch isn't
@@ -217,34 +218,34 @@ impl Repo {
         patience: impl Into<Patience<'a>>,
         secrets_in: &SecretsIn<'_>,
     ) -> Result<Pushed, RemoteError> {
-        self.push_beside(patience, secrets_in, None)
+        self.push_with_reference(patience, secrets_in, None)
     }
 
     /// Pushes together with the move of another reference: both happen or neither.
-    pub fn push_beside<'a>(
+    pub fn push_with_reference<'a>(
         &self,
         patience: impl Into<Patience<'a>>,
         secrets_in: &SecretsIn<'_>,
         beside: Option<&Beside>,
     ) -> Result<Pushed, RemoteError> {
         let patience = patience.into();
-        if !self.has_remote() {
+        if !self.0.has_remote() {
             return Err(RemoteError::NoRemote);
         }
-        if self.old_line()?.is_some() {
+        if self.0.purge().old_line()?.is_some() {
             return Err(RemoteError::Moved);
         }
-        if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
+        if let Some(rescue_ref) = self.0.retry_attempt(|| self.find_lost_reference())? {
             return Err(RemoteError::Rewound { rescue_ref });
         }
-        let Some(tip) = self.head()? else {
+        let Some(tip) = self.0.head()? else {
             return Ok(Pushed::UpToDate);
         };
-        let seen = self.id_of(&self.tracking_ref())?;
+        let seen = self.0.find_reference_id(&self.0.tracking_ref())?;
         match seen {
             Some(seen) if seen == tip => return Ok(Pushed::UpToDate),
             // The lease below would allow overwriting the remote's branch.
-            Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
+            Some(seen) if !self.0.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
         }
         // fault: pushed-isnt-looked-through
@@ -252,10 +253,10 @@ impl Repo {
             return Err(RemoteError::HoldsSecret { commit, place });
         }
         // By id instead of by name: commits made during the push aren't claimed to be at the remote.
-        let refspec = format!("{tip}:{}", self.branch_ref());
+        let refspec = format!("{tip}:{}", self.0.branch_ref());
         // Our branch contains everything seen. If the remote's branch is still there, or still missing, nothing can be lost.
         let seen = seen.map_or_else(String::new, |seen| seen.to_string());
-        let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
+        let lease = format!("--force-with-lease={}:{seen}", self.0.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
         let push = self.git_command().args(push).args([lease.as_str()]);
         let push = match beside {
@@ -265,9 +266,9 @@ impl Repo {
                 beside.env.iter().fold(push, |push, (name, value)| push.env(name, value))
             }
         };
-        let is_locked = |output: &Output| !output.status.success() && stderr(output).contains(LOCK_IN_THE_WAY);
+        let is_locked = |output: &Output| !output.status.success() && stderr_text(output).contains(LOCK_IN_THE_WAY);
         let mut output = patience.run(push.clone())?;
-        if is_locked(&output) && self.await_remote() {
+        if is_locked(&output) && self.0.housekeeping().await_remote() {
             output = patience.run(push.clone())?;
         }
         if is_locked(&output) {
@@ -275,41 +276,43 @@ impl Repo {
         }
         if !output.status.success() {
             let error = push_failure(&output);
-            let is_lost = beside.is_some_and(|beside| refuses(&output, &beside.reference));
+            let is_lost = beside.is_some_and(|beside| is_push_refused(&output, &beside.reference));
             return Err(if is_lost && error == RemoteError::Moved { RemoteError::LeaseLost } else { error });
         }
-        self.retrying(|| self.saw_remote_at(tip))?;
+        self.0.retry_attempt(|| self.record_remote_commit(tip))?;
         Ok(Pushed::To(tip))
     }
 
     /// Returns `true` if the missing branch, which the remote once had, may be somebody else's answer. Over HTTP git takes any page with
     /// status 200 for an empty list of branches. A second query has to show a list, without our branch.
     fn may_be_somebody_else(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
-        let is_http = self.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
-        if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
+        let is_http = self.0.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
+        if !is_http || self.0.find_reference_id(&self.accepted_ref())?.is_none() {
             return Ok(false);
         }
         let listed = patience.run(self.git_command().args(["ls-remote", "--quiet", REMOTE]))?;
         if !listed.status.success() {
-            return Err(failure(&listed));
+            return Err(classify_failure(&listed));
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        Ok(listed.trim().is_empty() || listed.lines().any(|line| line.ends_with(&format!("\t{}", self.branch_ref()))))
+        Ok(listed.trim().is_empty() || listed.lines().any(|line| line.ends_with(&format!("\t{}", self.0.branch_ref()))))
     }
 
     /// Notes that the remote lacks our branch; a reference of ours still remembers its last commit.
     fn saw_no_branch(&self) -> Result<(), RepoError> {
-        match self.git.find_reference(&self.tracking_ref()) {
-            Ok(mut tracking) => tracking.delete().map_err(|error| self.as_locked(&self.tracking_ref(), error)),
+        match self.0.git.find_reference(&self.0.tracking_ref()) {
+            Ok(mut tracking) => {
+                tracking.delete().map_err(|error| self.explain_locked_ref(&self.0.tracking_ref(), error))
+            }
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Remembers the position of the remote's branch.
-    pub(super) fn saw_remote_at(&self, commit: Oid) -> Result<(), RepoError> {
-        for reference in [self.tracking_ref(), self.accepted_ref()] {
-            if self.id_of(&reference)? != Some(commit) {
+    pub(super) fn record_remote_commit(&self, commit: Oid) -> Result<(), RepoError> {
+        for reference in [self.0.tracking_ref(), self.accepted_ref()] {
+            if self.0.find_reference_id(&reference)? != Some(commit) {
                 self.set_reference(&reference, commit, true, "seen at the remote")?;
             }
         }
@@ -318,26 +321,26 @@ impl Repo {
 
     /// Returns the reference to the commits that a remote has lost by going back; `None` otherwise, or if a person has agreed since by
     /// resetting our branch or merging the two.
-    pub(super) fn rewound(&self) -> Result<Option<String>, RepoError> {
-        let Some(seen) = self.id_of(&self.accepted_ref())?.filter(|_| self.has_remote()) else {
+    pub(super) fn find_lost_reference(&self) -> Result<Option<String>, RepoError> {
+        let Some(seen) = self.0.find_reference_id(&self.accepted_ref())?.filter(|_| self.0.has_remote()) else {
             return Ok(None);
         };
         // `None` if the branch is gone at the remote, or the remote was made anew.
-        let theirs = self.id_of(&self.tracking_ref())?;
-        let has = |commit: Option<Oid>, earlier| commit.map_or(Ok(false), |commit| self.contains(commit, earlier));
+        let theirs = self.0.find_reference_id(&self.0.tracking_ref())?;
+        let has = |commit: Option<Oid>, earlier| commit.map_or(Ok(false), |commit| self.0.contains(commit, earlier));
         if has(theirs, seen)? {
             return Ok(None);
         }
-        let ours = self.head()?;
+        let ours = self.0.head()?;
         let has_merged = match theirs {
-            Some(theirs) => has(ours, theirs)? && !self.contains(seen, theirs)?,
+            Some(theirs) => has(ours, theirs)? && !self.0.contains(seen, theirs)?,
             None => false,
         };
         if has_merged || !has(ours, seen)? {
             return Ok(None);
         }
         let rescue = format!("{RESCUED}{seen}");
-        if self.id_of(&rescue)?.is_none() {
+        if self.0.find_reference_id(&rescue)?.is_none() {
             self.set_reference(&rescue, seen, false, "the remote went back")?;
         }
         Ok(Some(rescue))
@@ -345,38 +348,38 @@ impl Repo {
 
     /// Sets a reference. The lock of a killed run on it is [`RepoError::Locked`], which is waited for and removed.
     pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
-        match self.git.reference(name, commit, force, why) {
+        match self.0.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.as_locked(name, error)),
+            Err(error) => Err(self.explain_locked_ref(name, error)),
         }
     }
 
-    pub(super) fn as_locked(&self, name: &str, error: git2::Error) -> RepoError {
+    pub(super) fn explain_locked_ref(&self, name: &str, error: git2::Error) -> RepoError {
         match error.code() {
-            git2::ErrorCode::Locked => RepoError::Locked { path: self.git.commondir().join(format!("{name}.lock")) },
+            git2::ErrorCode::Locked => RepoError::Locked { path: self.0.git.commondir().join(format!("{name}.lock")) },
             _ => error.into(),
         }
     }
 
-    /// Returns [`git`] for the memory, with the settings already open.
+    /// Returns [`build_git_command`] for the memory, with the settings already open.
     pub(super) fn git_command(&self) -> Spec {
-        by_settings(&self.root, self.git.config())
+        build_command_with_settings(&self.0.root, self.0.git.config())
     }
 
     /// Returns the reference to the last commit that our branch and the remote shared.
     pub(super) fn accepted_ref(&self) -> String {
-        format!("refs/reveille/remote/{}", self.branch)
+        format!("refs/reveille/remote/{}", self.0.branch)
     }
 }
 
 /// Builds a git command for a directory: no questions, no hooks or other programs of the repository, nothing in the background, and English
 /// output.
-pub(super) fn git(dir: &Path) -> Spec {
+pub(super) fn build_git_command(dir: &Path) -> Spec {
     let settings = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());
-    by_settings(dir, settings)
+    build_command_with_settings(dir, settings)
 }
 
-fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec {
+fn build_command_with_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec {
     const SETTINGS: [&str; 8] = [
         "core.fsmonitor=false",
         // fault: repositorys-programs-run
@@ -389,7 +392,7 @@ fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec 
         "http.lowSpeedTime=15",
         "init.defaultBranch=main",
     ];
-    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).max_output_bytes(64 << 10).asked_first();
+    let spec = Spec::new("git").current_dir(dir).without_env(&NOT_INHERITED).max_output_bytes(64 << 10).asked_first();
     let spec = spec.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
     let spec = if has_own_ssh(settings) {
         spec
@@ -402,23 +405,23 @@ fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec 
 
 /// Asks git for the author of a commit in a directory. Git doesn't guess, and fails if neither settings nor environment name an author.
 pub(super) fn whose_commit(dir: &Path) -> Spec {
-    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).env("LC_ALL", "C");
+    let spec = Spec::new("git").current_dir(dir).without_env(&NOT_INHERITED).env("LC_ALL", "C");
     spec.args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
 }
 
 /// Returns `true` if the person configured the ssh command, which then stays as it is; the time-out bounds it.
 fn has_own_ssh(settings: Result<git2::Config, git2::Error>) -> bool {
-    process::inherits("GIT_SSH_COMMAND")
-        || process::inherits("GIT_SSH")
+    process::is_inherited_variable("GIT_SSH_COMMAND")
+        || process::is_inherited_variable("GIT_SSH")
         || settings.is_ok_and(|settings| settings.get_string("core.sshCommand").is_ok())
 }
 
-fn stderr(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns `true` if a push failed for this reference, by its line of `--porcelain`. Lines with "atomic" blame another reference.
-fn refuses(output: &Output, reference: &str) -> bool {
+fn is_push_refused(output: &Output, reference: &str) -> bool {
     let (stdout, its) = (String::from_utf8_lossy(&output.stdout), format!(":{reference}\t"));
     stdout.lines().any(|line| line.starts_with("!\t") && line.contains(&its) && !line.contains(ATOMIC))
 }
@@ -428,7 +431,7 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let mut refused = stdout.lines().filter(|line| line.starts_with("!\t"));
     let Some(line) = refused.clone().find(|line| !line.contains(ATOMIC)).or_else(|| refused.next()) else {
-        return failure(output);
+        return classify_failure(output);
     };
     let summary = line.rsplit('\t').next().unwrap_or_default();
     // `[rejected]` also stands for a lease with "stale info". Of two pushes at once, the later finds the reference locked or moved.
@@ -436,13 +439,13 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
     if summary.starts_with("[rejected]") || moved.iter().any(|sign| summary.contains(sign)) {
         return RemoteError::Moved;
     }
-    let words = stderr(output);
+    let words = stderr_text(output);
     let said: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
-    RemoteError::Refused { why: passed_on(&format!("{summary} {}", said.join(" "))) }
+    RemoteError::Refused { why: redact_message(&format!("{summary} {}", said.join(" "))) }
 }
 
 /// Classifies a failed command by git's message.
-pub(super) fn failure(output: &Output) -> RemoteError {
+pub(super) fn classify_failure(output: &Output) -> RemoteError {
     const AUTH: [&str; 10] = [
         "Authentication failed",
         "could not read Username",
@@ -457,15 +460,18 @@ pub(super) fn failure(output: &Output) -> RemoteError {
     ];
     const REFUSED: [&str; 4] =
         ["dubious ownership", "unpacker error", "[remote rejected]", "does not support --atomic"];
-    let words = stderr(output);
+    let words = stderr_text(output);
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
     let telling: Vec<&str> = words
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("warning:"))
         .collect();
-    let why =
-        if telling.is_empty() { passed_on(&process::describe(output.status)) } else { passed_on(&telling.join(" ")) };
+    let why = if telling.is_empty() {
+        redact_message(&process::describe_exit(output.status))
+    } else {
+        redact_message(&telling.join(" "))
+    };
     if has(&AUTH) {
         RemoteError::Auth { why }
     } else if has(&REFUSED) {
@@ -476,7 +482,7 @@ pub(super) fn failure(output: &Output) -> RemoteError {
 }
 
 /// Wraps git's message without credentials: it quotes the remote's address.
-fn passed_on(words: &str) -> Outside {
+fn redact_message(words: &str) -> Outside {
     Outside::new(Origin::Remote, &redact_urls(words.trim()))
 }
 

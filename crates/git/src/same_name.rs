@@ -8,8 +8,8 @@ use reveille_base::disk;
 use super::{Oid, Repo, RepoError, person::Changed, tree};
 
 /// The reason to leave a file alone whose name is another's on this disk.
-pub(super) const SHARED_NAME: &str = "it has another file's name but for large and small letters or accents, and this disk holds only one \
-                                      of the two";
+pub(super) const SHARED_NAME: &str = "it has the name of another file except for capitals or accents, and this disk can hold only one of \
+                                      the two";
 
 impl Repo {
     /// Marks changed files that share their name with others on this disk: their content may be the other's, or missing.
@@ -18,15 +18,15 @@ impl Repo {
             return Ok(());
         }
         let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let committed = tree::paths(&self.git, self.head()?)?;
+        let committed = tree::list_paths(&self.git, self.head()?)?;
         for path in changed.iter().map(|changed| changed.path.clone()).chain(committed) {
-            let same = named.entry(disk::folded(&path)).or_default();
+            let same = named.entry(disk::fold_name(&path)).or_default();
             if !same.contains(&path) {
                 same.push(path);
             }
         }
         for changed in changed.iter_mut().filter(|changed| changed.why_left.is_none()) {
-            let same = named.get(&disk::folded(&changed.path)).map(Vec::as_slice).unwrap_or_default();
+            let same = named.get(&disk::fold_name(&changed.path)).map(Vec::as_slice).unwrap_or_default();
             if same.iter().any(|other| *other != changed.path && self.tree.is_one_file(&changed.path, other)) {
                 changed.why_left = Some(SHARED_NAME);
             }
@@ -35,14 +35,14 @@ impl Repo {
     }
 
     /// Finds another file of the commit with the same name on this disk.
-    pub(super) fn shares_name_with(&self, commit: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+    pub(super) fn find_shared_name(&self, commit: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
         // A missing path can't be another's file, and most checked paths are missing.
         if self.tree.stat(path).is_none() {
             return Ok(None);
         }
-        let folded = disk::folded(path);
-        let others = tree::paths(&self.git, commit)?.into_iter();
-        let mut others = others.filter(|other| other != path && disk::folded(other) == folded);
+        let folded = disk::fold_name(path);
+        let others = tree::list_paths(&self.git, commit)?.into_iter();
+        let mut others = others.filter(|other| other != path && disk::fold_name(other) == folded);
         Ok(others.find(|other| self.tree.is_one_file(path, other)))
     }
 }

@@ -10,7 +10,7 @@ use super::{Repo, RepoError, person::Changed};
 /// The reason for not writing such an absent file, to follow a path.
 pub(super) const NOT_CHECKED_OUT: &str = "it is left out of the work tree here (a sparse checkout)";
 /// The reason for not committing the content of such a file, to follow "it".
-pub(super) const UNSEEN: &str = "is marked in git so that its changes aren't seen";
+pub(super) const UNSEEN: &str = "is marked in git so that its changes are ignored";
 
 /// The bit of `--assume-unchanged` in an index entry's flags.
 const ASSUME_UNCHANGED: u16 = 1 << 15;
@@ -24,13 +24,13 @@ impl Repo {
             return Ok(());
         }
         let index = self.git.index()?;
-        changed.retain(|changed| !is_unseen_by(&index, &changed.path));
+        changed.retain(|changed| !is_marked_unseen(&index, &changed.path));
         Ok(())
     }
 
     /// Returns `true` if a file's changes are hidden from git.
     pub(super) fn is_unseen(&self, path: &str) -> bool {
-        self.git.index().is_ok_and(|index| is_unseen_by(&index, path))
+        self.git.index().is_ok_and(|index| is_marked_unseen(&index, path))
     }
 
     /// Returns `true` if git has left a file out of the work tree.
@@ -39,18 +39,18 @@ impl Repo {
     }
 }
 
-fn is_unseen_by(index: &Index, path: &str) -> bool {
-    index.get_path(Path::new(path), 0).is_some_and(|entry| marks(&entry) != (0, 0))
+fn is_marked_unseen(index: &Index, path: &str) -> bool {
+    index.get_path(Path::new(path), 0).is_some_and(|entry| read_marks(&entry) != (0, 0))
 }
 
-fn marks(entry: &IndexEntry) -> (u16, u16) {
+fn read_marks(entry: &IndexEntry) -> (u16, u16) {
     (entry.flags & ASSUME_UNCHANGED, entry.flags_extended & SKIP_WORKTREE)
 }
 
 /// Copies the marks of a file's old entry to the new one.
 pub(super) fn keep_marks(index: &Index, entry: &mut IndexEntry, path: &str) {
     if let Some(old) = index.get_path(Path::new(path), 0) {
-        let (flags, extended) = marks(&old);
+        let (flags, extended) = read_marks(&old);
         entry.flags |= flags;
         entry.flags_extended |= extended;
     }

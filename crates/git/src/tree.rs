@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Item {
 }
 
 /// Finds a file of a commit; `None` if the path is missing or a directory.
-pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Result<Option<Item>, RepoError> {
+pub(super) fn find_item(git: &Repository, commit: Option<Oid>, path: &str) -> Result<Option<Item>, RepoError> {
     let Some(commit) = commit else { return Ok(None) };
     match git.find_commit(commit)?.tree()?.get_path(std::path::Path::new(path)) {
         Ok(entry) if entry.kind() != Some(ObjectType::Tree) => {
@@ -66,24 +66,24 @@ pub(super) struct Files<'g> {
 }
 
 impl<'g> Files<'g> {
-    pub(super) fn of(git: &'g Repository, commit: Option<Oid>) -> Result<Self, RepoError> {
+    pub(super) fn at_commit(git: &'g Repository, commit: Option<Oid>) -> Result<Self, RepoError> {
         let root = commit.map(|commit| git.find_commit(commit)?.tree()).transpose()?;
         Ok(Self { git, root, folders: RefCell::default() })
     }
 
-    /// As [`item_at`].
-    pub(super) fn item(&self, path: &str) -> Result<Option<Item>, RepoError> {
+    /// As [`find_item`].
+    pub(super) fn find_item(&self, path: &str) -> Result<Option<Item>, RepoError> {
         let Some((folder, name)) = path.rsplit_once('/') else {
-            return Ok(self.root.as_ref().and_then(|root| item_in(root, path)));
+            return Ok(self.root.as_ref().and_then(|root| find_folder_item(root, path)));
         };
         let mut folders = self.folders.borrow_mut();
         if !folders.contains_key(folder) {
-            folders.insert(folder.to_owned(), self.folder(folder)?);
+            folders.insert(folder.to_owned(), self.find_folder(folder)?);
         }
-        Ok(folders.get(folder).and_then(Option::as_ref).and_then(|folder| item_in(folder, name)))
+        Ok(folders.get(folder).and_then(Option::as_ref).and_then(|folder| find_folder_item(folder, name)))
     }
 
-    fn folder(&self, path: &str) -> Result<Option<Tree<'g>>, RepoError> {
+    fn find_folder(&self, path: &str) -> Result<Option<Tree<'g>>, RepoError> {
         let Some(root) = &self.root else { return Ok(None) };
         match root.get_path(std::path::Path::new(path)) {
             Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(self.git.find_tree(entry.id())?)),
@@ -94,18 +94,18 @@ impl<'g> Files<'g> {
     }
 }
 
-fn item_in(folder: &Tree<'_>, name: &str) -> Option<Item> {
+fn find_folder_item(folder: &Tree<'_>, name: &str) -> Option<Item> {
     let entry = folder.get_name(name).filter(|entry| entry.kind() != Some(ObjectType::Tree))?;
     Some(Item { id: entry.id(), mode: u32::try_from(entry.filemode()).unwrap_or(FILE) })
 }
 
 /// Reads an item's content.
-pub(super) fn bytes_of(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
+pub(super) fn read_item(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
     item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec())).transpose()
 }
 
 /// Lists the paths of a commit's files, except those that aren't UTF-8.
-pub(super) fn paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<String>, RepoError> {
+pub(super) fn list_paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<String>, RepoError> {
     let mut paths = Vec::new();
     if let Some(commit) = commit {
         git.find_commit(commit)?.tree()?.walk(TreeWalkMode::PreOrder, |dir, entry| {
@@ -131,14 +131,14 @@ pub(super) fn with_files<'a>(
     // Removals come first: a file may become a folder, or a folder a file.
     let mut files: Vec<_> = files.into_iter().collect();
     files.sort_by_key(|(_, item)| item.is_some());
-    match folder_with(git, base.as_ref(), &files)? {
+    match write_folder(git, base.as_ref(), &files)? {
         Some(tree) => Ok(tree),
         None => Ok(git.treebuilder(None)?.write()?),
     }
 }
 
 /// Writes a folder with files in or beneath it set or removed; `None` if it becomes empty.
-fn folder_with(
+fn write_folder(
     git: &Repository,
     base: Option<&Tree<'_>>,
     files: &[(&str, Option<Item>)],
@@ -159,7 +159,7 @@ fn folder_with(
         let was = base.and_then(|base| base.get_name(name)).filter(|entry| entry.kind() == Some(ObjectType::Tree));
         let was = was.map(|entry| git.find_tree(entry.id())).transpose()?;
         let is_tree = folder.get(name)?.is_some_and(|entry| entry.kind() == Some(ObjectType::Tree));
-        match folder_with(git, was.as_ref(), &files)? {
+        match write_folder(git, was.as_ref(), &files)? {
             Some(tree) => drop(folder.insert(name, tree, TREE)?),
             None if is_tree => folder.remove(name)?,
             None => {}
@@ -169,16 +169,16 @@ fn folder_with(
 }
 
 /// Sets a file in an index, or removes it.
-pub(super) fn set(index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
+pub(super) fn set_index_item(index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
     match item {
-        Some(item) => Ok(index.add(&entry(path, item))?),
+        Some(item) => Ok(index.add(&build_index_entry(path, item))?),
         None if index.get_path(std::path::Path::new(path), 0).is_none() => Ok(()),
         None => Ok(index.remove(std::path::Path::new(path), 0)?),
     }
 }
 
 /// Builds an index entry without the state on disk, so that git reads the file itself.
-pub(super) fn entry(path: &str, item: Item) -> IndexEntry {
+pub(super) fn build_index_entry(path: &str, item: Item) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {
         ctime: never,

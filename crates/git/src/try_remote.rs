@@ -9,7 +9,7 @@ use reveille_base::{file::create_private_dir, random};
 
 use super::{
     RemoteError, RepoError,
-    remote::{Patience, failure, git, push_failure},
+    remote::{Patience, build_git_command, classify_failure, push_failure},
 };
 
 /// A branch name for the dry run only.
@@ -29,23 +29,24 @@ pub enum RemoteFound {
 /// # Errors
 /// As for a fetch or a push.
 pub fn try_remote(url: &str, above: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
-    let dir = above.join(format!("reveille-{}", random::hex(&random::bytes::<8>().map_err(local)?)));
-    create_private_dir(&dir).map_err(local)?;
-    let tried = tried(url, &dir, patience);
+    let dir =
+        above.join(format!("reveille-{}", random::format_hex(&random::generate_bytes::<8>().map_err(to_local_error)?)));
+    create_private_dir(&dir).map_err(to_local_error)?;
+    let tried = probe_remote(url, &dir, patience);
     // If removal fails, the system clears temporary files.
     fs::remove_dir_all(&dir).ok();
     tried
 }
 
-fn tried(url: &str, dir: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
-    let listed = patience.run(git(dir).args(["ls-remote", "--quiet", "--heads", "--", url]))?;
+fn probe_remote(url: &str, dir: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
+    let listed = patience.run(build_git_command(dir).args(["ls-remote", "--quiet", "--heads", "--", url]))?;
     if !listed.status.success() {
-        return Err(failure(&listed));
+        return Err(classify_failure(&listed));
     }
     let commit = empty_commit(dir)?;
     let refspec = format!("{commit}:{NEVER_PUSHED}");
     let push = ["push", "--dry-run", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", "--"];
-    let pushed = patience.run(git(dir).args(push).args([url, &refspec]))?;
+    let pushed = patience.run(build_git_command(dir).args(push).args([url, &refspec]))?;
     if !pushed.status.success() {
         return Err(push_failure(&pushed));
     }
@@ -62,6 +63,6 @@ fn empty_commit(dir: &Path) -> Result<git2::Oid, RepoError> {
     Ok(git.commit(None, &nobody, &nobody, "", &tree, &[])?)
 }
 
-fn local(error: impl std::fmt::Display) -> RemoteError {
+fn to_local_error(error: impl std::fmt::Display) -> RemoteError {
     RemoteError::Local { why: error.to_string() }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use git2::{Commit, Delta, DiffOptions};
 
-use super::{Oid, Repo, RepoError, SecretsIn, tree::Files};
+use super::{Oid, RepoError, SecretsIn, tree::Files};
+use crate::areas::Remote;
 
 /// The most commits checked before one push, newest first. More means a new remote for an old memory.
 const MAX_COMMITS: usize = 2_000;
@@ -21,7 +22,7 @@ pub(super) struct Exposed {
     pub(super) place: String,
 }
 
-impl Repo {
+impl Remote<'_> {
     /// Finds the newest commit of `tip`, outside `seen`, that adds a secret, and the place in it. A secret already in the file's previous
     /// version isn't counted; another one next to it is.
     pub(super) fn would_expose(
@@ -30,15 +31,15 @@ impl Repo {
         tip: Oid,
         secrets_in: &SecretsIn<'_>,
     ) -> Result<Option<Exposed>, RepoError> {
-        let mut walk = self.git.revwalk()?;
+        let mut walk = self.0.git.revwalk()?;
         walk.push(tip)?;
         if let Some(seen) = seen {
             walk.hide(seen)?;
         }
         let mut clean = BTreeSet::new();
         for id in walk.take(MAX_COMMITS) {
-            let commit = self.git.find_commit(id?)?;
-            if let Some(place) = self.exposed_by(&commit, &mut clean, secrets_in)? {
+            let commit = self.0.git.find_commit(id?)?;
+            if let Some(place) = self.find_exposed_place(&commit, &mut clean, secrets_in)? {
                 return Ok(Some(Exposed { commit: commit.id().to_string(), place }));
             }
         }
@@ -46,7 +47,7 @@ impl Repo {
     }
 
     /// Finds the place where one commit adds a secret. `clean` holds file contents already found free of secrets.
-    fn exposed_by(
+    fn find_exposed_place(
         &self,
         commit: &Commit<'_>,
         clean: &mut BTreeSet<Oid>,
@@ -57,16 +58,20 @@ impl Repo {
         }
         let tree = commit.tree()?;
         let first = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-        let others =
-            commit.parent_ids().skip(1).map(|id| Files::of(&self.git, Some(id))).collect::<Result<Vec<_>, _>>()?;
+        let others = commit
+            .parent_ids()
+            .skip(1)
+            .map(|id| Files::at_commit(&self.0.git, Some(id)))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut options = DiffOptions::new();
-        let diff = self.git.diff_tree_to_tree(first.as_ref(), Some(&tree), Some(&mut options))?;
+        let diff = self.0.git.diff_tree_to_tree(first.as_ref(), Some(&tree), Some(&mut options))?;
         for delta in diff.deltas().filter(|delta| delta.status() != Delta::Deleted) {
             let (old, new) = (delta.old_file().id(), delta.new_file().id());
             let Some(path) = delta.new_file().path() else { continue };
             let name = path.to_string_lossy();
             // Content that a merge took from another parent belongs to that parent.
-            let is_from = |side: &Files<'_>| side.item(&name).is_ok_and(|item| item.is_some_and(|item| item.id == new));
+            let is_from =
+                |side: &Files<'_>| side.find_item(&name).is_ok_and(|item| item.is_some_and(|item| item.id == new));
             if others.iter().any(is_from) {
                 continue;
             }
@@ -76,11 +81,11 @@ impl Repo {
             if clean.contains(&new) {
                 continue;
             }
-            let held = self.held(new, secrets_in);
+            let held = self.find_secrets(new, secrets_in);
             if held.is_empty() {
                 clean.insert(new);
             // fault: file-shown-secret-show
-            } else if !held.is_subset(&self.held(old, secrets_in)) {
+            } else if !held.is_subset(&self.find_secrets(old, secrets_in)) {
                 return Ok(Some(reveille_memory::outside::name(path)));
             }
         }
@@ -88,8 +93,8 @@ impl Repo {
     }
 
     /// Returns the secrets in a file's content; empty for anything but a file of ours, such as a submodule.
-    fn held(&self, content: Oid, secrets_in: &SecretsIn<'_>) -> BTreeSet<String> {
-        let Ok(blob) = self.git.find_blob(content) else { return BTreeSet::new() };
+    fn find_secrets(&self, content: Oid, secrets_in: &SecretsIn<'_>) -> BTreeSet<String> {
+        let Ok(blob) = self.0.git.find_blob(content) else { return BTreeSet::new() };
         let looked_at = blob.content().get(..MAX_FILE_BYTES).unwrap_or(blob.content());
         secrets_in(&String::from_utf8_lossy(looked_at))
     }

@@ -71,9 +71,9 @@ impl WorkTree {
 
     /// Reads the file or link at a path; `None` if there is nothing.
     pub(super) fn read(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
-        let (parents, name) = split(path)?;
-        match self.directory(path, &parents, false)? {
-            Some(directory) => self.read_in(&directory, name, path),
+        let (parents, name) = split_path(path)?;
+        match self.open_directory(path, &parents, false)? {
+            Some(directory) => self.read_entry(&directory, name, path),
             None => Ok(None),
         }
     }
@@ -85,8 +85,8 @@ impl WorkTree {
 
     /// Returns size and times of the file at a path, for the index.
     pub(super) fn stat(&self, path: &str) -> Option<fs::Stat> {
-        let (parents, name) = split(path).ok()?;
-        let directory = self.directory(path, &parents, false).ok()??;
+        let (parents, name) = split_path(path).ok()?;
+        let directory = self.open_directory(path, &parents, false).ok()??;
         fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
@@ -112,19 +112,19 @@ impl WorkTree {
         expected: Option<&OnDisk>,
         new: Option<&OnDisk>,
     ) -> Result<Replaced, RepoError> {
-        let (parents, name) = split(path)?;
-        let Some(directory) = self.directory(path, &parents, new.is_some())? else {
+        let (parents, name) = split_path(path)?;
+        let Some(directory) = self.open_directory(path, &parents, new.is_some())? else {
             return Ok(if expected.is_none() { Replaced::Done } else { Replaced::Differs });
         };
-        if self.read_in(&directory, name, path)?.as_ref() != expected {
+        if self.read_entry(&directory, name, path)?.as_ref() != expected {
             return Ok(Replaced::Differs);
         }
         let replaced = match (expected, new) {
-            (_, Some(new)) => self.put(&directory, name, path, expected, new)?,
+            (_, Some(new)) => self.write_entry(&directory, name, path, expected, new)?,
             (Some(expected), None) => self.take_away(&directory, name, path, expected)?,
             (None, None) => Replaced::Done,
         };
-        fs::fsync(&directory).map_err(|error| self.io("syncing the directory of", path, error))?;
+        fs::fsync(&directory).map_err(|error| self.io_error("syncing the directory of", path, error))?;
         if new.is_none() {
             self.remove_empty_directories(&parents);
         }
@@ -133,8 +133,8 @@ impl WorkTree {
 
     /// Checks that the file at a path can be replaced or created, as far as can be known without doing so.
     pub(super) fn check_replaceable(&self, path: &str) -> Result<(), RepoError> {
-        let (parents, name) = split(path)?;
-        let writing = |error: Errno| self.io("writing", path, error);
+        let (parents, name) = split_path(path)?;
+        let writing = |error: Errno| self.io_error("writing", path, error);
         let directory = self.nearest_directory(path, &parents)?;
         fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(writing)?;
         // The source doesn't exist, so nothing moves; but the system first reports a different or read-only file system.
@@ -156,19 +156,19 @@ impl WorkTree {
     fn nearest_directory(&self, path: &str, parents: &[&str]) -> Result<OwnedFd, RepoError> {
         for depth in (0..=parents.len()).rev() {
             let some = parents.get(..depth).unwrap_or_default();
-            if let Some(directory) = self.directory(path, some, false)? {
+            if let Some(directory) = self.open_directory(path, some, false)? {
                 return Ok(directory);
             }
         }
-        Err(self.io("opening the directory of", path, Errno::NOENT))
+        Err(self.io_error("opening the directory of", path, Errno::NOENT))
     }
 
     /// Lists Markdown files at and under the given paths, sorted.
     pub(super) fn list_markdown(&self, under: &[&str]) -> Result<Vec<String>, RepoError> {
         let mut found = Vec::new();
         for path in under {
-            let (parents, name) = split(path)?;
-            let Some(directory) = self.directory(path, &parents, false)? else {
+            let (parents, name) = split_path(path)?;
+            let Some(directory) = self.open_directory(path, &parents, false)? else {
                 continue;
             };
             match self.kind(&directory, name, path)? {
@@ -185,8 +185,8 @@ impl WorkTree {
     /// Visits every file and folder except git's own, with its path and `true` for a folder; the visitor returns `true` to enter it. Names
     /// that aren't UTF-8 and folders that can't be opened are skipped.
     pub(super) fn walk(&self, visit: &mut dyn FnMut(&str, bool) -> bool) -> Result<(), RepoError> {
-        let root =
-            fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|error| self.io("opening", "", error))?;
+        let root = fs::openat(&self.root, ".", DIRECTORY, Mode::empty())
+            .map_err(|error| self.io_error("opening", "", error))?;
         walk_into(&root, "", visit);
         Ok(())
     }
@@ -199,14 +199,14 @@ impl WorkTree {
         depth: usize,
         found: &mut Vec<String>,
     ) -> Result<(), RepoError> {
-        let directory =
-            fs::openat(parent, name, DIRECTORY, Mode::empty()).map_err(|error| self.io("opening", path, error))?;
-        let entries = fs::Dir::read_from(&directory).map_err(|error| self.io("listing", path, error))?;
+        let directory = fs::openat(parent, name, DIRECTORY, Mode::empty())
+            .map_err(|error| self.io_error("opening", path, error))?;
+        let entries = fs::Dir::read_from(&directory).map_err(|error| self.io_error("listing", path, error))?;
         for entry in entries {
-            let entry = entry.map_err(|error| self.io("listing", path, error))?;
+            let entry = entry.map_err(|error| self.io_error("listing", path, error))?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             let path = format!("{path}/{name}");
-            if name.starts_with('.') || found.len() >= MAX_LISTED || names::refused(&path).is_some() {
+            if name.starts_with('.') || found.len() >= MAX_LISTED || names::find_refused_part(&path).is_some() {
                 continue;
             }
             match self.kind(&directory, name, &path)? {
@@ -222,30 +222,33 @@ impl WorkTree {
         match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(self.io("looking at", path, error)),
+            Err(error) => Err(self.io_error("looking at", path, error)),
         }
     }
 
     /// Opens the directory of the parents; `None` if it is missing and `make` is `false`.
-    fn directory(&self, path: &str, parents: &[&str], make: bool) -> Result<Option<OwnedFd>, RepoError> {
+    fn open_directory(&self, path: &str, parents: &[&str], make: bool) -> Result<Option<OwnedFd>, RepoError> {
         let open = |at: &OwnedFd, name: &str| fs::openat(at, name, DIRECTORY, Mode::empty());
-        let mut directory = open(&self.root, ".").map_err(|error| self.io("opening", path, error))?;
+        let mut directory = open(&self.root, ".").map_err(|error| self.io_error("opening", path, error))?;
         for name in parents {
             directory = match open(&directory, name) {
                 Ok(next) => next,
                 Err(Errno::NOENT) if make => {
                     fs::mkdirat(&directory, *name, Mode::from_raw_mode(0o755))
-                        .map_err(|error| self.io("making a directory for", path, error))?;
-                    fs::fsync(&directory).map_err(|error| self.io("syncing the directory of", path, error))?;
-                    open(&directory, name).map_err(|error| self.io("opening the directory of", path, error))?
+                        .map_err(|error| self.io_error("making a directory for", path, error))?;
+                    fs::fsync(&directory).map_err(|error| self.io_error("syncing the directory of", path, error))?;
+                    open(&directory, name).map_err(|error| self.io_error("opening the directory of", path, error))?
                 }
                 Err(Errno::NOENT) => return Ok(None),
                 Err(Errno::NOTDIR | Errno::LOOP) if make || self.is_link(&directory, name) => {
-                    return Err(RepoError::UnsafePath { path: path.to_owned(), why: "a link or a file is on its way" });
+                    return Err(RepoError::UnsafePath {
+                        path: path.to_owned(),
+                        why: "a link or a file is in its path",
+                    });
                 }
                 // A file is in the directory's place, so the path doesn't exist.
                 Err(Errno::NOTDIR) => return Ok(None),
-                Err(error) => return Err(self.io("opening the directory of", path, error)),
+                Err(error) => return Err(self.io_error("opening the directory of", path, error)),
             };
         }
         Ok(Some(directory))
@@ -255,14 +258,14 @@ impl WorkTree {
         self.kind(directory, name, name).is_ok_and(|kind| kind == Some(FileType::Symlink))
     }
 
-    fn read_in(&self, directory: &OwnedFd, name: &str, path: &str) -> Result<Option<OnDisk>, RepoError> {
+    fn read_entry(&self, directory: &OwnedFd, name: &str, path: &str) -> Result<Option<OnDisk>, RepoError> {
         let unsafe_path = |why| RepoError::UnsafePath { path: path.to_owned(), why };
         match self.kind(directory, name, path)? {
             None => return Ok(None),
             Some(FileType::RegularFile) => {}
             Some(FileType::Symlink) => {
-                let target =
-                    fs::readlinkat(directory, name, Vec::new()).map_err(|error| self.io("reading", path, error))?;
+                let target = fs::readlinkat(directory, name, Vec::new())
+                    .map_err(|error| self.io_error("reading", path, error))?;
                 return Ok(Some(OnDisk { bytes: target.into_bytes(), mode: LINK }));
             }
             Some(_) => return Err(unsafe_path("it is neither a file nor a link")),
@@ -272,9 +275,9 @@ impl WorkTree {
         let file = match fs::openat(directory, name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(self.io("opening", path, error)),
+            Err(error) => return Err(self.io_error("opening", path, error)),
         };
-        let stat = fs::fstat(&file).map_err(|error| self.io("looking at", path, error))?;
+        let stat = fs::fstat(&file).map_err(|error| self.io_error("looking at", path, error))?;
         if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE_BYTES {
             return Err(unsafe_path("it is larger than 256 MiB"));
         }
@@ -284,11 +287,11 @@ impl WorkTree {
         File::from(file)
             .take(MAX_FILE_BYTES)
             .read_to_end(&mut bytes)
-            .map_err(|error| self.io("reading", path, error))?;
+            .map_err(|error| self.io_error("reading", path, error))?;
         Ok(Some(OnDisk { bytes, mode: if stat.st_mode & 0o100 == 0 { FILE } else { EXECUTABLE } }))
     }
 
-    fn put(
+    fn write_entry(
         &self,
         directory: &OwnedFd,
         name: &str,
@@ -296,7 +299,7 @@ impl WorkTree {
         expected: Option<&OnDisk>,
         new: &OnDisk,
     ) -> Result<Replaced, RepoError> {
-        self.write_temporary(new, self.permissions(directory, name, expected, new))
+        self.write_temporary(new, self.choose_permissions(directory, name, expected, new))
             .map_err(RepoError::io("writing", &self.private_path))?;
         let flags = if expected.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match fs::renameat_with(&self.private, TEMPORARY, directory, name, flags) {
@@ -308,39 +311,40 @@ impl WorkTree {
             // The file system can't exchange; the check above was only a moment ago.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 fs::renameat(&self.private, TEMPORARY, directory, name)
-                    .map_err(|error| self.io("writing", path, error))?;
+                    .map_err(|error| self.io_error("writing", path, error))?;
                 return Ok(Replaced::Done);
             }
-            Err(error) => return Err(self.io("writing", path, error)),
+            Err(error) => return Err(self.io_error("writing", path, error)),
         }
         let Some(expected) = expected else {
             return Ok(Replaced::Done);
         };
         // The temporary file now holds the content present at the very moment of the exchange.
-        let was = self.read_in(&self.private, TEMPORARY, path)?;
+        let was = self.read_entry(&self.private, TEMPORARY, path)?;
         if was.as_ref() == Some(expected) {
             self.drop_temporary();
             return Ok(Replaced::Done);
         }
         fs::renameat_with(&self.private, TEMPORARY, directory, name, RenameFlags::EXCHANGE)
-            .map_err(|error| self.io("putting back", path, error))?;
+            .map_err(|error| self.io_error("putting back", path, error))?;
         self.drop_temporary();
         Ok(Replaced::Differs)
     }
 
     fn take_away(&self, directory: &OwnedFd, name: &str, path: &str, expected: &OnDisk) -> Result<Replaced, RepoError> {
-        fs::renameat(directory, name, &self.private, TEMPORARY).map_err(|error| self.io("removing", path, error))?;
-        if self.read_in(&self.private, TEMPORARY, path)?.as_ref() == Some(expected) {
+        fs::renameat(directory, name, &self.private, TEMPORARY)
+            .map_err(|error| self.io_error("removing", path, error))?;
+        if self.read_entry(&self.private, TEMPORARY, path)?.as_ref() == Some(expected) {
             self.drop_temporary();
             return Ok(Replaced::Done);
         }
         fs::renameat_with(&self.private, TEMPORARY, directory, name, RenameFlags::NOREPLACE)
-            .map_err(|error| self.io("putting back", path, error))?;
+            .map_err(|error| self.io_error("putting back", path, error))?;
         Ok(Replaced::Differs)
     }
 
     /// Keeps the permissions that the person gave a file, unless git's mode changes.
-    fn permissions(&self, directory: &OwnedFd, name: &str, expected: Option<&OnDisk>, new: &OnDisk) -> Mode {
+    fn choose_permissions(&self, directory: &OwnedFd, name: &str, expected: Option<&OnDisk>, new: &OnDisk) -> Mode {
         let kept = expected.filter(|expected| expected.mode == new.mode).and_then(|_| {
             let stat = fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             Some(Mode::from_raw_mode(stat.st_mode & 0o777))
@@ -373,7 +377,7 @@ impl WorkTree {
             let Some((name, above)) = parents.get(..depth).and_then(|some| some.split_last()) else {
                 return;
             };
-            let Ok(Some(directory)) = self.directory(name, above, false) else {
+            let Ok(Some(directory)) = self.open_directory(name, above, false) else {
                 return;
             };
             if fs::unlinkat(&directory, *name, AtFlags::REMOVEDIR).is_err() {
@@ -382,7 +386,7 @@ impl WorkTree {
         }
     }
 
-    fn io(&self, what: &'static str, path: &str, error: impl Into<std::io::Error>) -> RepoError {
+    fn io_error(&self, what: &'static str, path: &str, error: impl Into<std::io::Error>) -> RepoError {
         RepoError::io(what, &self.root_path.join(path))(error.into())
     }
 }
@@ -418,8 +422,8 @@ pub(super) fn is_markdown(path: &str) -> bool {
 }
 
 /// Splits a path into its directories and its name. Paths come from remotes too, and must stay outside git's own files.
-fn split(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
-    if let Some(Refused { why, .. }) = names::refused(path) {
+fn split_path(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
+    if let Some(Refused { why, .. }) = names::find_refused_part(path) {
         return Err(RepoError::UnsafePath { path: path.to_owned(), why });
     }
     let mut names: Vec<&str> = path.split('/').collect();
@@ -468,11 +472,11 @@ mod tests {
         fs::create_dir(&private).unwrap();
         let tree = WorkTree::open(&root, &private).unwrap();
         fs::write(root.join("a.md"), "saved just now").unwrap();
-        let directory = tree.directory("a.md", &[], false).unwrap().unwrap();
+        let directory = tree.open_directory("a.md", &[], false).unwrap().unwrap();
         let (old, new) = (file("old"), file("new"));
-        assert_eq!(tree.put(&directory, "a.md", "a.md", Some(&old), &new).unwrap(), Replaced::Differs);
+        assert_eq!(tree.write_entry(&directory, "a.md", "a.md", Some(&old), &new).unwrap(), Replaced::Differs);
         assert_eq!(tree.take_away(&directory, "a.md", "a.md", &old).unwrap(), Replaced::Differs);
-        assert_eq!(tree.put(&directory, "a.md", "a.md", None, &new).unwrap(), Replaced::Differs);
+        assert_eq!(tree.write_entry(&directory, "a.md", "a.md", None, &new).unwrap(), Replaced::Differs);
         assert_eq!(fs::read_to_string(root.join("a.md")).unwrap(), "saved just now");
         assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDateTime;
 
-use reveille_base::words::{count, in_shell, one_line, shortened};
+use reveille_base::words::{format_count, one_line, quote_for_shell, truncate_text};
 use reveille_config::OldSetting;
 
 use super::{ImportKind, found::ImportLeftOut};
@@ -82,14 +82,14 @@ impl SetReminder {
     pub(super) fn new(text: &str, at: NaiveDateTime) -> Self {
         let (text, at) = (one_line(text), at.format("%Y-%m-%d %H:%M").to_string());
         // Quoted as a single shell word, and never taken as an option.
-        let command = format!("wake remind --at '{at}' -- {}", in_shell(std::path::Path::new(&text)));
+        let command = format!("wake remind --at '{at}' -- {}", quote_for_shell(std::path::Path::new(&text)));
         Self { text, at, command }
     }
 }
 
 impl ImportAccount {
     /// Describes the new content, such as `2 facts, 1 task`; empty if there is none.
-    pub fn counted(&self) -> String {
+    pub fn describe_counts(&self) -> String {
         let ImportCounts { notes, conversations, facts, tasks, reminders, orders, skills } = self.new;
         let counts = [
             (conversations, "conversation"),
@@ -100,17 +100,17 @@ impl ImportAccount {
             (orders, "document of orders"),
             (skills, "skill"),
         ];
-        let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what));
+        let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format_count(*n, what));
         counts.collect::<Vec<_>>().join(", ")
     }
 
     /// Groups the skipped items by reason.
-    pub(super) fn leave(&mut self, left_out: Vec<ImportLeftOut>) {
+    pub(super) fn group_left_out(&mut self, left_out: Vec<ImportLeftOut>) {
         let mut by_reason: BTreeMap<&'static str, (usize, Vec<String>)> = BTreeMap::new();
         for ImportLeftOut { what, why, times } in left_out {
             let (count, named) = by_reason.entry(why).or_default();
             *count += times;
-            let name = shortened(&one_line(&what), MAX_NAME_CHARS);
+            let name = truncate_text(&one_line(&what), MAX_NAME_CHARS);
             if named.len() < MAX_NAMED && !name.is_empty() && !named.contains(&name) {
                 named.push(name);
             }

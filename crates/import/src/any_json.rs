@@ -23,7 +23,7 @@ pub(super) fn any_json() -> impl Strategy<Value = Value> {
 }
 
 /// Replaces any value in a document.
-pub(super) fn mutate(document: &mut Value, at: Index, value: Value) {
+pub(super) fn replace_value(document: &mut Value, at: Index, value: Value) {
     let mut places = vec![String::new()];
     let mut next = 0;
     while let Some(place) = places.get(next).cloned() {

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use reveille_base::words;
 use reveille_memory::{
-    markdown::{BlockKind, MarkdownBlock, behind_bullet, range_at, read_blocks},
+    markdown::{BlockKind, MarkdownBlock, find_range, read_blocks, strip_bullet},
     sections::front_matter_length,
 };
 
@@ -47,8 +47,8 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
         }
     }
     for (opening, closing) in [("<!--", "-->"), ("%%", "%%")] {
-        let hidden = comments(body, &code, opening, closing);
-        items.retain(|item| range_at(&hidden, *item).is_none());
+        let hidden = find_comments(body, &code, opening, closing);
+        items.retain(|item| find_range(&hidden, *item).is_none());
     }
     let (mut boxes, mut lines) = (Vec::new(), Vec::new());
     for item in items {
@@ -66,19 +66,19 @@ pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
         while lines.next_if(|item| *item < at).is_some() {
             is_box = true;
         }
-        !line.trim().is_empty() && range_at(&headings, at - line.trim_start().len()).is_none() && !is_box
+        !line.trim().is_empty() && find_range(&headings, at - line.trim_start().len()).is_none() && !is_box
     });
     (boxes, has_more || skipped > 0)
 }
 
 /// Returns the comments of a text outside code; unclosed ones hide nothing. Searches for the marks itself: the Markdown parser ends a
 /// comment within a line if a list begins, and doesn't know `%%`.
-fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> Vec<Range<usize>> {
+fn find_comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = text.get(at..).and_then(|rest| rest.find(opening)).map(|start| at + start) {
         at = start + opening.len();
-        if range_at(code, start).is_some() {
+        if find_range(code, start).is_some() {
             continue;
         }
         let Some(end) = text.get(at..).and_then(|rest| rest.find(closing)) else { break };
@@ -90,7 +90,7 @@ fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> 
 
 /// Parses the first line of a list item.
 fn read_box(line: &str) -> Option<TaskBox> {
-    let mut rest = behind_bullet(line.trim())?.strip_prefix('[')?.chars();
+    let mut rest = strip_bullet(line.trim())?.strip_prefix('[')?.chars();
     let mark = rest.next()?;
     let title = rest.as_str().strip_prefix(']')?;
     if !title.starts_with(char::is_whitespace) || !title.chars().any(char::is_alphanumeric) {
@@ -119,7 +119,7 @@ fn split_due(title: &str) -> (String, Option<String>) {
     let found = [("📅", ""), ("📆", ""), ("🗓", ""), ("[due::", "]"), ("(due::", ")"), ("@due(", ")"), ("@{", "}")]
         .into_iter()
         .chain([("DEADLINE: <", ">"), ("due::", ""), ("due:", "")])
-        .find_map(|(opening, closing)| read_due(title, opening, closing));
+        .find_map(|(opening, closing)| find_due(title, opening, closing));
     let Some((range, due)) = found else { return (title.to_owned(), None) };
     let around = [title.get(..range.start), title.get(range.end..)].map(Option::unwrap_or_default);
     let bare = words::one_line(&around.join(" "));
@@ -128,7 +128,7 @@ fn split_due(title: &str) -> (String, Option<String>) {
 }
 
 /// Returns the range of a due time in a title, and the time. Without a closing mark the time must begin with a date.
-fn read_due(title: &str, opening: &str, closing: &str) -> Option<(Range<usize>, String)> {
+fn find_due(title: &str, opening: &str, closing: &str) -> Option<(Range<usize>, String)> {
     let start = title.find(opening)?;
     let after = title.get(start + opening.len()..)?;
     let value = after.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{fe0f}');

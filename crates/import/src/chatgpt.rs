@@ -9,14 +9,15 @@ use super::{
     ImportError, ImportKind,
     conversation::{ExportedConversation, ReadConversation, SaidThere},
     export::{
-        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, leave_odd, read_conversations, title_of,
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, leave_odd, read_conversations,
+        read_title,
     },
     found::FoundThings,
     marks::{cited_sources, without_marks},
     recognise::ExportFiles,
     repair::parse_json,
     source::ImportSource,
-    stores::{list_of, text_of, time_of},
+    stores::{find_list, find_text, find_time},
     thread::{ThreadNode, shown_branch},
 };
 
@@ -38,16 +39,16 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
     for entry in source.entries().iter().filter(|entry| !files.own.contains(entry)) {
         let why = match () {
             () if files.others.contains(&entry) => OTHER_EXPORT,
-            () if entry.ends_in(&[".json", ".html"]) => NOT_NEEDED,
+            () if entry.has_ending(&[".json", ".html"]) => NOT_NEEDED,
             () => PICTURES,
         };
-        found.leave(&entry.path, why);
+        found.leave_out(&entry.path, why);
     }
     Ok(found)
 }
 
 fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
-    let title = title_of(conversation, &["title"]);
+    let title = read_title(conversation, &["title"]);
     let nodes: Vec<_> = match conversation.get("mapping") {
         Some(Value::Object(mapping)) => mapping.iter().collect(),
         Some(Value::Null) => Vec::new(),
@@ -57,7 +58,7 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
         }
     };
     let mut read = ReadConversation { title, said: Vec::new() };
-    let branch = shown_branch(&thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
+    let branch = shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
     let messages: Vec<_> =
         nodes.iter().map(|(_, node)| read_message(node.get("message").unwrap_or(&Value::Null))).collect();
     let mut is_shown = vec![false; nodes.len()];
@@ -65,32 +66,32 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
         if let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) {
             *shown = true;
             found.leave_times(&read.title, PICTURES, message.pictures);
-            message.left_out.iter().for_each(|why| found.leave(&read.title, why));
+            message.left_out.iter().for_each(|why| found.leave_out(&read.title, why));
             read.said.extend(message.said.clone());
         }
     }
     let replaced = messages.iter().zip(is_shown).filter(|(message, is_shown)| !is_shown && message.said.is_some());
     found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
     if read.said.is_empty() {
-        found.leave(read.title, EMPTY);
+        found.leave_out(read.title, EMPTY);
         return None;
     }
-    let id = text_of(conversation, &["conversation_id", "id"]).map(str::to_owned);
-    Some(ExportedConversation { id, begun: time_of(conversation, &["create_time"]), read })
+    let id = find_text(conversation, &["conversation_id", "id"]).map(str::to_owned);
+    Some(ExportedConversation { id, begun: find_time(conversation, &["create_time"]), read })
 }
 
 /// Builds the message tree. A message's parent is its own field, or else found in the parent's list of children.
-fn thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
+fn build_thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
     let mut parents = std::collections::HashMap::new();
     for (id, node) in nodes {
-        for child in list_of(node, &["children"]).iter().filter_map(Value::as_str) {
+        for child in find_list(node, &["children"]).iter().filter_map(Value::as_str) {
             parents.entry(child).or_insert(id.as_str());
         }
     }
     let node = |(id, node): &(&'a String, &'a Value)| ThreadNode {
         id: id.as_str(),
-        parent: text_of(node, &["parent"]).or_else(|| parents.get(id.as_str()).copied()),
-        at: node.get("message").and_then(|message| Some(time_of(message, &["create_time"])?.timestamp() as f64)),
+        parent: find_text(node, &["parent"]).or_else(|| parents.get(id.as_str()).copied()),
+        at: node.get("message").and_then(|message| Some(find_time(message, &["create_time"])?.timestamp() as f64)),
     };
     nodes.iter().map(node).collect()
 }
@@ -107,9 +108,9 @@ fn read_message(message: &Value) -> ChatgptMessage {
     let none = ChatgptMessage::default();
     let metadata = message.get("metadata").unwrap_or(&Value::Null);
     let author = message.get("author").unwrap_or(&Value::Null);
-    let role = text_of(author, &["role"]).or_else(|| author.as_str()).or_else(|| text_of(message, &["role"]));
-    if let Some(text) = report(metadata).filter(|_| role != Some("user")) {
-        let at = time_of(message, &["create_time", "update_time"]);
+    let role = find_text(author, &["role"]).or_else(|| author.as_str()).or_else(|| find_text(message, &["role"]));
+    if let Some(text) = find_report(metadata).filter(|_| role != Some("user")) {
+        let at = find_time(message, &["create_time", "update_time"]);
         return ChatgptMessage { said: Some(SaidThere { who: "ChatGPT".to_owned(), at, text }), ..none };
     }
     // Skip content that only a program sees.
@@ -121,14 +122,14 @@ fn read_message(message: &Value) -> ChatgptMessage {
         _ => return none,
     };
     let content = message.get("content").unwrap_or(&Value::Null);
-    let kind = text_of(content, &["content_type"]).unwrap_or("text");
-    let recipient = text_of(message, &["recipient"]).unwrap_or("all");
+    let kind = find_text(content, &["content_type"]).unwrap_or("text");
+    let recipient = find_text(message, &["recipient"]).unwrap_or("all");
     let (texts, pictures) = match () {
         () if UNSEEN.contains(&kind) => return ChatgptMessage { left_out: Some(THOUGHTS), ..none },
-        () if who == "ChatGPT" && recipient.starts_with("canmore.") => (canvas(content), 0),
+        () if who == "ChatGPT" && recipient.starts_with("canmore.") => (read_canvas(content), 0),
         () if CALLS.contains(&kind) => (Vec::new(), 0),
         () if who == "ChatGPT" && !matches!(recipient, "all" | "user" | "assistant") => (Vec::new(), 0),
-        () => words(content),
+        () => read_texts(content),
     };
     let sources = cited_sources(metadata);
     let text = without_marks(&texts.join("\n\n"), &sources);
@@ -136,26 +137,26 @@ fn read_message(message: &Value) -> ChatgptMessage {
         let is_call = pictures == 0 && (CALLS.contains(&kind) || recipient != "all");
         return ChatgptMessage { pictures, left_out: is_call.then_some(TOOL_CALLS), ..none };
     }
-    let at = time_of(message, &["create_time", "update_time"]);
+    let at = find_time(message, &["create_time", "update_time"]);
     ChatgptMessage { said: Some(SaidThere { who: who.to_owned(), at, text }), pictures, ..none }
 }
 
 /// Returns a research report, stored in the state of its widget. The message itself is empty and may be hidden.
-fn report(metadata: &Value) -> Option<String> {
+fn find_report(metadata: &Value) -> Option<String> {
     let state = metadata.pointer("/chatgpt_sdk/widget_state").or_else(|| metadata.get("widget_state"))?;
     let parsed = state.as_str().and_then(|state| parse_json(state.as_bytes()));
     let report = parsed.as_ref().unwrap_or(state).get("report_message")?;
-    let (texts, _) = words(report.get("content")?);
+    let (texts, _) = read_texts(report.get("content")?);
     let sources = cited_sources(report.get("metadata").unwrap_or(&Value::Null));
     Some(without_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
 }
 
 /// Returns the texts of a content, and the number of other parts.
-fn words(content: &Value) -> (Vec<String>, usize) {
+fn read_texts(content: &Value) -> (Vec<String>, usize) {
     let parts = match (content, content.get("parts")) {
         (Value::String(text), _) | (_, Some(Value::String(text))) => return (vec![text.clone()], 0),
         (_, Some(Value::Array(parts))) => parts.as_slice(),
-        _ => return (text_of(content, &["text"]).map(str::to_owned).into_iter().collect(), 0),
+        _ => return (find_text(content, &["text"]).map(str::to_owned).into_iter().collect(), 0),
     };
     let (mut texts, mut others) = (Vec::new(), 0);
     for part in parts {
@@ -169,12 +170,12 @@ fn words(content: &Value) -> (Vec<String>, usize) {
 }
 
 /// Returns the document an answer wrote beside the conversation, or its replacement text.
-fn canvas(content: &Value) -> Vec<String> {
-    let (texts, _) = words(content);
+fn read_canvas(content: &Value) -> Vec<String> {
+    let (texts, _) = read_texts(content);
     let Some(call) = texts.first().and_then(|text| parse_json(text.as_bytes())) else { return Vec::new() };
-    let title = text_of(&call, &["name"]).map(|name| format!("[{name}]\n")).unwrap_or_default();
-    let whole = text_of(&call, &["content"]);
-    let rewritten = list_of(&call, &["updates"]).iter().filter_map(|update| text_of(update, &["replacement"]));
+    let title = find_text(&call, &["name"]).map(|name| format!("[{name}]\n")).unwrap_or_default();
+    let whole = find_text(&call, &["content"]);
+    let rewritten = find_list(&call, &["updates"]).iter().filter_map(|update| find_text(update, &["replacement"]));
     whole.into_iter().chain(rewritten).map(|text| format!("{title}{text}")).collect()
 }
 
@@ -185,7 +186,7 @@ mod tests {
 
     use super::{
         super::{
-            any_json::{any_json, mutate},
+            any_json::{any_json, replace_value},
             export::NOT_UNDERSTOOD,
         },
         *,
@@ -484,7 +485,7 @@ mod tests {
         #[test]
         fn a_conversation_with_any_field_changed_ends(changes in prop::collection::vec((any::<prop::sample::Index>(), any_json()), 1..4)) {
             let mut conversation = json!({"title": "T", "create_time": 1, "mapping": {"a": said("one", ""), "b": answer(&json!({"content_type": "code", "text": "x"}), "a")}, "current_node": "b", "id": "1"});
-            changes.into_iter().for_each(|(at, value)| mutate(&mut conversation, at, value));
+            changes.into_iter().for_each(|(at, value)| replace_value(&mut conversation, at, value));
             taken(&conversation);
         }
     }

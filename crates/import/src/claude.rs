@@ -11,19 +11,19 @@ use super::{
     conversation::{ExportedConversation, ReadConversation, SaidThere},
     export::{
         EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, each_value, leave_odd,
-        name_conversation, read_conversations, title_of,
+        name_conversation, read_conversations, read_title,
     },
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
     recognise::{ExportFiles, plain_stem},
     source::{ImportSource, SourceEntry, TOO_LARGE},
-    stores::{list_of, text_of, time_of},
+    stores::{find_list, find_text, find_time},
     thread::{ThreadNode, shown_branch},
 };
 
-const FILES: &str = "files of conversations, which the export only names";
-const NO_PROJECT: &str = "a project that isn't understood";
-const NO_MEMORY: &str = "notes on you that aren't understood";
+const FILES: &str = "files of conversations, which the export only lists";
+const NO_PROJECT: &str = "an unreadable project";
+const NO_MEMORY: &str = "unreadable notes about you";
 /// The maximum number of thoughts removed from a text.
 const MAX_THOUGHTS: usize = 100;
 /// The export's placeholders for content it can't show.
@@ -39,19 +39,25 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
     let files = ExportFiles::find(source, ImportKind::Claude);
     for entry in source.entries().iter().filter(|entry| !files.own.contains(entry)) {
         let in_projects = entry.path.split('/').rev().skip(1).any(|folder| folder == "projects");
-        let is_json = entry.ends_in(&[".json"]);
+        let is_json = entry.has_ending(&[".json"]);
         match plain_stem(entry).as_str() {
-            _ if files.others.contains(&entry) => found.leave(&entry.path, OTHER_EXPORT),
+            _ if files.others.contains(&entry) => found.leave_out(&entry.path, OTHER_EXPORT),
             "projects" if is_json => {
-                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken));
+                visit_elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| {
+                    take_project(value, found, &mut taken)
+                });
             }
             _ if is_json && (in_projects || files.projects.contains(&entry)) => {
-                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken));
+                visit_elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| {
+                    take_project(value, found, &mut taken)
+                });
             }
             "memories" if is_json => {
-                elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| memories(value, found, &mut taken));
+                visit_elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| {
+                    take_memories(value, found, &mut taken)
+                });
             }
-            _ => found.leave(&entry.path, NOT_NEEDED),
+            _ => found.leave_out(&entry.path, NOT_NEEDED),
         }
     }
     match read_conversations(source, &files.own, "claude", tz, &mut found, &read_one) {
@@ -61,7 +67,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 }
 
 /// Passes each element of a file to `work`, which returns whether it understood the element.
-fn elements(
+fn visit_elements(
     source: &ImportSource,
     entry: &SourceEntry,
     found: &mut FoundThings,
@@ -72,7 +78,7 @@ fn elements(
     let end = each_value(source, entry, &mut |raw, value| {
         let is_understood = value.is_some_and(|value| work(value, &mut own));
         if !is_understood {
-            own.leave(
+            own.leave_out(
                 name_conversation(raw),
                 if value.is_none() && raw.is_empty() { TOO_LARGE } else { not_understood },
             );
@@ -83,52 +89,53 @@ fn elements(
             found.documents.append(&mut own.documents);
             found.left_out.append(&mut own.left_out);
             if let Some(why) = damage {
-                found.leave(&entry.path, why);
+                found.leave_out(&entry.path, why);
             }
         }
-        Err(_) => found.leave(&entry.path, super::source::UNREADABLE),
+        Err(_) => found.leave_out(&entry.path, super::source::UNREADABLE),
     }
 }
 
 fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
-    let title = title_of(conversation, &["name", "title"]);
+    let title = read_title(conversation, &["name", "title"]);
     let is_list = |name: &str| conversation.get(name).is_none_or(|list| list.is_array() || list.is_null());
     if !conversation.is_object() || !is_list("chat_messages") || !is_list("messages") {
         leave_odd(&title, found);
         return None;
     }
-    let messages = list_of(conversation, &["chat_messages", "messages"]);
-    let current = text_of(conversation, &["current_leaf_message_uuid"]);
+    let messages = find_list(conversation, &["chat_messages", "messages"]);
+    let current = find_text(conversation, &["current_leaf_message_uuid"]);
     let mut read = ReadConversation { title, said: Vec::new() };
     let mut is_shown = vec![false; messages.len()];
-    for at in shown_branch(&thread(messages), current) {
+    for at in shown_branch(&build_thread(messages), current) {
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
-        let words = words(message);
+        let words = read_words(message);
         words.left_out.iter().for_each(|(why, times)| found.leave_times(&read.title, why, *times));
         if !words.text.is_empty() {
-            let who = match text_of(message, &["sender", "role"]) {
+            let who = match find_text(message, &["sender", "role"]) {
                 Some("human" | "user") => "You",
                 Some("assistant") | None => "Claude",
                 Some(other) => other,
             };
-            let at = time_of(message, &["created_at", "updated_at"]);
+            let at = find_time(message, &["created_at", "updated_at"]);
             read.said.push(SaidThere { who: who.to_owned(), at, text: words.text });
         }
     }
-    let replaced = messages.iter().zip(is_shown).filter(|(message, shown)| !shown && !words(message).text.is_empty());
+    let replaced =
+        messages.iter().zip(is_shown).filter(|(message, shown)| !shown && !read_words(message).text.is_empty());
     found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
     if read.said.is_empty() {
-        found.leave(read.title, EMPTY);
+        found.leave_out(read.title, EMPTY);
         return None;
     }
-    let id = text_of(conversation, &["uuid", "id"]).map(str::to_owned);
-    Some(ExportedConversation { id, begun: time_of(conversation, &["created_at"]), read })
+    let id = find_text(conversation, &["uuid", "id"]).map(str::to_owned);
+    Some(ExportedConversation { id, begun: find_time(conversation, &["created_at"]), read })
 }
 
 /// Builds the message tree. Without parents, or with a single parent for all, messages follow each other in order.
-fn thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
-    let sender = |message: &Value| text_of(message, &["sender", "role"]).map(str::to_owned);
+fn build_thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
+    let sender = |message: &Value| find_text(message, &["sender", "role"]).map(str::to_owned);
     let mut nodes: Vec<_> = messages.iter().map(thread_node).collect();
     let is_flat = nodes.windows(2).all(|pair| matches!(pair, [one, other] if one.parent == other.parent))
         && messages.windows(2).any(|pair| matches!(pair, [one, other] if sender(one) != sender(other)));
@@ -140,9 +147,9 @@ fn thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
 
 fn thread_node(message: &Value) -> ThreadNode<'_> {
     ThreadNode {
-        id: text_of(message, &["uuid", "id"]).unwrap_or_default(),
-        parent: text_of(message, &["parent_message_uuid"]),
-        at: time_of(message, &["created_at"]).map(|at| at.timestamp_millis() as f64 / 1000.0),
+        id: find_text(message, &["uuid", "id"]).unwrap_or_default(),
+        parent: find_text(message, &["parent_message_uuid"]),
+        at: find_time(message, &["created_at"]).map(|at| at.timestamp_millis() as f64 / 1000.0),
     }
 }
 
@@ -154,61 +161,61 @@ struct ClaudeWords {
 }
 
 impl ClaudeWords {
-    fn leave(&mut self, why: &'static str, times: usize) {
+    fn leave_out(&mut self, why: &'static str, times: usize) {
         *self.left_out.entry(why).or_default() += times;
     }
 }
 
 /// Returns the text of a message with its attachments.
-fn words(message: &Value) -> ClaudeWords {
+fn read_words(message: &Value) -> ClaudeWords {
     let mut words = ClaudeWords::default();
     let mut texts: Vec<String> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let content = message.get("content");
     texts.extend(content.and_then(Value::as_str).map(str::to_owned));
-    for block in list_of(message, &["content"]) {
-        let kind = text_of(block, &["type"]).unwrap_or("text");
-        match (kind, artifact(block)) {
+    for block in find_list(message, &["content"]) {
+        let kind = find_text(block, &["type"]).unwrap_or("text");
+        match (kind, read_artifact(block)) {
             ("tool_use", Some(artifact)) => texts.push(artifact),
-            (kind, _) if kind.starts_with("tool_") => words.leave(TOOL_CALLS, 1),
+            (kind, _) if kind.starts_with("tool_") => words.leave_out(TOOL_CALLS, 1),
             ("thinking" | "redacted_thinking", _) => {
-                thoughts.extend(text_of(block, &["thinking"]));
-                words.leave(THOUGHTS, 1);
+                thoughts.extend(find_text(block, &["thinking"]));
+                words.leave_out(THOUGHTS, 1);
             }
-            _ => texts.extend(block.as_str().or_else(|| text_of(block, &["text"])).map(str::to_owned)),
+            _ => texts.extend(block.as_str().or_else(|| find_text(block, &["text"])).map(str::to_owned)),
         }
     }
     texts.retain(|text| !text.trim().is_empty());
     if texts.is_empty() {
         // The text field joins all blocks, with placeholders for other content.
-        let whole = text_of(message, &["text"]).unwrap_or_default().to_owned();
+        let whole = find_text(message, &["text"]).unwrap_or_default().to_owned();
         texts.push(thoughts.into_iter().take(MAX_THOUGHTS).fold(whole, |text, thought| text.replace(thought, "")));
     }
     let (text, placeholders) = without_placeholders(&texts.join("\n\n"));
     if placeholders > 0 && words.left_out.is_empty() {
-        words.leave(TOOL_CALLS, placeholders);
+        words.leave_out(TOOL_CALLS, placeholders);
     }
     words.text = text;
-    for attachment in list_of(message, &["attachments"]) {
-        match text_of(attachment, &["extracted_content"]) {
+    for attachment in find_list(message, &["attachments"]) {
+        match find_text(attachment, &["extracted_content"]) {
             Some(content) => {
-                let name = text_of(attachment, &["file_name"]).unwrap_or("a file");
+                let name = find_text(attachment, &["file_name"]).unwrap_or("a file");
                 words.text.push_str(&format!("\n\n[{name}]\n{content}"));
             }
-            None => words.leave(FILES, 1),
+            None => words.leave_out(FILES, 1),
         }
     }
-    words.leave(FILES, list_of(message, &["files"]).len());
+    words.leave_out(FILES, find_list(message, &["files"]).len());
     words.text = words.text.trim().to_owned();
     words
 }
 
 /// Returns the document an answer wrote beside the conversation, found in its tool call.
-fn artifact(block: &Value) -> Option<String> {
+fn read_artifact(block: &Value) -> Option<String> {
     let input = block.get("input")?;
-    let name = text_of(block, &["name"]).filter(|name| ["artifacts", "create_file"].contains(name))?;
-    let content = text_of(input, &["content", "file_text"])?;
-    let title = text_of(input, &["title", "path", "id"]).unwrap_or(name);
+    let name = find_text(block, &["name"]).filter(|name| ["artifacts", "create_file"].contains(name))?;
+    let content = find_text(input, &["content", "file_text"])?;
+    let title = find_text(input, &["title", "path", "id"]).unwrap_or(name);
     Some(format!("[{title}]\n{content}"))
 }
 
@@ -236,46 +243,51 @@ fn without_placeholders(text: &str) -> (String, usize) {
 }
 
 /// Takes a project: its instructions as orders, its documents as notes.
-fn project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+fn take_project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
     if !project.is_object() {
         return false;
     }
-    let name = text_of(project, &["name"]).unwrap_or("project");
-    let step = names::step(name).unwrap_or_else(|| "project".to_owned());
+    let name = find_text(project, &["name"]).unwrap_or("project");
+    let step = names::to_safe_step(name).unwrap_or_else(|| "project".to_owned());
     let folder = format!("claude/projects/{step}");
-    if let Some(orders) = text_of(project, &["prompt_template"]) {
-        let path = taken.free(format!("{folder}/instructions.md"));
+    if let Some(orders) = find_text(project, &["prompt_template"]) {
+        let path = taken.reserve_path(format!("{folder}/instructions.md"));
         let text = format!("# {name}\n\n{orders}\n");
         found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Orders });
     }
-    for document in list_of(project, &["docs"]) {
-        let file = text_of(document, &["filename", "file_name"]).unwrap_or("document");
-        let Some(content) = text_of(document, &["content"]) else {
-            found.leave(file, FILES);
+    for document in find_list(project, &["docs"]) {
+        let file = find_text(document, &["filename", "file_name"]).unwrap_or("document");
+        let Some(content) = find_text(document, &["content"]) else {
+            found.leave_out(file, FILES);
             continue;
         };
         let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        let path = names::document(&folder, file).unwrap_or_else(|| format!("{folder}/document.md"));
+        let path = names::to_document_path(&folder, file).unwrap_or_else(|| format!("{folder}/document.md"));
         let text = format!("{content}\n");
-        found.documents.push(FoundDocument { path: taken.free(path), text, day: None, sort: DocumentSort::Note });
+        found.documents.push(FoundDocument {
+            path: taken.reserve_path(path),
+            text,
+            day: None,
+            sort: DocumentSort::Note,
+        });
     }
     true
 }
 
 /// Takes Claude's notes on the person. An account without notes has an empty element.
-fn memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+fn take_memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
     let Some(fields) = memory.as_object() else { return false };
-    let mut text = text_of(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
+    let mut text = find_text(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
     let projects = memory.get("project_memories");
     let values = projects.and_then(Value::as_object).into_iter().flat_map(|projects| projects.values());
-    for said in values.chain(list_of(memory, &["project_memories"])) {
-        if let Some(said) = said.as_str().or_else(|| text_of(said, &["memory", "content", "text"])) {
+    for said in values.chain(find_list(memory, &["project_memories"])) {
+        if let Some(said) = said.as_str().or_else(|| find_text(said, &["memory", "content", "text"])) {
             text.push_str(&format!("\n\n{said}"));
         }
     }
     if !text.trim().is_empty() {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
-        let path = taken.free("claude/memories.md".to_owned());
+        let path = taken.reserve_path("claude/memories.md".to_owned());
         found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Note });
         return true;
     }

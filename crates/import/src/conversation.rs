@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use reveille_base::{
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
     zone::Tz,
 };
 
@@ -19,7 +19,7 @@ use super::{
 const ID_CHARS: usize = 12;
 /// The minimum number of distinct characters in it: made-up ids often begin alike.
 const MIN_ID_LETTERS: usize = 5;
-const TWICE: &str = "conversations that stood there twice: the longer one came";
+const TWICE: &str = "conversations that were there twice: only the longer one is imported";
 
 /// The maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
@@ -61,9 +61,15 @@ pub(super) struct ConversationShelf {
 
 impl ConversationShelf {
     /// Adds a conversation. Of duplicates, the one with more messages stays.
-    pub(super) fn keep(&mut self, folder: &str, conversation: ExportedConversation, tz: Tz, found: &mut FoundThings) {
+    pub(super) fn add_conversation(
+        &mut self,
+        folder: &str,
+        conversation: ExportedConversation,
+        tz: Tz,
+        found: &mut FoundThings,
+    ) {
         let day = conversation.day(tz);
-        let stem = |id: &str| format!("{folder}/{}", dated(day, id));
+        let stem = |id: &str| format!("{folder}/{}", format_day_path(day, id));
         let mut place = stem(&conversation.short_id());
         if let Some(there) = self.kept.get(&place).filter(|there| !there.is_the_same_as(&conversation)) {
             let whole: Vec<_> = there.read.said.iter().chain(&conversation.read.said).map(|said| &said.text).collect();
@@ -73,7 +79,7 @@ impl ConversationShelf {
             self.kept.insert(place, conversation);
             return;
         };
-        found.leave(&conversation.read.title, TWICE);
+        found.leave_out(&conversation.read.title, TWICE);
         if conversation.read.said.len() > there.read.said.len() {
             self.kept.insert(place, conversation);
         }
@@ -82,7 +88,7 @@ impl ConversationShelf {
     /// Converts all conversations to documents.
     pub(super) fn into_documents(self, tz: Tz, found: &mut FoundThings) {
         for (stem, conversation) in self.kept {
-            keep(&stem, conversation.day(tz), &conversation.read, tz, found);
+            add_documents(&stem, conversation.day(tz), &conversation.read, tz, found);
         }
     }
 }
@@ -129,7 +135,7 @@ fn is_random(short: &str) -> bool {
 }
 
 /// Adds a conversation's documents, and reports truncated messages. `stem` is the path of its first document without `.md`.
-pub(super) fn keep(
+pub(super) fn add_documents(
     stem: &str,
     day: Option<NaiveDate>,
     conversation: &ReadConversation,
@@ -137,15 +143,15 @@ pub(super) fn keep(
     found: &mut FoundThings,
 ) {
     let long = conversation.said.iter().filter(|said| said.text.trim().chars().count() > MAX_MESSAGE_CHARS);
-    long.for_each(|_| found.leave(&conversation.title, CUT_SHORT));
-    found.documents.extend(documents(stem, day, conversation, tz));
+    long.for_each(|_| found.leave_out(&conversation.title, CUT_SHORT));
+    found.documents.extend(build_documents(stem, day, conversation, tz));
 }
 
 /// Builds the conversation's documents, usually a single one.
-fn documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation, tz: Tz) -> Vec<FoundDocument> {
+fn build_documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation, tz: Tz) -> Vec<FoundDocument> {
     let title = match one_line(&conversation.title.replace("<!--", "<! --")) {
         title if title.is_empty() => "Untitled".to_owned(),
-        title => shortened(&title, MAX_TITLE_CHARS),
+        title => truncate_text(&title, MAX_TITLE_CHARS),
     };
     let mut texts = Vec::new();
     let begin = |part: usize| match part {
@@ -175,7 +181,7 @@ fn documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation
 }
 
 fn message_block(message: &SaidThere, time: Option<&str>) -> String {
-    let text = shortened(message.text.trim(), MAX_MESSAGE_CHARS).replace("<!--", "<! --").replace('\r', "\n");
+    let text = truncate_text(message.text.trim(), MAX_MESSAGE_CHARS).replace("<!--", "<! --").replace('\r', "\n");
     let mut lines = text.lines().skip_while(|line| line.trim().is_empty());
     let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
     let who = one_line(&message.who).replace(['*', ':', '<', '>'], "");
@@ -189,7 +195,7 @@ fn message_block(message: &SaidThere, time: Option<&str>) -> String {
 }
 
 /// Returns a path such as `2025-03/2025-03-14-ID` for a day; `undated/ID` without one.
-pub(super) fn dated(day: Option<NaiveDate>, id: &str) -> String {
+pub(super) fn format_day_path(day: Option<NaiveDate>, id: &str) -> String {
     match day {
         Some(day) => format!("{}/{day}-{id}", day.format("%Y-%m")),
         None => format!("undated/{id}"),
@@ -217,7 +223,7 @@ mod tests {
                 said("ChatGPT", 4, "Kiel.\n\n**You** (13:05): yes"),
             ],
         };
-        let documents = documents("chatgpt/2025-03/2025-03-14-a1", None, &conversation, "UTC".parse().unwrap());
+        let documents = build_documents("chatgpt/2025-03/2025-03-14-a1", None, &conversation, "UTC".parse().unwrap());
         assert_eq!(documents[0].path, "chatgpt/2025-03/2025-03-14-a1.md");
         assert_snapshot!(documents[0].text, @r"
         # Trip ## Forged <! -- x
@@ -243,7 +249,7 @@ mod tests {
         let long = "x".repeat(MAX_MESSAGE_CHARS + 1);
         let said = vec![said("You", 1, &long), said("You", 2, "short")];
         let mut found = FoundThings::default();
-        keep("a", None, &ReadConversation { title: "Long".into(), said }, "UTC".parse().unwrap(), &mut found);
+        add_documents("a", None, &ReadConversation { title: "Long".into(), said }, "UTC".parse().unwrap(), &mut found);
         let left: Vec<_> = found.left_out.iter().map(|left| (left.what.as_str(), left.why)).collect();
         assert_eq!((found.documents.len(), left), (1, vec![("Long", CUT_SHORT)]));
     }
@@ -283,7 +289,7 @@ mod tests {
             let (mut shelf, mut found) = (ConversationShelf::default(), FoundThings::default());
             let tz = "UTC".parse().unwrap();
             let most = conversations.iter().map(|one| one.read.said.len()).max().unwrap();
-            conversations.into_iter().for_each(|one| shelf.keep("k", one, tz, &mut found));
+            conversations.into_iter().for_each(|one| shelf.add_conversation("k", one, tz, &mut found));
             shelf.into_documents(tz, &mut found);
             assert_eq!((found.documents.len(), found.left_out.len()), (documents, twice), "{name}: {found:?}");
             let longest = found.documents.iter().map(|document| document.text.matches("**You**").count()).max();
@@ -296,7 +302,7 @@ mod tests {
         let long = "x".repeat(MAX_DOCUMENT_BYTES / 2);
         let conversation =
             ReadConversation { title: String::new(), said: (0..5).map(|n| said("You", n, &long)).collect() };
-        let documents = documents("a", None, &conversation, "UTC".parse().unwrap());
+        let documents = build_documents("a", None, &conversation, "UTC".parse().unwrap());
         let paths: Vec<_> = documents.iter().map(|document| document.path.as_str()).collect();
         assert_eq!(paths, ["a.md", "a-2.md", "a-3.md", "a-4.md", "a-5.md"]);
         assert!(documents[1].text.starts_with("# Untitled (continued)\n\n## 2025-03-14\n\n**You**"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use reveille_base::{words::shortened, zone::Tz};
+use reveille_base::{words::truncate_text, zone::Tz};
 
 use super::{
     ImportError,
@@ -10,28 +10,28 @@ use super::{
     found::FoundThings,
     repair::parse_json,
     source::{ImportSource, SourceEntry, TOO_LARGE, is_beyond_bound},
-    stores::{self, StoreEnd, text_of},
+    stores::{self, StoreEnd, find_text},
 };
 
 /// The maximum size of a conversations file, in bytes.
 pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;
 
-pub(super) const NOT_UNDERSTOOD: &str = "a conversation that isn't understood";
-pub(super) const EMPTY: &str = "a conversation in which nothing was said";
+pub(super) const NOT_UNDERSTOOD: &str = "an unreadable conversation";
+pub(super) const EMPTY: &str = "an empty conversation";
 pub(super) const NOT_NEEDED: &str = "account data, ratings and pages for browsers";
-pub(super) const TOOL_CALLS: &str = "calls of tools and what came of them";
-pub(super) const THOUGHTS: &str = "what a model or its program said to itself";
+pub(super) const TOOL_CALLS: &str = "tool calls and their results";
+pub(super) const THOUGHTS: &str = "a model's or its program's own notes";
 pub(super) const OTHER_BRANCHES: &str = "an answer or question that was replaced by another";
-pub(super) const OTHER_EXPORT: &str = "another assistant's export: import it by itself";
+pub(super) const OTHER_EXPORT: &str = "another assistant's export: import it separately";
 /// The maximum length of a conversation's title, in characters.
 const MAX_TITLE_CHARS: usize = 300;
 
 const UNTITLED: &str = "without a title";
-const BROKEN_OFF: &str = "it breaks off: what came before that came";
+const BROKEN_OFF: &str = "it is cut off: only the part before that is imported";
 const NO_JSON: &str = "not JSON";
-const NO_CONVERSATION: &str = "no conversation stands in it";
-const BEYOND_BOUND: &str = "longer than is read: its beginning came";
-const DAMAGED: &str = "it can't be read, or its bytes aren't those that were packed";
+const NO_CONVERSATION: &str = "it has no conversations";
+const BEYOND_BOUND: &str = "too long: only its beginning is imported";
+const DAMAGED: &str = "it can't be read, or its checksum is wrong";
 
 /// Parses one conversation of an export, and reports its skipped parts.
 pub(super) type ReadOne<'a> = &'a dyn Fn(&Value, &mut FoundThings) -> Option<ExportedConversation>;
@@ -55,26 +55,26 @@ pub(super) fn read_conversations(
         let mut conversations = Vec::new();
         let end = each_value(source, entry, &mut |raw, value| match value {
             Some(value) => each_conversation(value, &mut |value| conversations.extend(read_one(value, &mut own))),
-            None => own.leave(name_conversation(raw), if raw.is_empty() { TOO_LARGE } else { NOT_UNDERSTOOD }),
+            None => own.leave_out(name_conversation(raw), if raw.is_empty() { TOO_LARGE } else { NOT_UNDERSTOOD }),
         });
         let damage = match end {
             Ok(damage) => damage,
             Err(error) => {
-                found.leave(&entry.path, DAMAGED);
+                found.leave_out(&entry.path, DAMAGED);
                 failed.get_or_insert(error);
                 continue;
             }
         };
         sound += usize::from(damage != Some(NO_JSON));
         if let Some(why) = damage {
-            found.leave(&entry.path, why);
+            found.leave_out(&entry.path, why);
             failed.get_or_insert_with(|| ImportError::unreadable(&entry.path, why));
         }
         if conversations.is_empty() && own.left_out.is_empty() && damage.is_none() {
-            found.leave(&entry.path, NO_CONVERSATION);
+            found.leave_out(&entry.path, NO_CONVERSATION);
         }
         found.left_out.append(&mut own.left_out);
-        conversations.into_iter().for_each(|conversation| shelf.keep(folder, conversation, tz, found));
+        conversations.into_iter().for_each(|conversation| shelf.add_conversation(folder, conversation, tz, found));
     }
     shelf.into_documents(tz, found);
     match failed {
@@ -118,19 +118,19 @@ fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
 }
 
 /// Returns the title of a conversation.
-pub(super) fn title_of(conversation: &Value, names: &[&str]) -> String {
-    text_of(conversation, names).map(|title| shortened(title, MAX_TITLE_CHARS)).unwrap_or_default()
+pub(super) fn read_title(conversation: &Value, names: &[&str]) -> String {
+    find_text(conversation, names).map(|title| truncate_text(title, MAX_TITLE_CHARS)).unwrap_or_default()
 }
 
-/// Reports a conversation that isn't understood.
+/// Reports an unreadable conversation.
 pub(super) fn leave_odd(title: &str, found: &mut FoundThings) {
-    found.leave(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
+    found.leave_out(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
 }
 
-/// Returns a name for a conversation that isn't understood: its title, if any.
+/// Returns a name for an unreadable conversation: its title, if any.
 pub(super) fn name_conversation(raw: &[u8]) -> String {
     let value = parse_json(raw).unwrap_or_default();
-    let title = title_of(&value, &["title", "name"]);
+    let title = read_title(&value, &["title", "name"]);
     if !title.is_empty() {
         return title;
     }

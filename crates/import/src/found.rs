@@ -96,13 +96,13 @@ pub struct ImportLeftOut {
 }
 
 /// The reason for truncated content.
-pub(super) const CUT_SHORT: &str = "longer than is kept: its beginning came";
+pub(super) const CUT_SHORT: &str = "too long: only its beginning is imported";
 /// The reason for a document with a secret in its name.
 const SECRET_NAME: &str = "its name holds a key or token";
 
 impl FoundThings {
     /// Reports a skipped item.
-    pub(super) fn leave(&mut self, what: impl Into<String>, why: &'static str) {
+    pub(super) fn leave_out(&mut self, what: impl Into<String>, why: &'static str) {
         self.leave_times(what, why, 1);
     }
 
@@ -114,7 +114,7 @@ impl FoundThings {
     }
 
     /// Masks secrets in all texts.
-    pub(super) fn mask(&mut self, redact: &dyn Fn(&str) -> String) {
+    pub(super) fn mask_secrets(&mut self, redact: &dyn Fn(&str) -> String) {
         let mut masked = 0;
         let mut mask = |text: &mut String| {
             let clean = redact(text);
@@ -136,6 +136,6 @@ impl FoundThings {
         self.masked += masked;
         let holds_secret = |document: &mut FoundDocument| redact(&document.path) != document.path;
         let unnamed = self.documents.extract_if(.., holds_secret).count();
-        (0..unnamed).for_each(|_| self.leave("", SECRET_NAME));
+        (0..unnamed).for_each(|_| self.leave_out("", SECRET_NAME));
     }
 }

@@ -9,9 +9,9 @@ use std::{
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
-use reveille_base::{clock::parse_time, schedule::resolve, zone::Tz};
+use reveille_base::{clock::parse_time, schedule::resolve_local_time, zone::Tz};
 use reveille_config::OldSetting;
-use reveille_memory::imported::harmless;
+use reveille_memory::imported::break_comments;
 
 use super::{
     ImportError,
@@ -22,7 +22,7 @@ use super::{
     notes,
     repair::parse_json,
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
-    stores::{list_of, text_of, time_of},
+    stores::{find_list, find_text, find_time},
 };
 
 const FOLDER: &str = "json-agent";
@@ -30,9 +30,9 @@ const FOLDER: &str = "json-agent";
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
 const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
-const DONE: &str = "reminders that were over";
-const NOT_UNDERSTOOD: &str = "entries that aren't understood";
-const INDEX: &str = "an index, which is made anew";
+const DONE: &str = "reminders in the past";
+const NOT_UNDERSTOOD: &str = "unreadable entries";
+const INDEX: &str = "an index, which Reveille rebuilds";
 
 pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
@@ -41,63 +41,64 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
         let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let is_in = |name: &str| folder.split('/').any(|step| step == name);
         match entry.file_name() {
-            "knowledge.json" => facts(source, entry, &mut found),
-            "reminders.json" => reminders(source, entry, &mut found, tz),
-            "conversation_log.jsonl" => said(source, entry, &mut found, tz),
-            "user_config.json" | "secrets.json" => settings(source, entry, &mut found),
-            ".env" => markdown_agent::settings(source, entry, &mut found),
-            "personality.md" => notes::take(source, entry, FOLDER, "personality.md", &mut found, &mut taken),
-            _ if is_in("chroma") || entry.file_name() == "compaction_log.jsonl" => found.leave(&entry.path, INDEX),
-            _ if is_in("tasks") && entry.ends_in(&[".md", ".json", ".txt"]) => {
-                scheduled(source, entry, &mut found, &mut taken);
+            "knowledge.json" => read_facts(source, entry, &mut found),
+            "reminders.json" => read_reminders(source, entry, &mut found, tz),
+            "conversation_log.jsonl" => read_conversations(source, entry, &mut found, tz),
+            "user_config.json" | "secrets.json" => read_settings(source, entry, &mut found),
+            ".env" => markdown_agent::read_settings(source, entry, &mut found),
+            "personality.md" => notes::take_file(source, entry, FOLDER, "personality.md", &mut found, &mut taken),
+            _ if is_in("chroma") || entry.file_name() == "compaction_log.jsonl" => found.leave_out(&entry.path, INDEX),
+            _ if is_in("tasks") && entry.has_ending(&[".md", ".json", ".txt"]) => {
+                take_scheduled_task(source, entry, &mut found, &mut taken);
             }
-            name if is_in("memory") && entry.ends_in(notes::ENDINGS) => {
-                notes::take(source, entry, FOLDER, name, &mut found, &mut taken);
+            name if is_in("memory") && entry.has_ending(notes::ENDINGS) => {
+                notes::take_file(source, entry, FOLDER, name, &mut found, &mut taken);
             }
-            _ => found.leave(&entry.path, OF_THE_PROGRAM),
+            _ => found.leave_out(&entry.path, OF_THE_PROGRAM),
         }
     }
     Ok(found)
 }
 
 /// Parses a file as JSON. `None` if it is invalid, which is reported.
-fn json(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<Value> {
-    match source.whole(entry, MAX_WHOLE_BYTES) {
+fn parse_file(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<Value> {
+    match source.read_bytes(entry, MAX_WHOLE_BYTES) {
         Ok(bytes) => match parse_json(&bytes) {
             Some(value) => return Some(value),
-            None => found.leave(&entry.path, "not JSON"),
+            None => found.leave_out(&entry.path, "not JSON"),
         },
-        Err(why) => found.leave(&entry.path, why),
+        Err(why) => found.leave_out(&entry.path, why),
     }
     None
 }
 
 /// Returns the elements of a file: a list, or a list of this name in an object.
-fn elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
+fn find_elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
     if !value.is_null() && !value.is_array() && !value.get(name).is_some_and(|list| list.is_array() || list.is_null()) {
-        found.leave(&entry.path, NOT_UNDERSTOOD);
+        found.leave_out(&entry.path, NOT_UNDERSTOOD);
     }
-    value.as_array().map_or_else(|| list_of(value, &[name]), Vec::as_slice)
+    value.as_array().map_or_else(|| find_list(value, &[name]), Vec::as_slice)
 }
 
-fn facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
-    let Some(store) = json(source, entry, found) else { return };
-    for element in elements(&store, "facts", entry, found) {
-        match element.as_str().or_else(|| text_of(element, &["fact", "text", "content"])) {
+fn read_facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+    let Some(store) = parse_file(source, entry, found) else { return };
+    for element in find_elements(&store, "facts", entry, found) {
+        match element.as_str().or_else(|| find_text(element, &["fact", "text", "content"])) {
             Some(text) => found.facts.push(FoundFact { text: text.to_owned(), from: entry.file_name().to_owned() }),
-            None => found.leave(&entry.path, NOT_UNDERSTOOD),
+            None => found.leave_out(&entry.path, NOT_UNDERSTOOD),
         }
     }
 }
 
-fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
+fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
     const OVER: [&str; 7] = ["done", "completed", "complete", "sent", "cancelled", "canceled", "dismissed"];
     const DUE: [&str; 6] = ["due", "due_at", "due_date", "datetime", "time", "when"];
-    let Some(store) = json(source, entry, found) else { return };
-    for element in elements(&store, "reminders", entry, found) {
-        let text = text_of(element, &["text", "task", "message", "reminder", "content", "title"]);
-        let in_numbers = || time_of(element, &DUE).map(|at| at.with_timezone(&tz).format("%Y-%m-%d %H:%M").to_string());
-        let due = text_of(element, &DUE).filter(|due| due.parse::<f64>().is_err()).map(str::to_owned);
+    let Some(store) = parse_file(source, entry, found) else { return };
+    for element in find_elements(&store, "reminders", entry, found) {
+        let text = find_text(element, &["text", "task", "message", "reminder", "content", "title"]);
+        let in_numbers =
+            || find_time(element, &DUE).map(|at| at.with_timezone(&tz).format("%Y-%m-%d %H:%M").to_string());
+        let due = find_text(element, &DUE).filter(|due| due.parse::<f64>().is_err()).map(str::to_owned);
         let due = due.or_else(in_numbers).unwrap_or_default();
         let is_true = |name: &str| match element.get(name) {
             Some(Value::Bool(is_true)) => *is_true,
@@ -105,20 +106,20 @@ fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings
             Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
             _ => false,
         };
-        let status = text_of(element, &["status"]).unwrap_or_default().to_lowercase();
+        let status = find_text(element, &["status"]).unwrap_or_default().to_lowercase();
         let is_over = OVER.into_iter().any(|name| is_true(name) || status == name);
         match text {
-            _ if is_over => found.leave(text.unwrap_or_default(), DONE),
+            _ if is_over => found.leave_out(text.unwrap_or_default(), DONE),
             Some(text) => {
                 found.reminders.push(FoundReminder { text: text.to_owned(), due, from: entry.file_name().to_owned() });
             }
-            None => found.leave(&entry.path, NOT_UNDERSTOOD),
+            None => found.leave_out(&entry.path, NOT_UNDERSTOOD),
         }
     }
 }
 
 /// Reads the conversations, one document per month.
-fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
+fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
     let mut months: BTreeMap<String, ReadConversation> = BTreeMap::new();
     let mut bad = 0;
     let read = source.with_reader(entry, MAX_LOG_BYTES, |reader| -> std::io::Result<()> {
@@ -128,11 +129,11 @@ fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz:
             let value = parse_json(&line).unwrap_or_default();
             let is_blank = line.trim_ascii().is_empty();
             line.clear();
-            let at = text_of(&value, &["timestamp"]).and_then(|at| moment(at, tz));
-            let at = at.or_else(|| time_of(&value, &["timestamp"]));
+            let at = find_text(&value, &["timestamp"]).and_then(|at| parse_moment(at, tz));
+            let at = at.or_else(|| find_time(&value, &["timestamp"]));
             let month = at.map_or_else(|| "undated".to_owned(), |at| at.with_timezone(&tz).format("%Y-%m").to_string());
             let said = [("You", "user_message"), ("Assistant", "agent_response"), ("Summary", "summary")];
-            let said = said.into_iter().filter_map(|(who, name)| Some((who, text_of(&value, &[name])?)));
+            let said = said.into_iter().filter_map(|(who, name)| Some((who, find_text(&value, &[name])?)));
             let said: Vec<_> =
                 said.map(|(who, text)| SaidThere { who: who.to_owned(), at, text: text.to_owned() }).collect();
             if said.is_empty() {
@@ -145,27 +146,27 @@ fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz:
         Ok(())
     });
     match read {
-        Ok(Err(error)) if is_beyond_bound(&error) => found.leave(&entry.path, CUT_SHORT),
+        Ok(Err(error)) if is_beyond_bound(&error) => found.leave_out(&entry.path, CUT_SHORT),
         Ok(Ok(())) => {}
-        _ => return found.leave(&entry.path, UNREADABLE),
+        _ => return found.leave_out(&entry.path, UNREADABLE),
     }
-    (0..bad).for_each(|_| found.leave(&entry.path, NOT_UNDERSTOOD));
+    (0..bad).for_each(|_| found.leave_out(&entry.path, NOT_UNDERSTOOD));
     for (month, read) in months {
         let day = format!("{month}-01").parse().ok();
-        conversation::keep(&format!("{FOLDER}/conversations/{month}"), day, &read, tz, found);
+        conversation::add_documents(&format!("{FOLDER}/conversations/{month}"), day, &read, tz, found);
     }
 }
 
 /// Parses a time with a zone, or a local one.
-fn moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
+fn parse_moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
     let civil = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
     let civil = civil.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    civil.map(|civil| resolve(civil, tz).at).or_else(|| parse_time(text))
+    civil.map(|civil| resolve_local_time(civil, tz).at).or_else(|| parse_time(text))
 }
 
 /// Reads settings in JSON: all names, but only the values of settings known here and not secret.
-fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
-    let Some(store) = json(source, entry, found) else { return };
+fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+    let Some(store) = parse_file(source, entry, found) else { return };
     each_setting("", &store, entry.file_name() == "secrets.json", found);
 }
 
@@ -197,14 +198,21 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
 }
 
 /// Takes a task the other assistant ran by itself, as an order without effect.
-fn scheduled(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, taken: &mut TakenNames) {
-    match source.text(entry, notes::MAX_NOTE_BYTES) {
+fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, taken: &mut TakenNames) {
+    match source.read_text(entry, notes::MAX_NOTE_BYTES) {
         Ok(text) => {
-            let Some(path) = super::names::document(&format!("{FOLDER}/tasks"), entry.file_name()) else { return };
-            let text = if entry.ends_in(&[".json"]) { format!("```json\n{}\n```\n", text.trim()) } else { text };
-            let text = harmless(&text);
-            found.documents.push(FoundDocument { path: taken.free(path), text, day: None, sort: DocumentSort::Orders });
+            let Some(path) = super::names::to_document_path(&format!("{FOLDER}/tasks"), entry.file_name()) else {
+                return;
+            };
+            let text = if entry.has_ending(&[".json"]) { format!("```json\n{}\n```\n", text.trim()) } else { text };
+            let text = break_comments(&text);
+            found.documents.push(FoundDocument {
+                path: taken.reserve_path(path),
+                text,
+                day: None,
+                sort: DocumentSort::Orders,
+            });
         }
-        Err(why) => found.leave(&entry.path, why),
+        Err(why) => found.leave_out(&entry.path, why),
     }
 }

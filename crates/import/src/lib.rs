@@ -75,7 +75,7 @@ impl ImportKind {
     }
 
     /// Returns a description for people.
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::MarkdownAgent => "an assistant with a memory in Markdown",
             Self::JsonAgent => "an assistant with a memory in JSON",
@@ -126,7 +126,7 @@ pub struct ImportTools<'a> {
 ///
 /// # Errors
 /// The source can't be read, isn't recognised, or is refused.
-pub fn read(
+pub fn read_source(
     path: &Path,
     kind: Option<ImportKind>,
     tools: ImportTools<'_>,
@@ -134,7 +134,7 @@ pub fn read(
     let source = ImportSource::open(path)?;
     let kind = match kind {
         Some(kind) => kind,
-        None => recognise::kind_of(&source)?,
+        None => recognise::detect_kind(&source)?,
     };
     let mut found = match kind {
         ImportKind::MarkdownAgent => markdown_agent::read(&source)?,
@@ -147,7 +147,7 @@ pub fn read(
     // The old assistant's secrets appear most often in its own notes.
     let olds = Redactor::new(&found.secrets);
     // fault: old-assistants-secrets-come
-    found.mask(&|text| tools.redactor.redact(&olds.redact(text)));
+    found.mask_secrets(&|text| tools.redactor.redact(&olds.redact(text)));
     Ok((kind, found))
 }
 
@@ -155,13 +155,13 @@ pub fn read(
 ///
 /// # Errors
 /// The memory can't be read.
-pub fn look(
+pub fn plan_import(
     repo: &Repo,
     kind: ImportKind,
     found: &FoundThings,
     tools: ImportTools<'_>,
 ) -> Result<ImportPlan, ImportError> {
-    Ok(plan::plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
+    Ok(plan::build_plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
 }
 
 /// Runs an import, as one commit in the person's name.
@@ -175,7 +175,7 @@ pub fn carry_out(
     tools: ImportTools<'_>,
 ) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
     let edits = hand.commit_edits()?;
-    let plan = look(&hand.repo, kind, found, tools)?;
+    let plan = plan_import(&hand.repo, kind, found, tools)?;
     if plan.changes.is_empty() {
         return Ok((plan, None));
     }
@@ -186,7 +186,7 @@ pub fn carry_out(
             left.path, left.why
         )));
     }
-    let subject = plan.subject();
+    let subject = plan.render_commit_message();
     let did = subject.lines().next().unwrap_or_default().replacen("Import ", "imported ", 1);
     let mut made = hand.commit_step(&plan.changes, &subject, &did)?;
     made.before.splice(0..0, edits.files);

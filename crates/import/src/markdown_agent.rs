@@ -19,10 +19,10 @@ use super::{
 
 const FOLDER: &str = "markdown-agent";
 const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
-const INTERRUPTED: &str = "what an interrupted run left behind";
+const INTERRUPTED: &str = "remains of an interrupted run";
 const DONE: &str = "tasks that were finished";
 const CANCELLED: &str = "tasks that were cancelled";
-const BAD_LINES: &str = "lines of settings that aren't understood";
+const BAD_LINES: &str = "unreadable lines of settings";
 /// The statuses of finished tasks.
 const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled", "archived"];
 /// Keys handled separately or dropped: another program can't assign a task to a chat.
@@ -32,67 +32,69 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
     // If the source is itself a memory folder, everything in it counts as memory.
-    let has_folder = source.entries().iter().any(|entry| below(&entry.path, "memory").is_some());
+    let has_folder = source.entries().iter().any(|entry| strip_folder(&entry.path, "memory").is_some());
     for entry in source.entries() {
         let name = entry.file_name().to_lowercase();
-        let of_memory = if has_folder { below(&entry.path, "memory") } else { Some(entry.path.as_str()) };
-        let of_skills = below(&entry.path, "skills");
+        let of_memory = if has_folder { strip_folder(&entry.path, "memory") } else { Some(entry.path.as_str()) };
+        let of_skills = strip_folder(&entry.path, "skills");
         match (of_memory, name.as_str()) {
-            (_, ".env") => settings(source, entry, &mut found),
-            (_, name) if name.starts_with("plan-") && name.ends_with(".md") => found.leave(&entry.path, INTERRUPTED),
+            (_, ".env") => read_settings(source, entry, &mut found),
+            (_, name) if name.starts_with("plan-") && name.ends_with(".md") => {
+                found.leave_out(&entry.path, INTERRUPTED);
+            }
             (Some(path), "semantic-memory.md") => {
-                let Some(text) = text(source, entry, &mut found) else { continue };
-                if facts(&text, path, &mut found) {
-                    notes::keep(&text, FOLDER, path, &mut found, &mut taken);
+                let Some(text) = read_text(source, entry, &mut found) else { continue };
+                if take_facts(&text, path, &mut found) {
+                    notes::add_document(&text, FOLDER, path, &mut found, &mut taken);
                 }
             }
             (Some(path), "active.md" | "backlog.md") => {
-                let Some(text) = text(source, entry, &mut found) else { continue };
-                if tasks(&text, path, &mut found) {
-                    notes::keep(&text, FOLDER, path, &mut found, &mut taken);
+                let Some(text) = read_text(source, entry, &mut found) else { continue };
+                if take_tasks(&text, path, &mut found) {
+                    notes::add_document(&text, FOLDER, path, &mut found, &mut taken);
                 }
             }
-            (Some(path), _) if entry.ends_in(notes::ENDINGS) => {
-                notes::take(source, entry, FOLDER, path, &mut found, &mut taken);
+            (Some(path), _) if entry.has_ending(notes::ENDINGS) => {
+                notes::take_file(source, entry, FOLDER, path, &mut found, &mut taken);
             }
-            (_, "claude.md") => notes::take(source, entry, FOLDER, "claude.md", &mut found, &mut taken),
-            _ if of_skills.is_some() && entry.ends_in(notes::ENDINGS) => {
+            (_, "claude.md") => notes::take_file(source, entry, FOLDER, "claude.md", &mut found, &mut taken),
+            _ if of_skills.is_some() && entry.has_ending(notes::ENDINGS) => {
                 let path = format!("skills/{}", of_skills.unwrap_or_default());
-                notes::take(source, entry, FOLDER, &path, &mut found, &mut taken);
+                notes::take_file(source, entry, FOLDER, &path, &mut found, &mut taken);
             }
-            _ => found.leave(&entry.path, OF_THE_PROGRAM),
+            _ => found.leave_out(&entry.path, OF_THE_PROGRAM),
         }
     }
     Ok(found)
 }
 
 /// Returns the rest of a path below a folder of this name, at any depth.
-fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+fn strip_folder<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let within = format!("/{folder}/");
     let start = format!("{folder}/");
     path.strip_prefix(&start).or_else(|| path.split_once(&within).map(|(_, below)| below))
 }
 
-fn text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<String> {
-    let text = source.text(entry, notes::MAX_NOTE_BYTES);
-    text.map_err(|why| found.leave(&entry.path, why)).ok()
+fn read_text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<String> {
+    let text = source.read_text(entry, notes::MAX_NOTE_BYTES);
+    text.map_err(|why| found.leave_out(&entry.path, why)).ok()
 }
 
 /// Reads settings; their values are remembered for masking.
-pub(super) fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
-    match source.text(entry, MAX_WHOLE_BYTES) {
+pub(super) fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+    match source.read_text(entry, MAX_WHOLE_BYTES) {
         Ok(text) => {
-            let (settings, unreadable) = OldSetting::read(&text);
-            (0..unreadable).for_each(|_| found.leave(&entry.path, BAD_LINES));
+            let (settings, unreadable) = OldSetting::parse_file(&text);
+            (0..unreadable).for_each(|_| found.leave_out(&entry.path, BAD_LINES));
             found.secrets.extend(settings.iter().filter_map(OldSetting::secret));
             found.settings.extend(settings);
         }
-        Err(why) => found.leave(&entry.path, why),
+        Err(why) => found.leave_out(&entry.path, why),
     }
 }
 
 /// Takes the facts of a document. Returns whether it has other content too.
-fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
+fn take_facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
     let (facts, _) = Facts::parse(text);
     let taken = facts.iter().map(|(topic, fact)| {
         let from = if topic.is_empty() { path.to_owned() } else { format!("{path}, {topic}") };
@@ -103,7 +105,7 @@ fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
 }
 
 /// Takes the tasks of a document. Returns whether to keep the document itself: it has other content, or nothing that reads like a task.
-fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
+fn take_tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
     let (boxes, has_more) = read_boxes(text);
     if !boxes.is_empty() {
         // In a list of checkboxes, headings aren't tasks.
@@ -113,8 +115,8 @@ fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
                     let draft = TaskDraft { title, status: Some("waiting".to_owned()), ..TaskDraft::default() };
                     found.tasks.push(FoundTask { draft, due, from: path.to_owned() });
                 }
-                BoxState::Ticked => found.leave(title, DONE),
-                BoxState::Cancelled => found.leave(title, CANCELLED),
+                BoxState::Ticked => found.leave_out(title, DONE),
+                BoxState::Cancelled => found.leave_out(title, CANCELLED),
             }
         }
         return has_more;
@@ -124,7 +126,7 @@ fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
     for task in list.tasks() {
         let status = task.status().unwrap_or_default().to_lowercase();
         if OVER.iter().any(|over| status.starts_with(over)) {
-            found.leave(&task.title, DONE);
+            found.leave_out(&task.title, DONE);
         } else {
             found.tasks.push(as_task(task, path));
         }

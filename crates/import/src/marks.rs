@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use reveille_base::words::first_bytes;
 
-use super::stores::{list_of, text_of};
+use super::stores::{find_list, find_text};
 
 const BEGIN: char = '\u{e200}';
 const END: char = '\u{e201}';
@@ -29,22 +29,22 @@ pub(super) struct CitedSource {
 /// Returns the sources named in a message's metadata.
 pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
     let mut sources = Vec::new();
-    for reference in list_of(metadata, &["content_references"]) {
+    for reference in find_list(metadata, &["content_references"]) {
         let Some(mark) = reference.get("matched_text").and_then(Value::as_str) else { continue };
-        let lists = ["items", "sources", "fallback_items"].map(|name| list_of(reference, &[name]));
+        let lists = ["items", "sources", "fallback_items"].map(|name| find_list(reference, &[name]));
         let mut addresses: Vec<String> = Vec::new();
         for place in std::iter::once(reference).chain(lists.into_iter().flatten()) {
-            addresses.extend(text_of(place, &["url"]).filter(|url| is_address(url)).map(str::to_owned));
+            addresses.extend(find_text(place, &["url"]).filter(|url| is_address(url)).map(str::to_owned));
         }
         addresses.dedup();
         if !addresses.is_empty() && !mark.trim().is_empty() {
             sources.push(CitedSource { mark: mark.to_owned(), addresses });
         }
     }
-    for citation in list_of(metadata, &["citations"]) {
+    for citation in find_list(metadata, &["citations"]) {
         let Some(source) = citation.get("metadata") else { continue };
         let number = source.pointer("/extra/cited_message_idx").and_then(Value::as_u64);
-        if let (Some(number), Some(url)) = (number, text_of(source, &["url"]).filter(|url| is_address(url))) {
+        if let (Some(number), Some(url)) = (number, find_text(source, &["url"]).filter(|url| is_address(url))) {
             sources.push(CitedSource { mark: format!("【{number}†"), addresses: vec![url.to_owned()] });
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
 }
 
 /// Returns the beginning of a text within which a bracketed mark must end.
-fn begin_of(text: &str) -> &str {
+fn bracket_window(text: &str) -> &str {
     first_bytes(text, MAX_BRACKET_BYTES)
 }
 
@@ -96,20 +96,20 @@ fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize,
         BEGIN => Some(read_private_mark(text, sources)),
         first if MARKS.contains(&first) => Some((first.len_utf8(), String::new())),
         '【' => {
-            let inner = begin_of(text).strip_prefix('【')?.split_once('】').map(|(inner, _)| inner)?;
+            let inner = bracket_window(text).strip_prefix('【')?.split_once('】').map(|(inner, _)| inner)?;
             let is_numbered = inner.starts_with(|c: char| c.is_ascii_digit()) && inner.contains('†');
             let is_mark = is_numbered || inner.starts_with("oaicite:");
             let length = inner.len() + '【'.len_utf8() + '】'.len_utf8();
-            is_mark.then(|| (length, addresses_of(text.get(..length).unwrap_or_default(), sources)))
+            is_mark.then(|| (length, format_addresses(text.get(..length).unwrap_or_default(), sources)))
         }
         ':' if begins(&[":contentReference[oaicite:"]) => {
-            let near = begin_of(text);
+            let near = bracket_window(text);
             let length = near.find(']')? + 1;
             let index = near.get(length..)?.strip_prefix('{').and_then(|index| index.find('}')).map_or(0, |at| at + 2);
             Some((length + index, String::new()))
         }
         '[' if begins(&["[oai_citation:", "[oai_citation_attribution:"]) => {
-            let (head, _) = begin_of(text).split_once('‡')?;
+            let (head, _) = bracket_window(text).split_once('‡')?;
             let is_mark = !head.contains([']', '\n']);
             is_mark.then(|| (head.len() + '‡'.len_utf8(), "[".to_owned()))
         }
@@ -155,16 +155,16 @@ fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
             entity.get(1).and_then(Value::as_str).unwrap_or_default().to_owned()
         }
         ("url" | "link", Some(label)) => {
-            let addresses = addresses_of(text.get(..length).unwrap_or_default(), sources);
+            let addresses = format_addresses(text.get(..length).unwrap_or_default(), sources);
             format!("{label}{addresses}")
         }
-        _ => addresses_of(text.get(..length).unwrap_or_default(), sources),
+        _ => format_addresses(text.get(..length).unwrap_or_default(), sources),
     };
     (length, words)
 }
 
 /// Returns ` (https://…)` for a mark with a known source.
-fn addresses_of(mark: &str, sources: &[CitedSource]) -> String {
+fn format_addresses(mark: &str, sources: &[CitedSource]) -> String {
     let cited = sources
         .iter()
         .find(|source| source.mark == mark)

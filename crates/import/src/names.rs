@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reveille_base::{disk, words::shortened};
+use reveille_base::{disk, words::truncate_text};
 
 /// The maximum length of a file or folder name, in characters.
 const MAX_NAME_CHARS: usize = 60;
@@ -10,7 +10,7 @@ const MAX_NAME_CHARS: usize = 60;
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
 
 /// Makes one path step safe. `None` if nothing is left.
-pub(super) fn step(name: &str) -> Option<String> {
+pub(super) fn to_safe_step(name: &str) -> Option<String> {
     let mut safe = String::with_capacity(name.len());
     for c in name.chars() {
         match c {
@@ -21,7 +21,7 @@ pub(super) fn step(name: &str) -> Option<String> {
             _ => {}
         }
     }
-    let safe = shortened(&safe, MAX_NAME_CHARS).replace('…', "");
+    let safe = truncate_text(&safe, MAX_NAME_CHARS).replace('…', "");
     let safe = safe.trim_matches(['.', '-']);
     let stem = safe.split('.').next().unwrap_or_default().to_lowercase();
     let is_device = DEVICES.contains(&stem.as_str());
@@ -29,10 +29,10 @@ pub(super) fn step(name: &str) -> Option<String> {
 }
 
 /// Converts a source path to a document's path below a folder: safe steps, ending in `.md`.
-pub(super) fn document(folder: &str, path: &str) -> Option<String> {
+pub(super) fn to_document_path(folder: &str, path: &str) -> Option<String> {
     let path = path.trim_end_matches(['.', ' ']);
     let stem = path.rsplit_once('.').filter(|(_, ending)| !ending.contains('/')).map_or(path, |(stem, _)| stem);
-    let steps: Option<Vec<String>> = stem.split('/').map(step).collect();
+    let steps: Option<Vec<String>> = stem.split('/').map(to_safe_step).collect();
     Some(format!("{folder}/{}.md", steps?.join("/")))
 }
 
@@ -42,10 +42,10 @@ pub(super) struct TakenNames(BTreeSet<String>);
 
 impl TakenNames {
     /// Returns the path, with a number added if the name is taken, and marks it as taken.
-    pub(super) fn free(&mut self, path: String) -> String {
+    pub(super) fn reserve_path(&mut self, path: String) -> String {
         let stem = path.strip_suffix(".md").unwrap_or(&path).to_owned();
         let names = std::iter::once(path).chain((2..).map(|n| format!("{stem}-{n}.md")));
-        let mut free = names.filter(|name| self.0.insert(disk::folded(name)));
+        let mut free = names.filter(|name| self.0.insert(disk::fold_name(name)));
         free.next().unwrap_or(stem)
     }
 }
@@ -67,25 +67,25 @@ mod tests {
             ("CON", "CON-"),
             ("a\u{202e}b\\c:d", "a-b-c-d"),
         ] {
-            assert_eq!(step(name).as_deref(), Some(safe), "{name}");
+            assert_eq!(to_safe_step(name).as_deref(), Some(safe), "{name}");
         }
-        assert_eq!((step("…"), step(""), step("--")), (None, None, None));
-        assert_eq!(document("notes", "A b/c.d.md").as_deref(), Some("notes/A-b/c.d.md"));
-        assert_eq!(document("notes", "a.md. ").as_deref(), Some("notes/a.md"));
-        assert_eq!(document("notes", "a/🦀.md"), None);
+        assert_eq!((to_safe_step("…"), to_safe_step(""), to_safe_step("--")), (None, None, None));
+        assert_eq!(to_document_path("notes", "A b/c.d.md").as_deref(), Some("notes/A-b/c.d.md"));
+        assert_eq!(to_document_path("notes", "a.md. ").as_deref(), Some("notes/a.md"));
+        assert_eq!(to_document_path("notes", "a/🦀.md"), None);
     }
 
     #[test]
     fn two_files_never_share_a_name() {
         let mut taken = TakenNames::default();
-        let names = ["a.md", "A.md", "a-2.md"].map(|name| taken.free(name.to_owned()));
+        let names = ["a.md", "A.md", "a-2.md"].map(|name| taken.reserve_path(name.to_owned()));
         assert_eq!(names, ["a.md", "A-2.md", "a-2-2.md"]);
     }
 
     proptest! {
         #[test]
         fn no_name_leads_out(path in any::<String>()) {
-            if let Some(safe) = document("notes", &path) {
+            if let Some(safe) = to_document_path("notes", &path) {
                 prop_assert!(safe.split('/').all(|step| !step.is_empty() && !step.starts_with('.') && !step.contains('\\')), "{safe}");
             }
         }

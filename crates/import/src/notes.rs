@@ -1,6 +1,6 @@
 //! Reads a folder of Markdown notes, plain or packed. Each note stays as it came, under its own name.
 
-use reveille_memory::imported::harmless;
+use reveille_memory::imported::break_comments;
 
 use super::{
     ImportError,
@@ -15,9 +15,9 @@ pub(super) const ENDINGS: &[&str] = &[".md", ".markdown"];
 pub(super) const MAX_NOTE_BYTES: u64 = 1 << 20;
 
 const NO_NOTE: &str = "no Markdown";
-const NO_NAME: &str = "its name has no letter and no digit";
+const NO_NAME: &str = "its name has no letters or digits";
 const EMPTY: &str = "empty";
-const BACKUP: &str = "copies that Logseq keeps of what was changed";
+const BACKUP: &str = "Logseq's backup copies";
 /// Names of files with instructions for an assistant.
 const ORDERS: [&str; 9] = [
     "claude.md",
@@ -37,19 +37,19 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let outer = source.outer_folder();
     // A single note goes with the others; a folder keeps its name.
     let folder = match (source.entries(), outer) {
-        (_, Some(outer)) => names::step(outer),
+        (_, Some(outer)) => names::to_safe_step(outer),
         ([only], None) if only.path == only.file_name() => None,
-        (_, None) => names::step(source.name()),
+        (_, None) => names::to_safe_step(source.name()),
     };
     let folder = folder.map_or_else(|| "notes".to_owned(), |name| format!("notes/{name}"));
     for entry in source.entries() {
         if is_backup(&entry.path) {
-            found.leave(&entry.path, BACKUP);
-        } else if entry.ends_in(ENDINGS) {
+            found.leave_out(&entry.path, BACKUP);
+        } else if entry.has_ending(ENDINGS) {
             let path = outer.and_then(|outer| entry.path.get(outer.len() + 1..)).unwrap_or(&entry.path);
-            take(source, entry, &folder, path, &mut found, &mut taken);
+            take_file(source, entry, &folder, path, &mut found, &mut taken);
         } else {
-            found.leave(&entry.path, if entry.ends_in(&[".zip"]) { INNER } else { NO_NOTE });
+            found.leave_out(&entry.path, if entry.has_ending(&[".zip"]) { INNER } else { NO_NOTE });
         }
     }
     Ok(found)
@@ -61,7 +61,7 @@ fn is_backup(path: &str) -> bool {
 }
 
 /// Takes a file as a document at a path below a folder.
-pub(super) fn take(
+pub(super) fn take_file(
     source: &ImportSource,
     entry: &SourceEntry,
     folder: &str,
@@ -69,24 +69,24 @@ pub(super) fn take(
     found: &mut FoundThings,
     taken: &mut TakenNames,
 ) {
-    match source.text(entry, MAX_NOTE_BYTES) {
-        Ok(text) => keep(&text, folder, path, found, taken),
-        Err(why) => found.leave(&entry.path, why),
+    match source.read_text(entry, MAX_NOTE_BYTES) {
+        Ok(text) => add_document(&text, folder, path, found, taken),
+        Err(why) => found.leave_out(&entry.path, why),
     }
 }
 
 /// Adds a text as a document.
-pub(super) fn keep(text: &str, folder: &str, path: &str, found: &mut FoundThings, taken: &mut TakenNames) {
+pub(super) fn add_document(text: &str, folder: &str, path: &str, found: &mut FoundThings, taken: &mut TakenNames) {
     if text.trim().is_empty() {
-        return found.leave(path, EMPTY);
+        return found.leave_out(path, EMPTY);
     }
-    let Some(to) = names::document(folder, path) else { return found.leave(path, NO_NAME) };
-    let (path, text, sort) = (taken.free(to), harmless(text), sort_of(path));
+    let Some(to) = names::to_document_path(folder, path) else { return found.leave_out(path, NO_NAME) };
+    let (path, text, sort) = (taken.reserve_path(to), break_comments(text), classify_document(path));
     found.documents.push(FoundDocument { path, text, day: None, sort });
 }
 
 /// Returns the sort of a document, by its path.
-fn sort_of(path: &str) -> DocumentSort {
+fn classify_document(path: &str) -> DocumentSort {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
     let in_skills = lower.split('/').rev().skip(1).any(|folder| folder == "skills");

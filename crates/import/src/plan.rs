@@ -8,8 +8,8 @@ use ring::digest::{SHA256, digest};
 
 use reveille_base::{
     clock::parse_time,
-    random::hex,
-    words::{count, one_line, shortened},
+    random::format_hex,
+    words::{format_count, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_git::{FileChange, Repo, RepoError};
@@ -46,9 +46,9 @@ const MAX_DUE_CHARS: usize = 40;
 /// The length of a stored hash, in characters.
 const HASH_CHARS: usize = 32;
 
-const EDITED: &str = "it came before and was edited or moved here since: yours stays";
+const EDITED: &str = "it was imported before, and edited or moved here since: yours stays";
 const NOT_OURS: &str = "a document of yours has this name";
-const BEYOND: &str = "more than one import takes: run it once more, it goes on";
+const BEYOND: &str = "too much for one import: run it again to continue";
 const EMPTY_FACT: &str = "a fact that says nothing";
 const UNNAMED_TASK: &str = "a task without a title";
 
@@ -68,11 +68,11 @@ pub struct ImportPlan {
 
 impl ImportPlan {
     /// Returns the commit message, free of foreign names and titles.
-    pub fn subject(&self) -> String {
-        let what = self.account.counted();
+    pub fn render_commit_message(&self) -> String {
+        let what = self.account.describe_counts();
         let updated = match self.account.updated {
             0 => String::new(),
-            updated => format!("\n\n{} went on since the last import.", count(updated, "document")),
+            updated => format!("\n\n{} went on since the last import.", format_count(updated, "document")),
         };
         let from = self.account.kind.map_or("", ImportKind::name);
         match what.as_str() {
@@ -84,7 +84,7 @@ impl ImportPlan {
 
 /// Returns the hash of a text.
 pub(super) fn hash(text: &str) -> String {
-    let mut hash = hex(digest(&SHA256, text.as_bytes()).as_ref());
+    let mut hash = format_hex(digest(&SHA256, text.as_bytes()).as_ref());
     hash.truncate(HASH_CHARS);
     hash
 }
@@ -99,7 +99,7 @@ struct ImportRecord {
 }
 
 impl ImportRecord {
-    fn read(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut record = Self::default();
         for (hash, what) in text.lines().skip(1).filter_map(|line| line.split_once(' ')) {
             record.hashes.insert(hash.to_owned());
@@ -121,7 +121,7 @@ impl ImportRecord {
 ///
 /// # Errors
 /// The memory can't be read.
-pub(super) fn plan(
+pub(super) fn build_plan(
     kind: ImportKind,
     found: &FoundThings,
     memory: &MemoryReader<'_>,
@@ -130,7 +130,7 @@ pub(super) fn plan(
 ) -> Result<ImportPlan, RepoError> {
     let recorded = memory.repo.read_work_tree(RECORD)?;
     let mut draft = PlanDraft {
-        record: ImportRecord::read(recorded.as_deref().unwrap_or_default()),
+        record: ImportRecord::parse(recorded.as_deref().unwrap_or_default()),
         plan: ImportPlan::default(),
         left_out: found.left_out.clone(),
         now,
@@ -139,16 +139,16 @@ pub(super) fn plan(
     draft.plan.account.kind = Some(kind);
     draft.plan.account.settings = found.settings.clone();
     draft.plan.account.masked = found.masked;
-    draft.documents(found, memory)?;
-    draft.facts(found, memory)?;
-    draft.tasks(found, memory)?;
+    draft.plan_documents(found, memory)?;
+    draft.plan_facts(found, memory)?;
+    draft.plan_tasks(found, memory)?;
     let PlanDraft { record, mut plan, left_out, .. } = draft;
     if !record.lines.is_empty() {
         let before = recorded.clone().unwrap_or_else(|| format!("{RECORD_HEAD}\n"));
         let content = Some(format!("{before}{}", record.lines));
         plan.changes.push(FileChange { path: RECORD.to_owned(), base: recorded, content });
     }
-    plan.account.leave(left_out);
+    plan.account.group_left_out(left_out);
     Ok(plan)
 }
 
@@ -161,13 +161,13 @@ struct PlanDraft {
 }
 
 impl PlanDraft {
-    fn leave(&mut self, what: &str, why: &'static str) {
+    fn leave_out(&mut self, what: &str, why: &'static str) {
         self.left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
     }
 
     /// Returns a document's path, and the hash of the earlier import at that path. Only a continued conversation replaces another document.
     /// Different documents with one name get separate names.
-    fn place(&self, document: &FoundDocument, memory: &MemoryReader<'_>) -> (String, Option<String>) {
+    fn choose_path(&self, document: &FoundDocument, memory: &MemoryReader<'_>) -> (String, Option<String>) {
         // All logs name their months alike, so the earlier text must be the beginning of this one.
         let is_by_month = document.path.starts_with(OF_LOGS);
         let begins_so = |place: &str, came: &str| {
@@ -193,7 +193,7 @@ impl PlanDraft {
     }
 
     /// Plans the documents, newest first.
-    fn documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut documents: Vec<_> = found.documents.iter().collect();
         documents.sort_by(|one, other| other.day.cmp(&one.day).then_with(|| one.path.cmp(&other.path)));
         let (mut taken, mut bytes) = (0, 0);
@@ -204,22 +204,22 @@ impl PlanDraft {
                 continue;
             }
             if taken == MAX_DOCUMENTS || bytes + document.text.len() > MAX_DOCUMENT_BYTES {
-                self.leave(&document.path, BEYOND);
+                self.leave_out(&document.path, BEYOND);
                 continue;
             }
-            let (place, came) = self.place(document, memory);
+            let (place, came) = self.choose_path(document, memory);
             let path = format!("{IMPORTED_DIR}/{place}");
             let base = match memory.repo.check_writable(&path) {
                 Ok(()) => memory.repo.read_work_tree(&path)?,
                 Err(error) if error.is_of_a_file() => {
-                    self.leave(&place, NOT_OURS);
+                    self.leave_out(&place, NOT_OURS);
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let as_it_came = base.as_deref().map(self::hash) == came;
             if !as_it_came {
-                self.leave(&place, if came.is_some() { EDITED } else { NOT_OURS });
+                self.leave_out(&place, if came.is_some() { EDITED } else { NOT_OURS });
                 continue;
             }
             (taken, bytes) = (taken + 1, bytes + document.text.len());
@@ -239,23 +239,23 @@ impl PlanDraft {
         Ok(())
     }
 
-    fn facts(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_facts(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut new = Vec::new();
         for fact in &found.facts {
             let text = one_line(&fact.text);
             let hash = hash(&format!("fact {}", text.to_lowercase()));
             if !text.chars().any(char::is_alphanumeric) {
-                self.leave(&fact.from, EMPTY_FACT);
+                self.leave_out(&fact.from, EMPTY_FACT);
             } else if self.record.hashes.contains(&hash) {
                 self.plan.account.known += 1;
             } else if new.len() == MAX_FACTS {
-                self.leave(&text, BEYOND);
+                self.leave_out(&text, BEYOND);
             } else {
                 self.record.add(hash, "a fact");
                 if text.chars().count() > MAX_FACT_CHARS {
-                    self.leave(&text, CUT_SHORT);
+                    self.leave_out(&text, CUT_SHORT);
                 }
-                new.push(NewFact { text, origin: imported::origin(&fact.from, self.now) });
+                new.push(NewFact { text, origin: imported::format_origin(&fact.from, self.now) });
             }
         }
         if new.is_empty() {
@@ -274,7 +274,7 @@ impl PlanDraft {
     }
 
     /// Plans tasks and reminders: both go to the backlog.
-    fn tasks(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_tasks(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let base = memory.repo.read_work_tree(BACKLOG)?;
         let before = base.clone().unwrap_or_default();
         let active = TaskList::parse(&memory.repo.read_work_tree(ACTIVE)?.unwrap_or_default()).0;
@@ -287,21 +287,21 @@ impl PlanDraft {
         for (task, is_reminder) in tasks.chain(reminders) {
             let FoundTask { draft, due, from } = task;
             let hash = hash(&format!("task {} {}", one_line(&draft.title), due.as_deref().unwrap_or_default()));
-            if self.record.hashes.contains(&hash) || active.titled(&draft.title).is_some() {
+            if self.record.hashes.contains(&hash) || active.find_titled(&draft.title).is_some() {
                 self.plan.account.known += 1;
                 continue;
             }
             if taken == MAX_TASKS {
-                self.leave(&draft.title, BEYOND);
+                self.leave_out(&draft.title, BEYOND);
                 continue;
             }
-            let whole = whole(&draft);
+            let whole = with_full_text(&draft);
             let with =
                 |draft: &TaskDraft| imported::with_task(&TaskList::parse(&text).0, draft, due.as_deref(), &from, day);
             let added = match with(&whole) {
                 // The same text with another time is another reminder.
                 Err(TaskError::Exists { .. }) if is_reminder && due.is_some() => {
-                    with(&timed(&whole, due.as_deref().unwrap_or_default()))
+                    with(&with_time(&whole, due.as_deref().unwrap_or_default()))
                 }
                 added => added,
             };
@@ -312,13 +312,13 @@ impl PlanDraft {
                     continue;
                 }
                 Err(_) => {
-                    self.leave(&from, UNNAMED_TASK);
+                    self.leave_out(&from, UNNAMED_TASK);
                     continue;
                 }
             }
             taken += 1;
             if whole.body.trim().chars().count() > MAX_BODY_CHARS {
-                self.leave(&draft.title, CUT_SHORT);
+                self.leave_out(&draft.title, CUT_SHORT);
             }
             self.record.add(hash, if is_reminder { "a reminder" } else { "a task" });
             if is_reminder {
@@ -345,7 +345,7 @@ fn as_task(reminder: &FoundReminder) -> FoundTask {
 }
 
 /// Returns the task with its full text in the body, if that is too long for a title.
-fn whole(draft: &TaskDraft) -> TaskDraft {
+fn with_full_text(draft: &TaskDraft) -> TaskDraft {
     if one_line(&draft.title).chars().count() <= MAX_TITLE_CHARS {
         return draft.clone();
     }
@@ -354,19 +354,19 @@ fn whole(draft: &TaskDraft) -> TaskDraft {
 }
 
 /// Returns the task with the time in its title.
-fn timed(draft: &TaskDraft, due: &str) -> TaskDraft {
-    let due = shortened(&one_line(due), MAX_DUE_CHARS);
+fn with_time(draft: &TaskDraft, due: &str) -> TaskDraft {
+    let due = truncate_text(&one_line(due), MAX_DUE_CHARS);
     let most = MAX_TITLE_CHARS.saturating_sub(due.chars().count() + 3);
-    TaskDraft { title: format!("{} ({due})", shortened(&one_line(&draft.title), most)), ..draft.clone() }
+    TaskDraft { title: format!("{} ({due})", truncate_text(&one_line(&draft.title), most)), ..draft.clone() }
 }
 
 /// Converts a due time, possibly with an offset, to local time.
 fn local_time(due: &str, tz: Tz) -> Option<NaiveDateTime> {
-    civil(due).or_else(|| parse_time(due).map(|at| at.with_timezone(&tz).naive_local()))
+    parse_civil_time(due).or_else(|| parse_time(due).map(|at| at.with_timezone(&tz).naive_local()))
 }
 
 /// Parses a local time in the formats used by these assistants.
-fn civil(text: &str) -> Option<NaiveDateTime> {
+fn parse_civil_time(text: &str) -> Option<NaiveDateTime> {
     let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f"];
     formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text.trim(), format).ok())
 }

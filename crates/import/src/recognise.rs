@@ -36,10 +36,10 @@ const NO_CONVERSATIONS: [&str; 11] = [
 ///
 /// # Errors
 /// The kind is unknown, or the source can't be read.
-pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> {
+pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportError> {
     let mut unreadable = None;
     for entry in source.entries().iter().filter(|entry| is_conversations(entry) && entry.path.split('/').count() <= 2) {
-        match peek(source, entry, PEEK_BYTES) {
+        match peek_file(source, entry, PEEK_BYTES) {
             Ok(Some(file)) => return Ok(file.kind()),
             Ok(None) => {}
             Err(error) => unreadable = Some(error),
@@ -47,7 +47,7 @@ pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> 
     }
     let has = |names: &[&str]| names.iter().any(|name| source.find(name).is_some());
     let has_stem =
-        |stem: &str| source.entries().iter().any(|entry| entry.ends_in(&[".json"]) && plain_stem(entry) == stem);
+        |stem: &str| source.entries().iter().any(|entry| entry.has_ending(&[".json"]) && plain_stem(entry) == stem);
     if (has_stem("projects") || has_stem("memories")) && has_stem("users") {
         return Ok(ImportKind::Claude);
     }
@@ -61,20 +61,20 @@ pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> 
     if source.entries().iter().any(is_memory) || has(&memory) {
         return Ok(ImportKind::MarkdownAgent);
     }
-    if source.entries().iter().any(|entry| entry.ends_in(super::notes::ENDINGS)) {
+    if source.entries().iter().any(|entry| entry.has_ending(super::notes::ENDINGS)) {
         return Ok(ImportKind::Notes);
     }
     let most = peek_bytes(source);
     let told = source.entries().iter().filter(|entry| may_be_conversations(entry, source));
-    if let Some(file) = told.into_iter().find_map(|entry| peek(source, entry, most).ok().flatten()) {
+    if let Some(file) = told.into_iter().find_map(|entry| peek_file(source, entry, most).ok().flatten()) {
         return Ok(file.kind());
     }
     if let Some(error) = unreadable {
         return Err(error);
     }
     Err(ImportError::Refused(format!(
-        "I don't recognise what this is. I know: a folder of Markdown notes, ChatGPT's and Claude's exports (zip, or unpacked), and \
-         two assistants' memories. `--as KIND` decides.{}",
+        "I don't recognise this. I can import a folder of Markdown notes, ChatGPT's and Claude's exports (zip, or unpacked), and \
+         two other assistants' memories. To say which it is, use `--as KIND`.{}",
         name_left_out(source.left_out())
     )))
 }
@@ -84,8 +84,10 @@ fn name_left_out(left_out: &[ImportLeftOut]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for ImportLeftOut { what, why, .. } in left_out {
         if reasons.len() < 3 && !reasons.iter().any(|reason| reason.starts_with(why)) {
-            reasons
-                .push(format!("{why}: {}", reveille_base::words::shortened(&reveille_base::words::one_line(what), 60)));
+            reasons.push(format!(
+                "{why}: {}",
+                reveille_base::words::truncate_text(&reveille_base::words::one_line(what), 60)
+            ));
         }
     }
     if reasons.is_empty() { String::new() } else { format!(" Left out: {}.", reasons.join("; ")) }
@@ -110,10 +112,10 @@ impl<'a> ExportFiles<'a> {
         let most = peek_bytes(source);
         let (mut unknown, mut pages) = (Vec::new(), Vec::new());
         for entry in source.entries().iter().filter(|entry| may_be_conversations(entry, source)) {
-            match peek(source, entry, most).ok().flatten() {
+            match peek_file(source, entry, most).ok().flatten() {
                 Some(PeekedFile::Conversations(told)) if told != kind => files.others.push(entry),
                 // A browser page only repeats all conversations.
-                Some(PeekedFile::Conversations(_)) if entry.ends_in(PAGES) => pages.push(entry),
+                Some(PeekedFile::Conversations(_)) if entry.has_ending(PAGES) => pages.push(entry),
                 Some(PeekedFile::Conversations(_)) => files.own.push(entry),
                 Some(PeekedFile::Project) => files.projects.push(entry),
                 None if is_conversations(entry) => files.own.push(entry),
@@ -136,7 +138,7 @@ fn peek_bytes(source: &ImportSource) -> u64 {
 
 /// Returns whether a file may contain conversations: JSON without another meaning by its name, or the only file.
 fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
-    let is_json = entry.ends_in(&[".json", ".jsonl", ".ndjson", ".txt"]) || entry.ends_in(PAGES);
+    let is_json = entry.has_ending(&[".json", ".jsonl", ".ndjson", ".txt"]) || entry.has_ending(PAGES);
     let is_only = source.entries().len() == 1;
     let in_projects = entry.path.split('/').rev().skip(1).any(|folder| folder == "projects");
     (is_json || is_only) && !in_projects && !NO_CONVERSATIONS.contains(&plain_stem(entry).as_str())
@@ -144,7 +146,7 @@ fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
 
 /// Returns whether a file has the usual name of exported conversations.
 fn is_conversations(entry: &SourceEntry) -> bool {
-    plain_stem(entry) == "conversations" && entry.ends_in(&[".json"])
+    plain_stem(entry) == "conversations" && entry.has_ending(&[".json"])
 }
 
 /// Returns a file's lower-case name without its ending, and without a number added by a browser or a split export.
@@ -173,7 +175,7 @@ impl PeekedFile {
 }
 
 /// Identifies a file by its beginning.
-fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<PeekedFile>, ImportError> {
+fn peek_file(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<PeekedFile>, ImportError> {
     let mut begin = Vec::new();
     let read = source.with_reader(entry, u64::MAX, |reader| reader.take(most).read_to_end(&mut begin))?;
     if let (Err(error), true) = (read, begin.is_empty()) {

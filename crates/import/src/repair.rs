@@ -58,8 +58,8 @@ fn repair_string(text: &str, repaired: &mut String) -> usize {
                 return at;
             }
             '\\' => match rest(at).chars().next() {
-                Some('u') => match unit(rest(at - 1)) {
-                    Some(0xd800..0xdc00) => match unit(rest(at + 5)) {
+                Some('u') => match parse_escape(rest(at - 1)) {
+                    Some(0xd800..0xdc00) => match parse_escape(rest(at + 5)) {
                         Some(0xdc00..0xe000) => {
                             repaired.push_str(rest(at - 1).get(..12).unwrap_or_default());
                             at += 11;
@@ -94,7 +94,7 @@ fn repair_string(text: &str, repaired: &mut String) -> usize {
 }
 
 /// Parses an escape `\uXXXX` at the beginning of a text.
-fn unit(text: &str) -> Option<u32> {
+fn parse_escape(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.chars().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
 }

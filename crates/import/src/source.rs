@@ -38,16 +38,16 @@ const MAX_INNER_DEPTH: usize = 3;
 const MAX_INNER_BYTES: u64 = 256 << 20;
 
 /// Reasons for skipping files.
-pub(super) const LINK: &str = "a link, a pipe or a device, which isn't followed";
+pub(super) const LINK: &str = "a link, a pipe or a device";
 pub(super) const HIDDEN: &str = "hidden files and folders";
 pub(super) const NO_TEXT_NAME: &str = "its name isn't UTF-8";
 pub(super) const NO_TEXT: &str = "not text in UTF-8";
-pub(super) const TOO_DEEP: &str = "too many folders, one within the other";
+pub(super) const TOO_DEEP: &str = "folders nested too deep";
 pub(super) const TOO_LARGE: &str = "too large";
 pub(super) const UNREADABLE: &str = "it can't be read";
-pub(super) const DAMAGED: &str = "damaged: its bytes aren't those that were packed";
-pub(super) const INNER: &str = "an archive within it: import it by itself";
-const BAD_INNER: &str = "an archive within it that can't be read";
+pub(super) const DAMAGED: &str = "damaged: its checksum is wrong";
+pub(super) const INNER: &str = "an archive inside it: import that one separately";
+const BAD_INNER: &str = "an archive inside it that can't be read";
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Non-blocking: a pipe put there meanwhile would block forever.
@@ -93,7 +93,7 @@ impl SourceEntry {
     }
 
     /// Returns whether the name has one of these endings, ignoring case.
-    pub(super) fn ends_in(&self, endings: &[&str]) -> bool {
+    pub(super) fn has_ending(&self, endings: &[&str]) -> bool {
         // Some disks drop trailing dots and blanks.
         let name = self.file_name().trim_end_matches(['.', ' ']).to_lowercase();
         endings.iter().any(|ending| name.ends_with(ending))
@@ -128,14 +128,14 @@ impl ImportSource {
         if metadata.is_dir() {
             source.name = name(absolute.file_name()).unwrap_or_default();
             let root = rustix::fs::open(&absolute, FOLDER, Mode::empty()).map_err(|error| unreadable(error.into()))?;
-            source.list(&root)?;
+            source.list_folder(&root)?;
             source.place = SourcePlace::Folder(root);
         } else if let SourcePlace::File(file) = &source.place
-            && begins_as_zip(&begin_of(file).map_err(unreadable)?)
+            && begins_as_zip(&read_first_bytes(file).map_err(unreadable)?)
         {
-            let bytes = ZipBytes::whole(file.try_clone().map_err(unreadable)?, metadata.len());
+            let bytes = ZipBytes::from_file(file.try_clone().map_err(unreadable)?, metadata.len());
             let archive = ZipFile::open(bytes, &shown)?;
-            (source.entries, source.left_out) = archive.list()?;
+            (source.entries, source.left_out) = archive.list_files()?;
             source.place = SourcePlace::Archive(archive);
         } else {
             let path = name(absolute.file_name()).unwrap_or_default();
@@ -178,12 +178,12 @@ impl ImportSource {
     }
 
     /// Returns a file's text, without a byte order mark.
-    pub(super) fn text(&self, entry: &SourceEntry, max_bytes: u64) -> Result<String, &'static str> {
-        decode_text(&self.whole(entry, max_bytes)?).ok_or(NO_TEXT)
+    pub(super) fn read_text(&self, entry: &SourceEntry, max_bytes: u64) -> Result<String, &'static str> {
+        decode_text(&self.read_bytes(entry, max_bytes)?).ok_or(NO_TEXT)
     }
 
     /// Returns a file's bytes.
-    pub(super) fn whole(&self, entry: &SourceEntry, max_bytes: u64) -> Result<Vec<u8>, &'static str> {
+    pub(super) fn read_bytes(&self, entry: &SourceEntry, max_bytes: u64) -> Result<Vec<u8>, &'static str> {
         if entry.bytes > max_bytes {
             return Err(TOO_LARGE);
         }
@@ -207,32 +207,35 @@ impl ImportSource {
         let failed = |error: io::Error| ImportError::unreadable(&entry.path, error);
         let most = max_bytes.min(self.left.get());
         if let Some(archive) = entry.within.and_then(|within| self.inner.get(within)) {
-            return archive.read(entry, |reader| self.bounded(most, reader, work));
+            return archive.with_reader(entry, |reader| self.with_bounded_reader(most, reader, work));
         }
         match &self.place {
             SourcePlace::File(file) => {
                 let mut file = file.try_clone().map_err(failed)?;
                 io::Seek::rewind(&mut file).map_err(failed)?;
-                Ok(self.bounded(most, &mut file, work))
+                Ok(self.with_bounded_reader(most, &mut file, work))
             }
             SourcePlace::Folder(root) => {
                 let mut file = open_below(root, &entry.path).map_err(failed)?;
-                Ok(self.bounded(most, &mut file, work))
+                Ok(self.with_bounded_reader(most, &mut file, work))
             }
-            SourcePlace::Archive(archive) => archive.read(entry, |reader| self.bounded(most, reader, work)),
+            SourcePlace::Archive(archive) => {
+                archive.with_reader(entry, |reader| self.with_bounded_reader(most, reader, work))
+            }
         }
     }
 
     /// Lists nested archives, since exports come in parts and are sometimes packed again. An archive among notes is an attachment and stays
     /// closed.
     fn list_inner(&mut self) {
-        if matches!(self.place, SourcePlace::File(_)) || self.entries.iter().any(|entry| entry.ends_in(notes::ENDINGS))
+        if matches!(self.place, SourcePlace::File(_))
+            || self.entries.iter().any(|entry| entry.has_ending(notes::ENDINGS))
         {
             return;
         }
         let mut left = MAX_INNER_BYTES;
         for _ in 0..MAX_INNER_DEPTH {
-            let mut archives: Vec<_> = self.entries.extract_if(.., |entry| entry.ends_in(&[".zip"])).collect();
+            let mut archives: Vec<_> = self.entries.extract_if(.., |entry| entry.has_ending(&[".zip"])).collect();
             archives.sort_by(|one, other| one.path.cmp(&other.path));
             for entry in archives {
                 let why = match self.open_inner(&entry, &mut left) {
@@ -255,11 +258,11 @@ impl ImportSource {
                     Some(Err(_)) => BAD_INNER,
                     None => INNER,
                 };
-                self.leave(entry.path, why);
+                self.leave_out(entry.path, why);
             }
         }
-        let deeper: Vec<_> = self.entries.extract_if(.., |entry| entry.ends_in(&[".zip"])).collect();
-        deeper.into_iter().for_each(|entry| self.leave(entry.path, INNER));
+        let deeper: Vec<_> = self.entries.extract_if(.., |entry| entry.has_ending(&[".zip"])).collect();
+        deeper.into_iter().for_each(|entry| self.leave_out(entry.path, INNER));
     }
 
     /// Opens a nested archive. `None` if it would need too much memory.
@@ -271,9 +274,9 @@ impl ImportSource {
         };
         let bytes = match (&self.place, outer) {
             (SourcePlace::Folder(root), None) => {
-                open_below(root, &entry.path).map(|file| ZipBytes::whole(file, entry.bytes)).ok()
+                open_below(root, &entry.path).map(|file| ZipBytes::from_file(file, entry.bytes)).ok()
             }
-            (_, outer) => outer.and_then(|outer| outer.part(entry)),
+            (_, outer) => outer.and_then(|outer| outer.find_part(entry)),
         };
         let bytes = match bytes {
             Some(bytes) => bytes,
@@ -290,11 +293,11 @@ impl ImportSource {
             }
         };
         let opened = ZipFile::open(bytes, &entry.path);
-        Some(opened.and_then(|archive| archive.list().map(|(files, left_out)| (archive, files, left_out))))
+        Some(opened.and_then(|archive| archive.list_files().map(|(files, left_out)| (archive, files, left_out))))
     }
 
     /// Runs `work` with a limited reader, and counts the bytes read.
-    fn bounded<T>(&self, most: u64, reader: &mut dyn Read, work: impl FnOnce(&mut dyn Read) -> T) -> T {
+    fn with_bounded_reader<T>(&self, most: u64, reader: &mut dyn Read, work: impl FnOnce(&mut dyn Read) -> T) -> T {
         let mut bounded = BoundedRead { reader, most, left: most };
         let done = work(&mut bounded);
         self.left.set(self.left.get().saturating_sub(most - bounded.left));
@@ -302,7 +305,7 @@ impl ImportSource {
     }
 
     /// Lists a folder recursively.
-    fn list(&mut self, root: &OwnedFd) -> Result<(), ImportError> {
+    fn list_folder(&mut self, root: &OwnedFd) -> Result<(), ImportError> {
         let failed = |path: &str, error: rustix::io::Errno| ImportError::unreadable(path, io::Error::from(error));
         let mut open = vec![String::new()];
         let mut seen = 0;
@@ -311,7 +314,7 @@ impl ImportSource {
                 Ok(handle) => handle,
                 Err(error) if folder.is_empty() => return Err(ImportError::unreadable("the folder", error)),
                 Err(_) => {
-                    self.leave(folder, UNREADABLE);
+                    self.leave_out(folder, UNREADABLE);
                     continue;
                 }
             };
@@ -327,12 +330,12 @@ impl ImportSource {
                 }
                 let below = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
                 let Ok(name) = name.to_str() else {
-                    self.leave(below(&name.to_string_lossy()), NO_TEXT_NAME);
+                    self.leave_out(below(&name.to_string_lossy()), NO_TEXT_NAME);
                     continue;
                 };
                 let path = below(name);
                 if is_hidden(name) {
-                    self.leave(path, HIDDEN);
+                    self.leave_out(path, HIDDEN);
                     continue;
                 }
                 let stat = match rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -341,20 +344,20 @@ impl ImportSource {
                     Err(error) => return Err(failed(&path, error)),
                 };
                 match FileType::from_raw_mode(stat.st_mode) {
-                    FileType::Directory if path.split('/').count() > MAX_DEPTH => self.leave(path, TOO_DEEP),
+                    FileType::Directory if path.split('/').count() > MAX_DEPTH => self.leave_out(path, TOO_DEEP),
                     FileType::Directory => open.push(path),
                     FileType::RegularFile => {
                         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
                         self.entries.push(SourceEntry { path, bytes, at: 0, within: None });
                     }
-                    _ => self.leave(path, LINK),
+                    _ => self.leave_out(path, LINK),
                 }
             }
         }
         Ok(())
     }
 
-    fn leave(&mut self, what: String, why: &'static str) {
+    fn leave_out(&mut self, what: String, why: &'static str) {
         self.left_out.push(ImportLeftOut { what, why, times: 1 });
     }
 }
@@ -363,7 +366,7 @@ impl ImportSource {
 type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<ImportLeftOut>);
 
 /// Returns the first bytes of a file.
-fn begin_of(file: &File) -> io::Result<Vec<u8>> {
+fn read_first_bytes(file: &File) -> io::Result<Vec<u8>> {
     let mut begin = vec![0; 4];
     let read = file.read_at(&mut begin, 0)?;
     begin.truncate(read);
@@ -391,7 +394,7 @@ fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
 fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let file = File::from(rustix::fs::openat(folder_below(root, folder)?, name, FILE, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it isn't a regular file")) }
 }
 
 /// Returns whether a read ended at its limit.
@@ -413,7 +416,7 @@ impl Read for BoundedRead<'_> {
             return match self.reader.read(&mut [0; 1])? {
                 0 => Ok(0),
                 _ => {
-                    let more = format!("it holds more than {}", disk::size(self.most));
+                    let more = format!("it holds more than {}", disk::format_size(self.most));
                     Err(io::Error::new(io::ErrorKind::FileTooLarge, more))
                 }
             };

@@ -57,7 +57,7 @@ pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[
     give(&begin);
     loop {
         match reader.read(&mut chunk) {
-            Ok(0) => return Ok(splitter.end(work)),
+            Ok(0) => return Ok(splitter.finish(work)),
             Ok(bytes) => give(chunk.get(..bytes).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -114,20 +114,20 @@ impl ElementSplitter {
             }
             if !self.is_open {
                 from = at;
-                self.begin(byte);
+                self.begin_element(byte);
             } else if self.is_scalar() && matches!(byte, b',' | b']' | b' ' | b'\t' | b'\r' | b'\n') {
-                self.take(chunk.get(from..at).unwrap_or_default());
-                self.give(work);
+                self.append_bytes(chunk.get(from..at).unwrap_or_default());
+                self.pass_element(work);
                 if byte == b']' {
                     self.end_list();
                 }
-            } else if self.closes(byte) {
-                self.take(chunk.get(from..=at).unwrap_or_default());
-                self.give(work);
+            } else if self.take_byte(byte) {
+                self.append_bytes(chunk.get(from..=at).unwrap_or_default());
+                self.pass_element(work);
             }
         }
         if self.is_open {
-            self.take(chunk.get(from..).unwrap_or_default());
+            self.append_bytes(chunk.get(from..).unwrap_or_default());
         }
     }
 
@@ -136,7 +136,7 @@ impl ElementSplitter {
         self.brackets.is_empty() && !self.in_string
     }
 
-    fn begin(&mut self, byte: u8) {
+    fn begin_element(&mut self, byte: u8) {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
             b'[' if !self.in_list => self.in_list = true,
@@ -156,7 +156,7 @@ impl ElementSplitter {
     }
 
     /// Handles one byte of the open element, and returns whether it is the last. A closing bracket also closes unclosed inner ones.
-    fn closes(&mut self, byte: u8) -> bool {
+    fn take_byte(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
@@ -186,7 +186,7 @@ impl ElementSplitter {
         false
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn append_bytes(&mut self, bytes: &[u8]) {
         if !self.is_too_large && (self.element.len() + bytes.len()) as u64 <= MAX_WHOLE_BYTES {
             self.element.extend_from_slice(bytes);
         } else {
@@ -195,45 +195,45 @@ impl ElementSplitter {
         }
     }
 
-    fn give(&mut self, work: &mut dyn FnMut(Option<&[u8]>)) {
+    fn pass_element(&mut self, work: &mut dyn FnMut(Option<&[u8]>)) {
         work((!self.is_too_large).then_some(&self.element));
         self.element.clear();
         (self.is_open, self.is_too_large) = (false, false);
     }
 
-    fn end(mut self, work: &mut dyn FnMut(Option<&[u8]>)) -> StoreEnd {
+    fn finish(mut self, work: &mut dyn FnMut(Option<&[u8]>)) -> StoreEnd {
         if self.is_no_json {
             return if self.had_list { StoreEnd::Whole } else { StoreEnd::NoJson };
         }
         if self.is_open && self.is_scalar() {
-            self.give(work);
+            self.pass_element(work);
         }
         if self.is_open || self.in_list { StoreEnd::BrokenOff } else { StoreEnd::Whole }
     }
 }
 
 /// Returns the first of these fields that is a non-blank text.
-pub(super) fn text_of<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
+pub(super) fn find_text<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
     let texts = names.iter().filter_map(|name| object.get(name)?.as_str());
     texts.map(str::trim).find(|text| !text.is_empty())
 }
 
 /// Returns the first of these fields that is a list, or an empty list.
-pub(super) fn list_of<'a>(object: &'a Value, names: &[&str]) -> &'a [Value] {
+pub(super) fn find_list<'a>(object: &'a Value, names: &[&str]) -> &'a [Value] {
     let lists = names.iter().filter_map(|name| object.get(name)?.as_array());
     lists.map(Vec::as_slice).next().unwrap_or_default()
 }
 
 /// Returns the first of these fields that is a time: a text, or seconds or milliseconds since 1970 as a number or a text.
-pub(super) fn time_of(object: &Value, names: &[&str]) -> Option<DateTime<Utc>> {
+pub(super) fn find_time(object: &Value, names: &[&str]) -> Option<DateTime<Utc>> {
     names.iter().find_map(|name| match object.get(name)? {
-        Value::Number(seconds) => moment(seconds.as_f64()?),
-        Value::String(text) => parse_time(text).or_else(|| moment(text.trim().parse().ok()?)),
+        Value::Number(seconds) => from_timestamp(seconds.as_f64()?),
+        Value::String(text) => parse_time(text).or_else(|| from_timestamp(text.trim().parse().ok()?)),
         _ => None,
     })
 }
 
-fn moment(seconds: f64) -> Option<DateTime<Utc>> {
+fn from_timestamp(seconds: f64) -> Option<DateTime<Utc>> {
     // Seconds reach this number in the year 5138; milliseconds did in 1973.
     const MILLISECONDS_FROM: f64 = 1e11;
     // Nobody wrote dates beyond the year 9999.
@@ -373,7 +373,7 @@ mod tests {
             (json!(1e300), None),
             (json!([1]), None),
         ] {
-            assert_eq!(time_of(&json!({"at": value}), &["at"]).map(|at| at.timestamp()), expected, "{value}");
+            assert_eq!(find_time(&json!({"at": value}), &["at"]).map(|at| at.timestamp()), expected, "{value}");
         }
     }
 

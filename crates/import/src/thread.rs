@@ -23,13 +23,13 @@ pub(super) fn shown_branch(nodes: &[ThreadNode<'_>], current: Option<&str>) -> V
     let current = current.and_then(|id| tree.places.get(id).copied()).filter(|at| *at < nodes.len());
     let last = match current {
         Some(at) => Some(tree.newest_below(at)),
-        None => (0..nodes.len()).max_by(|one, other| tree.compare(*one, *other)),
+        None => (0..nodes.len()).max_by(|one, other| tree.compare_age(*one, *other)),
     };
     let Some(last) = last else { return Vec::new() };
     let mut newest: BTreeMap<usize, usize> = BTreeMap::new();
     for at in 0..nodes.len() {
         let kept = newest.entry(tree.root(at)).or_insert(at);
-        if tree.compare(*kept, at).is_lt() {
+        if tree.compare_age(*kept, at).is_lt() {
             *kept = at;
         }
     }
@@ -118,7 +118,7 @@ impl<'a> ThreadTree<'a> {
     }
 
     /// Compares the age of two messages: by time, then depth, then index.
-    fn compare(&self, one: usize, other: usize) -> std::cmp::Ordering {
+    fn compare_age(&self, one: usize, other: usize) -> std::cmp::Ordering {
         let key = |at: usize| (self.place(at).newest, self.place(at).depth);
         let (one_key, other_key) = (key(one), key(other));
         one_key.0.total_cmp(&other_key.0).then(one_key.1.cmp(&other_key.1)).then(one.cmp(&other))
@@ -136,7 +136,7 @@ impl<'a> ThreadTree<'a> {
         let mut open = vec![at];
         let mut newest = at;
         while let Some(next) = open.pop() {
-            if self.compare(newest, next).is_lt() {
+            if self.compare_age(newest, next).is_lt() {
                 newest = next;
             }
             open.extend(children.get(&next).into_iter().flatten().filter(|child| seen.insert(**child)));

@@ -19,7 +19,7 @@ use super::{
     ImportError,
     found::ImportLeftOut,
     source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, is_hidden, too_many},
-    zip_name::{NameEncoding, path_of},
+    zip_name::{NameEncoding, to_path},
 };
 
 /// The maximum size of an archive, in bytes: exports with pictures have some gigabytes.
@@ -34,10 +34,10 @@ const BEGINNINGS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const LIST_ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
 
 const ENCRYPTED: &str = "encrypted in the archive";
-const OTHERWISE_PACKED: &str = "packed in a way that isn't read here";
+const OTHERWISE_PACKED: &str = "compressed in an unsupported way";
 const FAR_TOO_LARGE: &str = "it unpacks to more than 200 times its length";
 const BAD_ENTRY: &str = "damaged in the archive";
-const SAME_NAME: &str = "another file in the archive has the same name: the last of them came";
+const SAME_NAME: &str = "another file in the archive has the same name: only the last one is imported";
 
 /// An open archive.
 pub(super) struct ZipFile {
@@ -56,7 +56,7 @@ pub(super) enum ZipBytes {
 
 impl ZipBytes {
     /// Covers a whole file.
-    pub(super) fn whole(file: File, bytes: u64) -> Self {
+    pub(super) fn from_file(file: File, bytes: u64) -> Self {
         Self::Part { file, start: 0, bytes, at: 0 }
     }
 
@@ -70,7 +70,7 @@ impl ZipBytes {
         })
     }
 
-    fn count(&self) -> u64 {
+    fn byte_count(&self) -> u64 {
         match self {
             Self::Part { bytes, .. } => *bytes,
             Self::Unpacked(unpacked) => unpacked.get_ref().len() as u64,
@@ -117,14 +117,14 @@ pub(super) fn begins_as_zip(begin: &[u8]) -> bool {
 impl ZipFile {
     /// Opens an archive. `shown` is its name for the person.
     pub(super) fn open(bytes: ZipBytes, shown: &str) -> Result<Self, ImportError> {
-        if bytes.count() > MAX_ARCHIVE_BYTES {
-            let most = disk::size(MAX_ARCHIVE_BYTES);
+        if bytes.byte_count() > MAX_ARCHIVE_BYTES {
+            let most = disk::format_size(MAX_ARCHIVE_BYTES);
             return Err(ImportError::Refused(format!("{shown} is larger than {most}. Import a part of it.")));
         }
         let unreadable = |error: io::Error| ImportError::unreadable(shown, error);
         let kept = bytes.try_clone().map_err(unreadable)?;
-        let archive =
-            ZipArchive::new(BufReader::new(bytes)).map_err(|error| ImportError::unreadable(shown, told(&error)))?;
+        let archive = ZipArchive::new(BufReader::new(bytes))
+            .map_err(|error| ImportError::unreadable(shown, describe_error(&error)))?;
         Ok(Self { archive: RefCell::new(archive), bytes: kept, shown: shown.to_owned() })
     }
 
@@ -132,7 +132,7 @@ impl ZipFile {
     ///
     /// # Errors
     /// [`ImportError::Refused`] for a malicious or oversized archive.
-    pub(super) fn list(&self) -> Result<(Vec<SourceEntry>, Vec<ImportLeftOut>), ImportError> {
+    pub(super) fn list_files(&self) -> Result<(Vec<SourceEntry>, Vec<ImportLeftOut>), ImportError> {
         let mut archive = self.archive.borrow_mut();
         if archive.len() > MAX_ENTRIES {
             return Err(too_many());
@@ -150,8 +150,8 @@ impl ZipFile {
                 continue;
             };
             let name = encoding.decode(file.name_raw(), file.name());
-            let Some(path) = path_of(&name) else {
-                return Err(self.harmful("a file in it would be unpacked outside of its folder"));
+            let Some(path) = to_path(&name) else {
+                return Err(self.unsound_error("a file in it would be unpacked outside of its folder"));
             };
             if let (Some(start), true) = (file.data_start(), file.compressed_size() > 0) {
                 parts.push((start, start.saturating_add(file.compressed_size())));
@@ -179,7 +179,7 @@ impl ZipFile {
         }
         parts.sort_unstable();
         if parts.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
-            return Err(self.harmful("files in it share their bytes"));
+            return Err(self.unsound_error("files in it share their bytes"));
         }
         for name in doubled_names(&mut self.bytes.try_clone().ok(), archive.central_directory_start()) {
             leave(&encoding.decode(&name, &String::from_utf8_lossy(&name)), SAME_NAME);
@@ -188,14 +188,19 @@ impl ZipFile {
     }
 
     /// Runs `work` with a reader of a file.
-    pub(super) fn read<T>(&self, entry: &SourceEntry, work: impl FnOnce(&mut dyn Read) -> T) -> Result<T, ImportError> {
+    pub(super) fn with_reader<T>(
+        &self,
+        entry: &SourceEntry,
+        work: impl FnOnce(&mut dyn Read) -> T,
+    ) -> Result<T, ImportError> {
         let mut archive = self.archive.borrow_mut();
-        let file = archive.by_index(entry.at).map_err(|error| ImportError::unreadable(&entry.path, told(&error)))?;
+        let file =
+            archive.by_index(entry.at).map_err(|error| ImportError::unreadable(&entry.path, describe_error(&error)))?;
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
     /// Returns the range of an uncompressed file in this archive's own bytes.
-    pub(super) fn part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
+    pub(super) fn find_part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
         let mut archive = self.archive.borrow_mut();
         let found = archive.by_index_raw(entry.at).ok()?;
         let place = found.data_start().filter(|_| found.compression() == CompressionMethod::Stored)?;
@@ -208,8 +213,8 @@ impl ZipFile {
         }
     }
 
-    fn harmful(&self, why: &str) -> ImportError {
-        ImportError::Refused(format!("{} isn't a sound archive: {why}.", self.shown))
+    fn unsound_error(&self, why: &str) -> ImportError {
+        ImportError::Refused(format!("{} is a damaged archive: {why}.", self.shown))
     }
 }
 
@@ -240,12 +245,12 @@ fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> 
 }
 
 /// Describes a library error, without text from file names.
-fn told(error: &zip::result::ZipError) -> String {
+fn describe_error(error: &zip::result::ZipError) -> String {
     match error {
         zip::result::ZipError::Io(error) => error.to_string(),
         zip::result::ZipError::InvalidArchive(_) => "it is damaged".to_owned(),
-        zip::result::ZipError::UnsupportedArchive(_) => "it is packed in a way that isn't read here".to_owned(),
-        _ => "it isn't a whole archive".to_owned(),
+        zip::result::ZipError::UnsupportedArchive(_) => "it is compressed in an unsupported way".to_owned(),
+        _ => "it is incomplete".to_owned(),
     }
 }
 
@@ -259,7 +264,7 @@ impl<R: Read> Read for ExactRead<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         self.left =
-            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it unpacks to more than it says"))?;
+            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it unpacks to more than it claims"))?;
         Ok(read)
     }
 }

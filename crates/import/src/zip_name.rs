@@ -52,7 +52,7 @@ fn is_japanese(c: char) -> bool {
 }
 
 /// Converts a name to a path below the archive, with `/` between steps. `None` if it leads out of a folder.
-pub(super) fn path_of(name: &str) -> Option<String> {
+pub(super) fn to_path(name: &str) -> Option<String> {
     let name = name.replace('\\', "/");
     let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let name = if has_drive { name.get(2..).unwrap_or_default() } else { &name };
@@ -89,7 +89,7 @@ mod tests {
             ("C:..\\a", None),
             ("a\0b", None),
         ] {
-            assert_eq!(path_of(name).as_deref(), path, "{name:?}");
+            assert_eq!(to_path(name).as_deref(), path, "{name:?}");
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
         fn no_path_leads_out(name in any::<String>(), raw in prop::collection::vec(any::<u8>(), 0..40)) {
             let decoded = NameEncoding::guess([raw.as_slice()].into_iter()).decode(&raw, "x");
             for name in [name, decoded] {
-                if let Some(path) = path_of(&name) {
+                if let Some(path) = to_path(&name) {
                     prop_assert!(!path.starts_with('/') && path.split('/').all(|step| step != ".."), "{path}");
                 }
             }

@@ -10,7 +10,7 @@ use reveille_memory::{
 
 use super::{
     chunk::{self, BETWEEN_HEADINGS, Chunk},
-    days::day_in,
+    days::find_day,
 };
 
 /// The maximum number of chats distinguished per document. Parts of further chats are visible only to the owner.
@@ -50,7 +50,7 @@ pub(super) struct ChunkReaders {
 }
 
 impl LineAccess {
-    pub(super) fn of(path: &str, text: &str) -> Self {
+    pub(super) fn for_document(path: &str, text: &str) -> Self {
         let of_others = others::line_ranges(path, text, None);
         let all = || vec![(1, usize::MAX)];
         if let Some(chat) = path.strip_prefix(CHATS).and_then(|below| below.split('/').next()?.parse().ok()) {
@@ -61,19 +61,19 @@ impl LineAccess {
         if path.starts_with("skills/") {
             return Self { of_others, views: Vec::new() };
         }
-        let chats = view::chats_marked(path, text).into_iter().take(MAX_CHATS);
+        let chats = view::find_marked_chats(path, text).into_iter().take(MAX_CHATS);
         let views = chats.map(|chat| {
-            let shown = View::of(chat).shown_lines(path, text);
-            let lines = text.lines().enumerate().filter(|(at, _)| covers(&shown, at + 1, at + 1));
-            let headings = Some(lines.filter_map(|(_, line)| chunk::title(line)).collect());
+            let shown = View::for_chat(chat).shown_lines(path, text);
+            let lines = text.lines().enumerate().filter(|(at, _)| is_covered(&shown, at + 1, at + 1));
+            let headings = Some(lines.filter_map(|(_, line)| chunk::parse_title(line)).collect());
             ChatView { chat, shown, of_others: others::line_ranges(path, text, Some(chat)), headings }
         });
         Self { of_others, views: views.filter(|view| !view.shown.is_empty()).collect() }
     }
 
     /// Returns the access rights of a range of lines.
-    pub(super) fn whose(&self, first: usize, last: usize) -> ChunkReaders {
-        let sees = |view: &&ChatView| covers(&view.shown, first, last);
+    pub(super) fn find_readers(&self, first: usize, last: usize) -> ChunkReaders {
+        let sees = |view: &&ChatView| is_covered(&view.shown, first, last);
         let seen_by = self.views.iter().filter(|view| view.chat == NOBODY).find(sees);
         let seen_by = seen_by.or_else(|| self.views.iter().find(sees));
         let touches = |ranges: &LineRanges| {
@@ -95,7 +95,7 @@ impl LineAccess {
         let Some(shown) = &view.headings else { return };
         let headings = chunk.above.split(BETWEEN_HEADINGS).chain([chunk.heading.as_str()]);
         // The day came from the nearest dated heading.
-        let dated = headings.filter(|title| day_in(title).is_some()).last();
+        let dated = headings.filter(|title| find_day(title).is_some()).last();
         if dated.is_some_and(|title| !shown.contains(title)) {
             chunk.date = None;
         }
@@ -109,7 +109,7 @@ impl LineAccess {
 }
 
 /// Returns whether the ranges cover every line from `first` to `last`.
-fn covers(ranges: &LineRanges, first: usize, last: usize) -> bool {
+fn is_covered(ranges: &LineRanges, first: usize, last: usize) -> bool {
     let mut line = first;
     let from = ranges.partition_point(|(_, end)| *end < first);
     for (begin, end) in ranges.iter().skip(from) {

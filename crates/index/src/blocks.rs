@@ -46,7 +46,7 @@ pub(super) struct MarkedLine<'a> {
 /// Classifies the lines of a document, which end in a line feed, a carriage return or both. In conversations (`has_comments` is false)
 /// comment marks are text.
 pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> {
-    let mut lines = Lines::of(text);
+    let mut lines = Lines::from_text(text);
     let front = lines.mark_front_matter(text);
     // An unclosed comment hides nothing.
     let last_end = if has_comments { text.rfind(COMMENT_END).unwrap_or(0) } else { 0 };
@@ -58,19 +58,19 @@ pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> 
     for MarkdownBlock { kind, range, depth, .. } in read_blocks(&parsed, front) {
         let first = range.start..range.start;
         match kind {
-            BlockKind::Heading(_) if depth == 0 => lines.mark(&first, LineKind::Heading),
-            BlockKind::Underlined(level) if depth == 0 => lines.mark_underlined(text, &range, level.into()),
-            BlockKind::Item => lines.mark(&first, LineKind::Item),
+            BlockKind::Heading(_) if depth == 0 => lines.mark_lines(&first, LineKind::Heading),
+            BlockKind::Underlined(level) if depth == 0 => lines.mark_underlined_heading(text, &range, level.into()),
+            BlockKind::Item => lines.mark_lines(&first, LineKind::Item),
             BlockKind::Fence { code } => {
-                lines.mark(&range, LineKind::Mark);
+                lines.mark_lines(&range, LineKind::Mark);
                 if !code.is_empty() {
-                    lines.mark(&code, LineKind::Code);
+                    lines.mark_lines(&code, LineKind::Code);
                 }
             }
             _ => {}
         }
     }
-    lines.marked(text)
+    lines.to_marked_lines(text)
 }
 
 /// Lines as byte ranges without their endings.
@@ -80,7 +80,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let (mut ranges, mut at) = (Vec::new(), 0);
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
@@ -92,12 +92,13 @@ impl Lines {
     }
 
     /// Returns the index of the line that contains a byte.
-    fn place(&self, byte: usize) -> usize {
+    fn line_index(&self, byte: usize) -> usize {
         self.ranges.partition_point(|range| range.start <= byte).saturating_sub(1)
     }
 
-    fn mark(&mut self, bytes: &Range<usize>, kind: LineKind) {
-        let (first, last) = (self.place(bytes.start), self.place(bytes.end.saturating_sub(1).max(bytes.start)));
+    fn mark_lines(&mut self, bytes: &Range<usize>, kind: LineKind) {
+        let (first, last) =
+            (self.line_index(bytes.start), self.line_index(bytes.end.saturating_sub(1).max(bytes.start)));
         for at in self.kinds.get_mut(first..=last).into_iter().flatten() {
             *at = kind;
         }
@@ -107,8 +108,8 @@ impl Lines {
         text.get(self.ranges.get(at)?.clone())
     }
 
-    fn mark_underlined(&mut self, text: &str, bytes: &Range<usize>, level: usize) {
-        let first = self.place(bytes.start);
+    fn mark_underlined_heading(&mut self, text: &str, bytes: &Range<usize>, level: usize) {
+        let first = self.line_index(bytes.start);
         let Some(line) = self.line(text, first) else { return };
         let underline = self.line(text, first + 1).unwrap_or_default().trim();
         let is_underline = underline.starts_with(['=', '-']) && underline.trim_matches(['=', '-']).is_empty();
@@ -148,7 +149,7 @@ impl Lines {
         self.ranges.get(end + 1).map_or(text.len(), |range| range.start)
     }
 
-    fn marked<'a>(&self, text: &'a str) -> Vec<MarkedLine<'a>> {
+    fn to_marked_lines<'a>(&self, text: &'a str) -> Vec<MarkedLine<'a>> {
         let (mut number, mut counted_to) = (1, 0);
         let mut marked = Vec::with_capacity(self.ranges.len());
         for (range, kind) in self.ranges.iter().zip(&self.kinds) {

@@ -11,13 +11,13 @@ use chrono::NaiveDate;
 use reveille_base::words::{first_bytes, one_line};
 use reveille_memory::{
     DocKind,
-    markdown::{behind_bullet, hash_heading},
-    templates::templates,
+    markdown::{hash_heading, strip_bullet},
+    templates::list_files,
 };
 
 use super::{
     blocks::{LineKind, MarkedLine, read_lines},
-    days::day_in,
+    days::find_day,
 };
 
 /// The maximum size of a chunk, in bytes; longer passages are cut at a line's or a sentence's end.
@@ -116,25 +116,25 @@ struct Line<'a> {
 }
 
 /// Splits a document into chunks.
-pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
+pub(super) fn split_document(path: &str, text: &str) -> Vec<Chunk> {
     // An unchanged skill from the templates tells nothing about the person.
-    if path.starts_with("skills/") && templates().contains(&(path, text)) {
+    if path.starts_with("skills/") && list_files().contains(&(path, text)) {
         return Vec::new();
     }
-    let kind = match DocKind::of(path) {
+    let kind = match DocKind::from_path(path) {
         _ if path.starts_with("skills/") => ChunkKind::Skill,
         DocKind::Facts => ChunkKind::Fact,
         DocKind::Tasks => ChunkKind::Task,
         DocKind::Log => ChunkKind::Log,
         DocKind::Text => ChunkKind::Note,
     };
-    let mut reader = Reader { kind, day_of_file: day_in(path), ..Reader::default() };
+    let mut reader = Reader { kind, day_of_file: find_day(path), ..Reader::default() };
     reader.read(text);
     reader.found
 }
 
 /// Splits a message into chunks; a short message is a single chunk.
-pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
+pub(super) fn split_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
     let whole = one_line(text);
     if whole.len() <= MAX_CHUNK_BYTES {
         let last_line = text.lines().count().max(1);
@@ -147,10 +147,10 @@ pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
 }
 
 /// Returns the labels before colons that occur often enough to be speakers.
-fn speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
+fn find_speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
     let mut labels: HashMap<&str, usize> = HashMap::new();
     for line in lines {
-        if let Some((label, _)) = labelled(strip_mark(line.text.trim(), line.kind == LineKind::Item).0) {
+        if let Some((label, _)) = split_label(strip_mark(line.text.trim(), line.kind == LineKind::Item).0) {
             *labels.entry(label).or_default() += 1;
         }
     }
@@ -159,7 +159,7 @@ fn speakers<'a>(lines: &[MarkedLine<'a>]) -> HashMap<&'a str, usize> {
 }
 
 /// Splits a line such as `Caroline: …`, `**Bob** (14:03): …` or `[D1:3] Ann: …` into its label and the rest.
-fn labelled(line: &str) -> Option<(&str, &str)> {
+fn split_label(line: &str) -> Option<(&str, &str)> {
     let mut rest = line;
     // Skip a number or a time in brackets.
     while let Some(inside) = rest.strip_prefix(['[', '(']) {
@@ -193,7 +193,7 @@ fn strip_mark(line: &str, is_item: bool) -> (&str, bool) {
     let mut is_marked = rest.len() < line.len() || is_item;
     // A longer number isn't just the item's position.
     let has_place = rest.bytes().take_while(u8::is_ascii_digit).count() <= 4;
-    if let Some(item) = behind_bullet(rest).filter(|_| is_item && has_place) {
+    if let Some(item) = strip_bullet(rest).filter(|_| is_item && has_place) {
         // Skip a checkbox.
         rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|tick| item.strip_prefix(tick)).unwrap_or(item);
     }
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
     fn read(&mut self, text: &'a str) {
         let lines = read_lines(text, !self.joins_all);
         if !self.joins_all && self.kind != ChunkKind::Task {
-            self.speakers = speakers(&lines);
+            self.speakers = find_speakers(&lines);
         }
         let is_end = |line: &MarkedLine<'_>| !self.joins_all && line.text.contains(COMMENT_END);
         let last_end = lines.iter().rposition(is_end).unwrap_or(0);
@@ -263,13 +263,13 @@ impl<'a> Reader<'a> {
                 }
                 LineKind::Heading if !goes_on => {
                     if let Some((level, title)) = hash_heading(bare) {
-                        self.heading(number, level.into(), title);
+                        self.take_heading(number, level.into(), title);
                         self.keep_rest_of_heading(number, title);
                         continue;
                     }
                 }
-                LineKind::Underlined(level) if !goes_on && self.takes_underlined() => {
-                    self.heading(number, level, bare);
+                LineKind::Underlined(level) if !goes_on && self.has_underlined_headings() => {
+                    self.take_heading(number, level, bare);
                     continue;
                 }
                 _ => {}
@@ -301,14 +301,14 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            self.line(Line { number, text, comment, begins: is_marked, indent, has_comments }, is_code);
+            self.take_line(Line { number, text, comment, begins: is_marked, indent, has_comments }, is_code);
         }
         self.close();
         self.end_section();
     }
 
     /// Returns whether underlined headings count. The memory's own documents have none: a `---` under a line is a rule there.
-    fn takes_underlined(&self) -> bool {
+    fn has_underlined_headings(&self) -> bool {
         !matches!(self.kind, ChunkKind::Fact | ChunkKind::Task | ChunkKind::Log)
     }
 
@@ -316,12 +316,12 @@ impl<'a> Reader<'a> {
     fn keep_rest_of_heading(&mut self, number: usize, title: &'a str) {
         if title.len() > MAX_HEADING_BYTES {
             let (text, comment) = without_comments(title);
-            self.line(Line { number, text, comment, begins: true, indent: 0, has_comments: true }, false);
+            self.take_line(Line { number, text, comment, begins: true, indent: 0, has_comments: true }, false);
             self.close();
         }
     }
 
-    fn heading(&mut self, number: usize, level: usize, title: &str) {
+    fn take_heading(&mut self, number: usize, level: usize, title: &str) {
         self.close();
         // A heading with headings below isn't bare. A heading without words is never found, so it keeps the one above bare.
         let has_words = title.chars().any(char::is_alphanumeric);
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
         let title =
             if self.joins_all { first_bytes(&one_line(title), MAX_HEADING_BYTES).to_owned() } else { as_title(title) };
         self.headings.retain(|(above, ..)| *above < level);
-        let day = day_in(&title);
+        let day = find_day(&title);
         self.headings.push((level, title, day));
         self.bare_heading = Some(number);
     }
@@ -345,13 +345,13 @@ impl<'a> Reader<'a> {
             && title.chars().any(char::is_alphanumeric)
         {
             let text = title.clone();
-            let chunk = Chunk { line, last_line: line, text, ..self.placed() };
+            let chunk = Chunk { line, last_line: line, text, ..self.new_chunk() };
             self.found.push(chunk);
         }
     }
 
     /// Returns an empty chunk with the reader's present headings and day.
-    fn placed(&self) -> Chunk {
+    fn new_chunk(&self) -> Chunk {
         let heading = self.headings.last().map(|(_, title, _)| title.clone()).unwrap_or_default();
         let outer = self.headings.len().saturating_sub(1);
         let above: Vec<&str> = self.headings.iter().take(outer).map(|(_, title, _)| title.as_str()).collect();
@@ -359,7 +359,7 @@ impl<'a> Reader<'a> {
         Chunk { kind: self.kind, heading, above: above.join(BETWEEN_HEADINGS), date, ..Chunk::empty() }
     }
 
-    fn line(&mut self, line: Line<'a>, is_code: bool) {
+    fn take_line(&mut self, line: Line<'a>, is_code: bool) {
         let goes_on = self.open.last().is_some_and(|last| {
             if is_code {
                 return true;
@@ -380,7 +380,7 @@ impl<'a> Reader<'a> {
                 && !last.text.ends_with(['.', '!', '?', '…', ':', ';', '"', '”', ')', '。', '！', '？']);
             is_wrapped
                 && last.comment.is_none()
-                && labelled(&line.text).is_none_or(|(label, _)| !self.is_speaker(label))
+                && split_label(&line.text).is_none_or(|(label, _)| !self.is_speaker(label))
         });
         if !goes_on || self.open_bytes + line.text.len() > MAX_CHUNK_BYTES {
             self.close();
@@ -398,11 +398,11 @@ impl<'a> Reader<'a> {
         let lines = std::mem::take(&mut self.open);
         self.open_bytes = 0;
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
-        let mut chunk = Chunk { line: first.number, last_line: last.number, ..self.placed() };
+        let mut chunk = Chunk { line: first.number, last_line: last.number, ..self.new_chunk() };
         let origin = lines.iter().find_map(|line| line.comment);
         chunk.origin = origin.unwrap_or_default().to_owned();
         if self.headings.iter().all(|(.., day)| day.is_none()) {
-            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(first_bytes(&first.text, 40))).or(chunk.date);
+            chunk.date = origin.and_then(day_of_wake).or_else(|| find_day(first_bytes(&first.text, 40))).or(chunk.date);
         }
         let text = lines.iter().map(|line| line.text.as_ref()).collect::<Vec<_>>().join(" ");
         // A comment may span several lines.
@@ -410,14 +410,14 @@ impl<'a> Reader<'a> {
         if self.kind == ChunkKind::Task && self.bare_heading.is_some() {
             // A task is found by its title, at its heading's line.
             chunk.line = self.bare_heading.unwrap_or(chunk.line);
-            chunk.date = day_in(&chunk.text).or(chunk.date);
+            chunk.date = find_day(&chunk.text).or(chunk.date);
             chunk.text = format!("{}: {}", chunk.heading, chunk.text);
         }
-        if let Some((label, _)) = labelled(&first.text).filter(|(label, _)| self.is_speaker(label)) {
+        if let Some((label, _)) = split_label(&first.text).filter(|(label, _)| self.is_speaker(label)) {
             chunk.speaker = label.to_owned();
         }
         self.bare_heading = None;
-        for part in parts(&chunk.text) {
+        for part in split_long_text(&chunk.text) {
             let text = part.to_owned();
             self.found.push(Chunk { text, ..chunk.clone() });
         }
@@ -425,7 +425,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Splits a long text at the ends of sentences or words.
-fn parts(text: &str) -> Vec<&str> {
+fn split_long_text(text: &str) -> Vec<&str> {
     let (mut all, mut rest) = (Vec::new(), text);
     while rest.len() > MAX_CHUNK_BYTES {
         let most = first_bytes(rest, MAX_CHUNK_BYTES);
@@ -452,18 +452,18 @@ fn as_title(title: &str) -> String {
 }
 
 /// Returns the text of a heading line. `None` for other lines.
-pub(super) fn title(line: &str) -> Option<String> {
+pub(super) fn parse_title(line: &str) -> Option<String> {
     hash_heading(line).map(|(_, title)| as_title(title))
 }
 
 /// Removes comments from a text. Returns the rest and the inside of the last comment. An unclosed comment stays.
 fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
-    let Some((before, inside, mut rest)) = at_comment(text) else { return (Cow::Borrowed(text), None) };
+    let Some((before, inside, mut rest)) = split_at_comment(text) else { return (Cow::Borrowed(text), None) };
     if rest.trim_end().is_empty() {
         return (Cow::Borrowed(before.trim_end()), Some(inside));
     }
     let (mut kept, mut last) = (before.to_owned(), inside);
-    while let Some((before, inside, after)) = at_comment(rest) {
+    while let Some((before, inside, after)) = split_at_comment(rest) {
         kept.push_str(before);
         (last, rest) = (inside, after);
     }
@@ -472,7 +472,7 @@ fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
 }
 
 /// Splits a text at its first comment: before, inside, after.
-fn at_comment(text: &str) -> Option<(&str, &str, &str)> {
+fn split_at_comment(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once(COMMENT)?;
     let (inside, after) = rest.split_once(COMMENT_END)?;
     let inside = inside.rsplit_once(COMMENT).map_or(inside, |(_, last)| last);

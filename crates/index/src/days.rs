@@ -19,16 +19,16 @@ pub(super) struct DaySpan {
 }
 
 impl DaySpan {
-    fn day(day: NaiveDate) -> Self {
+    fn for_day(day: NaiveDate) -> Self {
         Self { first: day, last: day }
     }
 
-    fn month(year: i32, month: u32) -> Option<Self> {
+    fn for_month(year: i32, month: u32) -> Option<Self> {
         let first = NaiveDate::from_ymd_opt(year, month, 1)?;
         Some(Self { first, last: first.checked_add_months(Months::new(1))?.pred_opt()? })
     }
 
-    fn year(year: i32) -> Option<Self> {
+    fn for_year(year: i32) -> Option<Self> {
         Some(Self { first: NaiveDate::from_ymd_opt(year, 1, 1)?, last: NaiveDate::from_ymd_opt(year, 12, 31)? })
     }
 
@@ -39,23 +39,23 @@ impl DaySpan {
 }
 
 /// Returns the first complete date in a text: `2026-11-21`, `21 November 2026`, `Nov 21st, 2026`.
-pub(super) fn day_in(text: &str) -> Option<NaiveDate> {
+pub(super) fn find_day(text: &str) -> Option<NaiveDate> {
     if !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let words = tokens(text);
+    let words = split_words(text);
     (0..words.len()).find_map(|at| full_day(words.get(at..)?))
 }
 
 /// Returns the days a question asks about. Dates without a year mean the latest such date up to `today`. `None` without a date.
-pub(super) fn asked(question: &str, today: NaiveDate) -> Option<DaySpan> {
-    let words = tokens(question);
+pub(super) fn parse_asked_days(question: &str, today: NaiveDate) -> Option<DaySpan> {
+    let words = split_words(question);
     let from = |at: usize| words.get(at..).unwrap_or_default();
     let all = 0..words.len();
     if let Some(day) = all.clone().find_map(|at| full_day(from(at))) {
-        return Some(DaySpan::day(day));
+        return Some(DaySpan::for_day(day));
     }
-    if let Some(span) = all.clone().find_map(|at| relative(from(at), today)) {
+    if let Some(span) = all.clone().find_map(|at| parse_relative(from(at), today)) {
         return Some(span);
     }
     if let Some(span) = all.clone().find_map(|at| month_of_year(from(at))) {
@@ -69,17 +69,17 @@ pub(super) fn asked(question: &str, today: NaiveDate) -> Option<DaySpan> {
         |at: usize| matches!(before(at), "in" | "during" | "of" | "since" | "last" | "this" | "by" | "until");
     all.filter(|at| is_of_time(*at)).find_map(|at| {
         let word = words.get(at)?;
-        if let Some(year) = year(word) {
-            return DaySpan::year(year);
+        if let Some(year) = parse_year(word) {
+            return DaySpan::for_year(year);
         }
-        let month = month(word)?;
-        let this = DaySpan::month(today.year(), month)?;
-        if this.first <= today { Some(this) } else { DaySpan::month(today.year() - 1, month) }
+        let month = parse_month(word)?;
+        let this = DaySpan::for_month(today.year(), month)?;
+        if this.first <= today { Some(this) } else { DaySpan::for_month(today.year() - 1, month) }
     })
 }
 
 /// Splits a text into lower-case words and numbers; an ISO date stays whole.
-fn tokens(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').map(|word| word.trim_matches('-'));
     words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
 }
@@ -96,39 +96,39 @@ fn full_day(words: &[String]) -> Option<NaiveDate> {
     let (second, third) = (words.get(1)?, words.get(2)?);
     // "8th of May 2023"
     let (second, third) = if second == "of" { (third, words.get(3)?) } else { (second, third) };
-    let (day, month) = match (number(first), month(second)) {
+    let (day, month) = match (parse_number(first), parse_month(second)) {
         (Some(day), Some(month)) => (day, month),
-        _ => (number(second)?, month(first)?),
+        _ => (parse_number(second)?, parse_month(first)?),
     };
-    NaiveDate::from_ymd_opt(year(third)?, month, day)
+    NaiveDate::from_ymd_opt(parse_year(third)?, month, day)
 }
 
 fn month_of_year(words: &[String]) -> Option<DaySpan> {
     let second = words.get(1)?;
     let second = if second == "of" { words.get(2)? } else { second };
-    DaySpan::month(year(second)?, month(words.first()?)?)
+    DaySpan::for_month(parse_year(second)?, parse_month(words.first()?)?)
 }
 
 fn day_of_month(words: &[String], today: NaiveDate) -> Option<DaySpan> {
     let (first, second) = (words.first()?, words.get(1)?);
     let second = if second == "of" { words.get(2)? } else { second };
-    let (day, month) = match (number(first), month(second)) {
+    let (day, month) = match (parse_number(first), parse_month(second)) {
         (Some(day), Some(month)) => (day, month),
-        _ => (number(second)?, month(first)?),
+        _ => (parse_number(second)?, parse_month(first)?),
     };
     let this = NaiveDate::from_ymd_opt(today.year(), month, day)?;
     let found = if this <= today { Some(this) } else { NaiveDate::from_ymd_opt(today.year() - 1, month, day) };
-    found.map(DaySpan::day)
+    found.map(DaySpan::for_day)
 }
 
-fn relative(words: &[String], today: NaiveDate) -> Option<DaySpan> {
+fn parse_relative(words: &[String], today: NaiveDate) -> Option<DaySpan> {
     let first = words.first()?.as_str();
     let second = words.get(1).map(String::as_str).unwrap_or_default();
     let back = |days: u64| today.checked_sub_days(Days::new(days));
     let months_back = |months: u32| today.checked_sub_months(Months::new(months));
     match (first, second) {
-        ("today", _) => Some(DaySpan::day(today)),
-        ("yesterday", _) => back(1).map(DaySpan::day),
+        ("today", _) => Some(DaySpan::for_day(today)),
+        ("yesterday", _) => back(1).map(DaySpan::for_day),
         ("last" | "this" | "past", "week" | "weekend") => {
             let monday = back(u64::from(today.weekday().num_days_from_monday()))?;
             let monday = if first == "this" { monday } else { monday.checked_sub_days(Days::new(7))? };
@@ -136,13 +136,13 @@ fn relative(words: &[String], today: NaiveDate) -> Option<DaySpan> {
         }
         ("last" | "this" | "past", "month") => {
             let of = if first == "this" { today } else { months_back(1)? };
-            DaySpan::month(of.year(), of.month())
+            DaySpan::for_month(of.year(), of.month())
         }
-        ("last" | "this" | "past", "year") => DaySpan::year(today.year() - i32::from(first != "this")),
+        ("last" | "this" | "past", "year") => DaySpan::for_year(today.year() - i32::from(first != "this")),
         ("last" | "on", day) => {
             let weekday = WEEKDAYS.iter().find(|(name, _)| *name == day)?.1;
             let ago = (7 + today.weekday().num_days_from_monday() - weekday.num_days_from_monday()) % 7;
-            back(u64::from(if ago == 0 { 7 } else { ago })).map(DaySpan::day)
+            back(u64::from(if ago == 0 { 7 } else { ago })).map(DaySpan::for_day)
         }
         (count, unit) if words.get(2).is_some_and(|word| word == "ago") => {
             let count = match count {
@@ -167,7 +167,7 @@ fn relative(words: &[String], today: NaiveDate) -> Option<DaySpan> {
     }
 }
 
-fn month(word: &str) -> Option<u32> {
+fn parse_month(word: &str) -> Option<u32> {
     let begin = word.get(..3)?;
     let at = MONTHS.iter().position(|month| *month == begin)?;
     const WHOLE: [&str; 12] = [
@@ -188,11 +188,11 @@ fn month(word: &str) -> Option<u32> {
     is_month.then_some(at as u32 + 1)
 }
 
-fn year(word: &str) -> Option<i32> {
+fn parse_year(word: &str) -> Option<i32> {
     word.parse().ok().filter(|year| word.len() == 4 && YEARS.contains(year))
 }
 
-fn number(word: &str) -> Option<u32> {
+fn parse_number(word: &str) -> Option<u32> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let ending = word.get(digits.len()..)?;
     let is_day = matches!(ending, "" | "st" | "nd" | "rd" | "th");
@@ -218,10 +218,10 @@ mod tests {
             "May 8th, 2023",
             "the 8th of May 2023",
         ] {
-            assert_eq!(day_in(heading), Some(day("2023-05-08")), "{heading}");
+            assert_eq!(find_day(heading), Some(day("2023-05-08")), "{heading}");
         }
         for heading in ["Session 1", "8 May", "May 2023", "31 February 2023", "1234-56-78", "3000-01-01"] {
-            assert_eq!(day_in(heading), None, "{heading}");
+            assert_eq!(find_day(heading), None, "{heading}");
         }
     }
 
@@ -239,18 +239,22 @@ mod tests {
             ("where was I in 2024?", "2024-01-01", "2024-12-31"),
             ("two weeks ago", "2026-11-07", "2026-11-13"),
         ] {
-            assert_eq!(asked(question, today), Some(DaySpan { first: day(first), last: day(last) }), "{question}");
+            assert_eq!(
+                parse_asked_days(question, today),
+                Some(DaySpan { first: day(first), last: day(last) }),
+                "{question}"
+            );
         }
         for question in ["may I have tea", "what is the code 2024", "how many days"] {
-            assert_eq!(asked(question, today), None, "{question}");
+            assert_eq!(parse_asked_days(question, today), None, "{question}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_is_too_odd(text in ".{0,80}|[0-9a-z ,-]{0,80}") {
-            day_in(&text);
-            asked(&text, day("2026-11-24"));
+            find_day(&text);
+            parse_asked_days(&text, day("2026-11-24"));
         }
     }
 }

@@ -36,36 +36,36 @@ enum Found {
 
 /// Opens or creates the index. Returns whether the previous file had to go. An index of another version is moved aside.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
-    match attempt(path) {
+    match try_open(path) {
         Ok(Found::Current(conn)) => return Ok((conn, false)),
         Ok(Found::Another) => drop(move_aside(path)?),
         Ok(Found::Foreign) => remove(path)?,
         Err(error) if is_damage(&error) => remove(path)?,
         Err(error) => return Err(error.into()),
     }
-    match attempt(path)? {
+    match try_open(path)? {
         Found::Current(conn) => Ok((conn, true)),
         Found::Another | Found::Foreign => Err(IndexError::Foreign(path.to_owned())),
     }
 }
 
 /// Copies the log into the file, as far as other processes allow. A damaged index has nothing worth keeping.
-pub(super) fn settle(conn: &Connection) {
+pub(super) fn checkpoint_log(conn: &Connection) {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
 }
 
 /// Returns the path of an index moved aside for a rebuild.
-fn aside(path: &Path) -> PathBuf {
+fn aside_path(path: &Path) -> PathBuf {
     path.with_extension("db.old")
 }
 
 /// Returns an index moved aside by a process that ended before taking over the vectors.
 pub(super) fn left_aside(path: &Path) -> Option<PathBuf> {
-    Some(aside(path)).filter(|aside| aside.exists())
+    Some(aside_path(path)).filter(|aside| aside.exists())
 }
 
 /// Creates an index in memory, for places without a writable file.
-pub(super) fn in_memory() -> Result<Connection, IndexError> {
+pub(super) fn open_in_memory() -> Result<Connection, IndexError> {
     let conn = Connection::open_in_memory()?;
     conn.execute_batch(include_str!("schema.sql"))?;
     Ok(conn)
@@ -73,7 +73,7 @@ pub(super) fn in_memory() -> Result<Connection, IndexError> {
 
 /// Moves the file aside and returns its new path.
 pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
-    let aside = aside(path);
+    let aside = aside_path(path);
     remove(&aside)?;
     match std::fs::rename(path, &aside) {
         Ok(()) => {}
@@ -86,12 +86,12 @@ pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
 }
 
 /// Returns a file's device and inode.
-pub(super) fn inode(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn read_inode(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Returns the file's size with its log.
-pub(super) fn bytes(path: &Path) -> u64 {
+pub(super) fn count_bytes(path: &Path) -> u64 {
     [path.to_owned(), path.with_extension("db-wal")]
         .iter()
         .filter_map(|path| std::fs::metadata(path).ok())
@@ -113,7 +113,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 /// Opens the file at the path, or creates an empty index there.
-fn attempt(path: &Path) -> rusqlite::Result<Found> {
+fn try_open(path: &Path) -> rusqlite::Result<Found> {
     create_private(path);
     let mut conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -131,7 +131,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Found> {
         VERSION if is_index => return Ok(Found::Current(conn)),
         VERSION => return Ok(Found::Foreign),
         _ if is_index => {
-            settle(&conn);
+            checkpoint_log(&conn);
             return Ok(Found::Another);
         }
         _ => {}

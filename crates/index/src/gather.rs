@@ -77,11 +77,11 @@ pub(super) struct QueryTerms {
 
 impl Index {
     /// Parses a question.
-    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<QueryTerms, IndexError> {
-        let all = self.state("chunks")?.unwrap_or(0).max(1);
-        let length = self.state("length")?.unwrap_or(0);
+    pub(super) fn parse_query(&self, query: &SearchQuery<'_>) -> Result<QueryTerms, IndexError> {
+        let all = self.read_state("chunks")?.unwrap_or(0).max(1);
+        let length = self.read_state("length")?.unwrap_or(0);
         let mut words: Vec<terms::TextWord> = Vec::new();
-        for word in terms::words(query.text) {
+        for word in terms::split_words(query.text) {
             if !terms::is_stop_word(&word.folded) && words.len() >= MAX_READ {
                 break;
             }
@@ -107,7 +107,7 @@ impl Index {
         }
         Ok(QueryTerms {
             words: wanted,
-            span: days::asked(query.text, query.today),
+            span: days::parse_asked_days(query.text, query.today),
             mean_length: (length as f32 / all as f32).max(1.0),
         })
     }
@@ -115,7 +115,7 @@ impl Index {
     /// Looks up a word. An unknown word is also compared by spelling, up to `spelt` times.
     fn wanted_word(&self, word: terms::TextWord, all: i64, spelt: &mut usize) -> Result<WantedWord, IndexError> {
         let terms::TextWord { folded, stem } = word;
-        let mut chunks = self.chunks_with(&stem)?;
+        let mut chunks = self.count_chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
         let mut is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
         if chunks == 0 && !is_speaker && *spelt > 0 {
@@ -131,14 +131,14 @@ impl Index {
         Ok(WantedWord { folded, stems, rarity, chunks, is_speaker })
     }
 
-    fn chunks_with(&self, stem: &str) -> Result<i64, IndexError> {
+    fn count_chunks_with(&self, stem: &str) -> Result<i64, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT chunks FROM words WHERE word = ?1")?;
         Ok(statement.query_row([stem], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
     fn is_speaker(&self, stem: &str) -> Result<bool, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT 1 FROM postings WHERE postings MATCH ?1 LIMIT 1")?;
-        Ok(statement.exists([quoted(WordPlace::Speaker, stem)])?)
+        Ok(statement.exists([quote_token(WordPlace::Speaker, stem)])?)
     }
 
     /// Returns known words with almost the spelling of an unknown one, or beginning with it: slips, parts of names and of compounds.
@@ -158,7 +158,7 @@ impl Index {
             "SELECT w.word, w.chunks FROM spellings s JOIN words w ON w.id = s.rowid WHERE s.word MATCH ?1 LIMIT ?2",
         )?;
         let rows = statement.query_map((any, MAX_SPELLINGS), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-        let stem = super::stem::stem(word);
+        let stem = super::stem::stem_word(word);
         let mut found: Vec<(usize, String, i64)> = Vec::new();
         for row in rows {
             let (other, chunks): (String, i64) = row?;
@@ -182,7 +182,7 @@ impl Index {
     }
 
     /// Returns the candidate chunks, and the cosines of those found by vector, by key.
-    pub(super) fn gathered(
+    pub(super) fn gather_candidates(
         &mut self,
         wanted: &QueryTerms,
         scope: &Scope,
@@ -200,12 +200,12 @@ impl Index {
                 tally.add(scope, row.get(0)?, DAY_COUNTS);
             }
         }
-        let mut ids = tally.best(MAX_BY_WORDS);
+        let mut ids = tally.into_best(MAX_BY_WORDS);
         let mut cosines = Cosines::default();
         if let Some(direction) = direction {
-            let near = self.nearest(direction, scope)?;
+            let near = self.find_nearest(direction, scope)?;
             let first: Vec<i64> = near.iter().take(MAX_BY_VECTOR).map(|(key, _)| *key).collect();
-            ids.extend(self.chunks_of(&first, scope)?);
+            ids.extend(self.find_chunks_by_key(&first, scope)?);
             cosines.extend(near);
         }
         let mut seen = KeySet::default();
@@ -214,7 +214,7 @@ impl Index {
     }
 
     /// Returns the chunks with these keys, in the keys' order. A repeated text yields several chunks, up to a limit.
-    fn chunks_of(&self, keys: &[i64], scope: &Scope) -> Result<Vec<i64>, IndexError> {
+    fn find_chunks_by_key(&self, keys: &[i64], scope: &Scope) -> Result<Vec<i64>, IndexError> {
         let mut of_key: HashMap<i64, Vec<i64>, ByNumber> = HashMap::default();
         // A single statement: a hundred separate ones take longer than the reading.
         let mut statement = self.conn.prepare_cached(
@@ -226,7 +226,7 @@ impl Index {
         while let Some(row) = rows.next()? {
             let (key, id) = (row.get(0)?, row.get(1)?);
             let places = of_key.entry(key).or_default();
-            if places.len() < MAX_PLACES && scope.allows(id) {
+            if places.len() < MAX_PLACES && scope.is_allowed(id) {
                 places.push(id);
             }
         }
@@ -244,19 +244,21 @@ impl Index {
         for word in by_rarity {
             let is_common = !rare.is_empty() && word.chunks > left;
             for (stem, counts) in &word.stems {
-                let token = quoted(WordPlace::Text, stem);
+                let token = quote_token(WordPlace::Text, stem);
                 let counts = word.rarity * counts;
                 if is_common {
                     let matching = format!("{token} AND ({})", rare.join(" OR "));
-                    self.each_with(&matching, MAX_POSTINGS, |id| tally.add_to_known(id, counts))?;
+                    self.visit_matches(&matching, MAX_POSTINGS, |id| tally.add_to_known(id, counts))?;
                 } else {
-                    left -= self.each_with(&token, left, |id| tally.add(scope, id, counts))?;
+                    left -= self.visit_matches(&token, left, |id| tally.add(scope, id, counts))?;
                     rare.push(token);
                 }
                 let heading = counts * HEADING_COUNTS;
-                self.each_with(&quoted(WordPlace::Heading, stem), MAX_BY_HEADING, |id| tally.add(scope, id, heading))?;
+                self.visit_matches(&quote_token(WordPlace::Heading, stem), MAX_BY_HEADING, |id| {
+                    tally.add(scope, id, heading);
+                })?;
                 if word.is_speaker && !has_others {
-                    self.each_with(&quoted(WordPlace::Speaker, stem), MAX_BY_HEADING, |id| {
+                    self.visit_matches(&quote_token(WordPlace::Speaker, stem), MAX_BY_HEADING, |id| {
                         tally.add(scope, id, counts);
                     })?;
                 }
@@ -265,16 +267,16 @@ impl Index {
         // Among thousands of lines with the same number, prefer those that use it with the same word.
         let stem = |word: &WantedWord| word.stems.first().map(|(stem, _)| stem.clone()).unwrap_or_default();
         for (one, other) in wanted.words.iter().zip(wanted.words.iter().skip(1)) {
-            if let Some(token) = terms::beside(&stem(one), &stem(other)) {
+            if let Some(token) = terms::pair_token(&stem(one), &stem(other)) {
                 let counts = PAIR_COUNTS * (one.rarity + other.rarity);
-                self.each_with(&format!("\"{token}\""), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
+                self.visit_matches(&format!("\"{token}\""), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
             }
         }
         Ok(())
     }
 
     /// Passes on the matching chunks, newest first, and returns their number.
-    fn each_with(&self, matching: &str, limit: i64, mut take: impl FnMut(i64)) -> Result<i64, IndexError> {
+    fn visit_matches(&self, matching: &str, limit: i64, mut take: impl FnMut(i64)) -> Result<i64, IndexError> {
         let mut statement = self
             .conn
             .prepare_cached("SELECT rowid FROM postings WHERE postings MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
@@ -295,7 +297,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, scope: &Scope, id: i64, counts: f32) {
-        if scope.allows(id) {
+        if scope.is_allowed(id) {
             *self.counts.entry(id).or_default() += counts;
         }
     }
@@ -307,7 +309,7 @@ impl Tally {
     }
 
     /// Returns the best chunks; among equals the newest.
-    fn best(self, limit: usize) -> Vec<i64> {
+    fn into_best(self, limit: usize) -> Vec<i64> {
         let mut all: Vec<(i64, f32)> = self.counts.into_iter().collect();
         let order = |one: &(i64, f32), other: &(i64, f32)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0));
         if all.len() > limit {
@@ -320,7 +322,7 @@ impl Tally {
 }
 
 /// Builds the FTS5 query for one word in one place.
-fn quoted(place: WordPlace, stem: &str) -> String {
+fn quote_token(place: WordPlace, stem: &str) -> String {
     format!("\"{}\"", place.token(stem))
 }
 

@@ -190,8 +190,8 @@ impl Recalled {
     }
 
     /// Explains the ranking: each present feature with its part of the score.
-    pub fn why(&self) -> Vec<(&'static str, f32)> {
-        weights::contributions(&self.features, self.has_vector)
+    pub fn explain_score(&self) -> Vec<(&'static str, f32)> {
+        weights::list_contributions(&self.features, self.has_vector)
     }
 }
 
@@ -235,7 +235,7 @@ impl Index {
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let index = Self::open_alone(path)?;
         if let Some(old) = file::left_aside(path) {
-            index.take_vectors_of(&old);
+            index.copy_vectors(&old);
             file::remove(&old)?;
         }
         Ok(index)
@@ -244,24 +244,24 @@ impl Index {
     /// Opens the index at a path without handling an index moved aside earlier.
     fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
-        Ok(Self { conn, path: Some(path.to_owned()), inode: file::inode(path), was_rebuilt, codes: None })
+        Ok(Self { conn, path: Some(path.to_owned()), inode: file::read_inode(path), was_rebuilt, codes: None })
     }
 
     /// Creates an empty index that ends with this process.
     ///
     /// # Errors
     /// There isn't enough memory.
-    pub fn in_memory() -> Result<Self, IndexError> {
-        Ok(Self { conn: file::in_memory()?, path: None, inode: None, was_rebuilt: false, codes: None })
+    pub fn open_in_memory() -> Result<Self, IndexError> {
+        Ok(Self { conn: file::open_in_memory()?, path: None, inode: None, was_rebuilt: false, codes: None })
     }
 
     /// Returns whether the opened file is still the one at its path.
     fn is_in_place(&self) -> bool {
-        self.inode.is_some() && self.path.as_deref().and_then(file::inode) == self.inode
+        self.inode.is_some() && self.path.as_deref().and_then(file::read_inode) == self.inode
     }
 
     /// Prepares the index for another question. `None` if it must be reopened. Clears the rebuilt flag, which was already reported.
-    fn reusable(self) -> Option<Self> {
+    fn into_reusable(self) -> Option<Self> {
         (self.path.is_some() && self.conn.is_autocommit()).then_some(Self { was_rebuilt: false, ..self })
     }
 
@@ -277,7 +277,7 @@ impl Index {
     pub fn clear(self) -> Result<Self, IndexError> {
         let (index, old) = self.set_aside()?;
         if let Some(old) = old {
-            index.take_vectors_of(&old);
+            index.copy_vectors(&old);
             file::remove(&old)?;
         }
         Ok(index)
@@ -286,9 +286,9 @@ impl Index {
     /// Moves the file aside and creates an empty index at the same path. Returns the new index and the old path.
     fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
-        file::settle(&conn);
+        file::checkpoint_log(&conn);
         drop(conn);
-        let Some(path) = path else { return Ok((Self::in_memory()?, None)) };
+        let Some(path) = path else { return Ok((Self::open_in_memory()?, None)) };
         let old = file::move_aside(&path)?;
         Ok((Self::open_alone(&path)?, old))
     }
@@ -316,18 +316,18 @@ impl Index {
             messages: count(&format!("SELECT count(*) FROM chunks WHERE kind = {message}"))?,
             answers: count(&format!("SELECT count(*) FROM chunks WHERE kind = {answer}"))?,
             words: count("SELECT count(*) FROM words WHERE chunks > 0")?,
-            bytes: self.path.as_deref().map_or(0, file::bytes).cast_signed(),
+            bytes: self.path.as_deref().map_or(0, file::count_bytes).cast_signed(),
             models: models.collect::<rusqlite::Result<_>>()?,
         })
     }
 
     /// Returns whether this is the first call with this name. `false` if the record can't be written.
     pub fn is_first(&self, name: &str) -> bool {
-        self.state(name).is_ok_and(|known| known.is_none()) && self.set_state(name, 1).is_ok()
+        self.read_state(name).is_ok_and(|known| known.is_none()) && self.set_state(name, 1).is_ok()
     }
 
     /// Reads a stored number.
-    fn state(&self, name: &str) -> Result<Option<i64>, IndexError> {
+    fn read_state(&self, name: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT value FROM state WHERE name = ?1")?;
         Ok(statement.query_row([name], |row| row.get(0)).optional()?)
     }

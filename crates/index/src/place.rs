@@ -17,7 +17,7 @@ use super::{Index, IndexError, Ready, Refreshed, Sources};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The note added to hits while the index is incomplete.
 const INCOMPLETE: &str =
-    "The index of the memory isn't complete yet, so something may be missing here. The next searches find more.";
+    "The memory's index isn't complete yet, so results may be missing. Later searches will find more.";
 
 /// The location of the index and of the database with the conversations.
 #[derive(Clone, Default)]
@@ -32,12 +32,15 @@ pub struct IndexPlace {
 
 impl IndexPlace {
     /// Returns the places of a workspace. Each question opens the index.
-    pub fn of(config: &Config) -> Self {
-        Self::at(config.index_path(), database::place(config).unwrap_or_else(|_| StorePlace::File(config.db_path())))
+    pub fn from_config(config: &Config) -> Self {
+        Self::new(
+            config.index_path(),
+            database::locate_store(config).unwrap_or_else(|_| StorePlace::File(config.db_path())),
+        )
     }
 
     /// Creates a place from an index's file and a store's location.
-    pub fn at(index: PathBuf, database: impl Into<StorePlace>) -> Self {
+    pub fn new(index: PathBuf, database: impl Into<StorePlace>) -> Self {
         Self { index, database: database.into(), open: None }
     }
 
@@ -48,23 +51,23 @@ impl IndexPlace {
         Self { open: Some(Rc::default()), ..self }
     }
 
-    /// Returns the index, updated as by [`Ready::at`]. Return the index with [`IndexPlace::keep`] afterwards.
+    /// Returns the index, updated as by [`Ready::open`]. Return the index with [`IndexPlace::keep_index`] afterwards.
     ///
     /// # Errors
-    /// As [`Ready::at`].
-    pub fn ready(&self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Ready, IndexError> {
+    /// As [`Ready::open`].
+    pub fn prepare_index(&self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Ready, IndexError> {
         let open = self.open.as_ref().and_then(|open| open.borrow_mut().take());
         // Another process may have rebuilt the file; the old one would be written for nobody.
-        match open.filter(Index::is_in_place).map(|index| Ready::of(index, sources, within)) {
+        match open.filter(Index::is_in_place).map(|index| Ready::from_index(index, sources, within)) {
             Some(ready @ (Ok(_) | Err(IndexError::Busy | IndexError::Store(_)))) => ready,
-            Some(Err(_)) | None => Ready::at(&self.index, sources, within),
+            Some(Err(_)) | None => Ready::open(&self.index, sources, within),
         }
     }
 
     /// Takes an index back for the next question.
-    pub fn keep(&self, index: Index) {
+    pub fn keep_index(&self, index: Index) {
         if let Some(open) = &self.open {
-            open.replace(index.reusable());
+            open.replace(index.into_reusable());
         }
     }
 
@@ -72,8 +75,8 @@ impl IndexPlace {
     ///
     /// # Errors
     /// The store can't be read.
-    pub fn store(&self) -> Result<Option<Store>, StoreError> {
-        self.database.look()
+    pub fn open_store(&self) -> Result<Option<Store>, StoreError> {
+        self.database.open_read_only()
     }
 
     /// Queries the index after updating it from a work tree and the conversations for at most two seconds. An index found damaged is
@@ -87,15 +90,15 @@ impl IndexPlace {
         zone: Tz,
         ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
     ) -> Result<(T, Option<String>), IndexError> {
-        let store = self.store()?;
-        self.ask_of(&Sources { brain, store: store.as_ref(), zone }, ask)
+        let store = self.open_store()?;
+        self.ask_with_sources(&Sources { brain, store: store.as_ref(), zone }, ask)
     }
 
     /// Queries the index like [`IndexPlace::ask`], with sources already open.
     ///
     /// # Errors
     /// As [`IndexPlace::ask`].
-    pub fn ask_of<T>(
+    pub fn ask_with_sources<T>(
         &self,
         sources: &Sources<'_>,
         ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
@@ -118,7 +121,7 @@ impl IndexPlace {
             tell(refreshed);
             true
         };
-        let store = self.store()?;
+        let store = self.open_store()?;
         self.ask_within(&Sources { brain, store: store.as_ref(), zone }, PATIENCE, &mut goes_on, ask)
     }
 
@@ -129,22 +132,22 @@ impl IndexPlace {
         goes_on: &mut dyn FnMut(&Refreshed) -> bool,
         mut ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
     ) -> Result<(T, Option<String>), IndexError> {
-        let mut ready = self.ready(sources, Some(within))?;
-        ready.go_on(sources, within, goes_on)?;
+        let mut ready = self.prepare_index(sources, Some(within))?;
+        ready.continue_update(sources, within, goes_on)?;
         match ask(&mut ready.index) {
             Err(IndexError::Damaged(_)) => {
                 drop(ready);
-                let mut ready = Ready::anew(&self.index, sources, Some(within))?;
-                ready.go_on(sources, within, goes_on)?;
-                Ok((ask(&mut ready.index)?, self.told(ready)))
+                let mut ready = Ready::rebuild(&self.index, sources, Some(within))?;
+                ready.continue_update(sources, within, goes_on)?;
+                Ok((ask(&mut ready.index)?, self.finish_query(ready)))
             }
-            answer => Ok((answer?, self.told(ready))),
+            answer => Ok((answer?, self.finish_query(ready))),
         }
     }
 
     /// Returns the note about a queried index for the person, and keeps the index.
-    fn told(&self, Ready { index, refreshed, note }: Ready) -> Option<String> {
-        self.keep(index);
+    fn finish_query(&self, Ready { index, refreshed, note }: Ready) -> Option<String> {
+        self.keep_index(index);
         let incomplete = refreshed.is_partial.then(|| INCOMPLETE.to_owned());
         let notes: Vec<String> = note.into_iter().chain(incomplete).collect();
         (!notes.is_empty()).then(|| notes.join(" "))
@@ -163,7 +166,7 @@ mod tests {
         for n in 0..9 {
             std::fs::write(dir.path().join(format!("memory/{n}.md")), format!("- tea of kind {n}\n")).unwrap();
         }
-        let place = IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db"));
+        let place = IndexPlace::new(dir.path().join("index.db"), dir.path().join("messages.db"));
         let here = &Sources { brain: dir.path(), store: None, zone: Tz::UTC };
         let tea = SearchQuery { text: "tea", limit: 20, ..SearchQuery::default() };
         let found = |index: &mut Index| Ok(index.search(&tea)?.len());
@@ -184,23 +187,27 @@ mod tests {
         std::fs::create_dir(dir.path().join("memory")).unwrap();
         std::fs::write(dir.path().join("memory/a.md"), "- tea\n").unwrap();
         let path = dir.path().join("index.db");
-        let place = IndexPlace::at(path.clone(), dir.path().join("messages.db")).kept_open();
+        let place = IndexPlace::new(path.clone(), dir.path().join("messages.db")).kept_open();
         let (here, clone) = (Sources { brain: dir.path(), store: None, zone: Tz::UTC }, place.clone());
         let name = |index: &mut Index| {
             let is_first = index.is_first("asked");
             Ok((is_first, index.search(&SearchQuery { text: "tea", limit: 2, ..SearchQuery::default() })?.len()))
         };
-        assert_eq!(place.ask_of(&here, name).unwrap(), ((true, 1), None));
+        assert_eq!(place.ask_with_sources(&here, name).unwrap(), ((true, 1), None));
         assert!(place.open.as_ref().unwrap().borrow().is_some(), "it was closed");
-        assert_eq!(clone.ask_of(&here, name).unwrap(), ((false, 1), None), "a clone asks the same");
+        assert_eq!(clone.ask_with_sources(&here, name).unwrap(), ((false, 1), None), "a clone asks the same");
         // Whoever forgets something makes it anew.
         Index::scrub(&path, &here).unwrap();
-        assert_eq!(place.ask_of(&here, name).unwrap(), ((true, 1), None), "the file that nobody else reads was asked");
+        assert_eq!(
+            place.ask_with_sources(&here, name).unwrap(),
+            ((true, 1), None),
+            "the file that nobody else reads was asked"
+        );
         std::fs::write(&path, "no index").unwrap();
         std::fs::remove_file(dir.path().join("index.db-wal")).unwrap();
         drop(place.open.as_ref().unwrap().take());
-        let (_, note) = place.ask_of(&here, name).unwrap();
+        let (_, note) = place.ask_with_sources(&here, name).unwrap();
         assert!(note.is_some(), "a person isn't told");
-        assert_eq!(place.ask_of(&here, name).unwrap(), ((false, 1), None), "told twice");
+        assert_eq!(place.ask_with_sources(&here, name).unwrap(), ((false, 1), None), "told twice");
     }
 }

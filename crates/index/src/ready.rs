@@ -20,14 +20,14 @@ impl Ready {
     ///
     /// # Errors
     /// Another process is writing to the index, or the conversations can't be read.
-    pub fn at(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
-        match Self::attempt(path, sources, within) {
+    pub fn open(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+        match Self::try_open(path, sources, within) {
             Err(IndexError::Damaged(why)) => {
                 tracing::debug!(why, "the index is damaged");
-                Self::anew(path, sources, within)
+                Self::rebuild(path, sources, within)
             }
             Err(error @ (IndexError::Full | IndexError::ReadOnly(_) | IndexError::File(_))) => {
-                let mut index = Index::in_memory()?;
+                let mut index = Index::open_in_memory()?;
                 let refreshed = index.refresh(sources, within)?;
                 let note = Some(format!("{error}. I searched without it, which takes longer."));
                 Ok(Self { index, refreshed, note })
@@ -40,7 +40,7 @@ impl Ready {
     ///
     /// # Errors
     /// As [`Index::refresh`].
-    pub(super) fn go_on(
+    pub(super) fn continue_update(
         &mut self,
         sources: &Sources<'_>,
         within: Duration,
@@ -56,22 +56,26 @@ impl Ready {
     ///
     /// # Errors
     /// The file can't be replaced, or the conversations can't be read.
-    pub fn anew(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+    pub fn rebuild(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         match Index::open(path).and_then(Index::clear) {
             Ok(index) => drop(index),
             Err(_) => super::file::remove(path)?,
         }
-        let mut ready = Self::attempt(path, sources, within)?;
+        let mut ready = Self::try_open(path, sources, within)?;
         ready.note = Some(REBUILT.to_owned());
         Ok(ready)
     }
 
-    fn attempt(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
-        Self::of(Index::open(path)?, sources, within)
+    fn try_open(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+        Self::from_index(Index::open(path)?, sources, within)
     }
 
     /// Updates an open index, within a time limit if given.
-    pub(super) fn of(mut index: Index, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+    pub(super) fn from_index(
+        mut index: Index,
+        sources: &Sources<'_>,
+        within: Option<Duration>,
+    ) -> Result<Self, IndexError> {
         let refreshed = index.refresh(sources, within)?;
         let note = index.was_rebuilt().then(|| REBUILT.to_owned());
         Ok(Self { index, refreshed, note })
@@ -79,5 +83,4 @@ impl Ready {
 }
 
 /// The note about a rebuilt index.
-const REBUILT: &str =
-    "The index of the memory was damaged or of another version, so I built it anew. Nothing else was lost.";
+const REBUILT: &str = "The memory's index was damaged or from another version, so I rebuilt it. Nothing else was lost.";

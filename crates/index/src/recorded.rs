@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reveille_base::{
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
     zone::Tz,
 };
 use reveille_store::{Recording, Store};
@@ -11,7 +11,7 @@ use reveille_store::{Recording, Store};
 use super::{
     Index, IndexError, Refreshed,
     chunk::{self, Chunk, ChunkKind},
-    refresh::replace,
+    refresh::replace_chunks,
     write::Placed,
 };
 
@@ -28,7 +28,12 @@ pub(super) fn is_of_store(path: &str) -> bool {
 
 impl Index {
     /// Updates the recordings.
-    pub(super) fn refresh_recorded(&mut self, store: &Store, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
+    pub(super) fn refresh_recordings(
+        &mut self,
+        store: &Store,
+        zone: Tz,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
         let mut known: BTreeMap<i64, i64> = self
             .conn
             .prepare_cached("SELECT path, id FROM documents WHERE path >= 'recordings/' AND path < 'recordings0'")?
@@ -42,14 +47,14 @@ impl Index {
         if new.is_empty() && known.is_empty() {
             return Ok(());
         }
-        self.begin()?;
+        self.begin_transaction()?;
         let tx = &self.conn;
         for document in known.into_values() {
-            replace(tx, document, Vec::new(), done)?;
+            replace_chunks(tx, document, Vec::new(), done)?;
             tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
         }
         for id in new {
-            let Some(recording) = store.recordings().recording(id)? else { continue };
+            let Some(recording) = store.recordings().find_recording(id)? else { continue };
             let path = format!("{RECORDINGS}{id}");
             // Another process may have written the recording meanwhile.
             let document = tx.query_row(
@@ -57,22 +62,22 @@ impl Index {
                 [path],
                 |row| row.get(0),
             )?;
-            replace(tx, document, placed(&recording, zone), done)?;
+            replace_chunks(tx, document, place_recording(&recording, zone), done)?;
         }
         Ok(())
     }
 }
 
 /// Returns the chunks of a recording: its narrative, under the request as heading.
-fn placed(recording: &Recording, zone: Tz) -> Vec<Placed> {
+fn place_recording(recording: &Recording, zone: Tz) -> Vec<Placed> {
     let kept = &recording.kept;
     // The request itself is found in its conversation; here it only gives the context.
-    let chunks = chunk::of_message(&kept.narrative, ChunkKind::Note);
+    let chunks = chunk::split_message(&kept.narrative, ChunkKind::Note);
     let place = |(ord, chunk): (usize, Chunk)| Placed {
         chunk: Chunk {
             date: recording.at.map(|at| at.with_timezone(&zone).date_naive()),
             origin: format!("wake {}", kept.cycle_id),
-            heading: shortened(&one_line(&kept.request), MAX_HEADING_CHARS),
+            heading: truncate_text(&one_line(&kept.request), MAX_HEADING_CHARS),
             ..chunk
         },
         ord: i64::try_from(ord).unwrap_or(i64::MAX),

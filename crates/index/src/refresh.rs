@@ -77,8 +77,8 @@ impl Index {
     /// # Errors
     /// The index can't be written, or the conversations can't be read. An unreadable file is skipped.
     pub fn refresh(&mut self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Refreshed, IndexError> {
-        let end = within.map(|within| clock::awake() + within);
-        let is_late = || end.is_some_and(|end| clock::awake() >= end);
+        let end = within.map(|within| clock::read_awake_time() + within);
+        let is_late = || end.is_some_and(|end| clock::read_awake_time() >= end);
         let mut done = Refreshed::default();
         match self.refresh_all(sources, &is_late, &mut done).and_then(|()| self.commit()) {
             Ok(()) => {
@@ -112,21 +112,21 @@ impl Index {
     ) -> Result<(), IndexError> {
         self.refresh_files(sources.brain, is_late, done)?;
         if let Some(store) = sources.store {
-            self.refresh_recorded(store, sources.zone, done)?;
-            self.refresh_spoken(store, sources.zone, is_late, done)?;
+            self.refresh_recordings(store, sources.zone, done)?;
+            self.refresh_conversations(store, sources.zone, is_late, done)?;
         }
         Ok(())
     }
 
     /// Begins a transaction if none is open. A refresh uses as few as possible, because each rewrites the same pages of words.
-    pub(super) fn begin(&self) -> Result<(), IndexError> {
+    pub(super) fn begin_transaction(&self) -> Result<(), IndexError> {
         if self.conn.is_autocommit() {
             self.conn.execute_batch("BEGIN IMMEDIATE")?;
         }
         Ok(())
     }
 
-    /// Commits the changes since [`Index::begin`].
+    /// Commits the changes since [`Index::begin_transaction`].
     pub(super) fn commit(&self) -> Result<(), IndexError> {
         if !self.conn.is_autocommit() {
             self.conn.execute_batch("COMMIT")?;
@@ -142,7 +142,7 @@ impl Index {
     ) -> Result<(), IndexError> {
         let mut known = self.known_documents()?;
         let (mut has_written, mut kept) = (false, 0);
-        for (path, mark) in files(brain) {
+        for (path, mark) in list_files(brain) {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|known| known.mark == mark) {
                 continue;
@@ -189,7 +189,7 @@ impl Index {
     }
 
     fn note_mark(&self, path: &str, mark: FileMark) -> Result<(), IndexError> {
-        self.begin()?;
+        self.begin_transaction()?;
         let mut statement =
             self.conn.prepare_cached("UPDATE documents SET bytes = ?2, mtime_ns = ?3 WHERE path = ?1")?;
         statement.execute((path, mark.bytes, mark.mtime_ns))?;
@@ -205,7 +205,7 @@ impl Index {
         mark: FileMark,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        self.begin()?;
+        self.begin_transaction()?;
         let document = self.conn.query_row(
             "INSERT INTO documents (path, hash, bytes, mtime_ns) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, bytes = excluded.bytes, mtime_ns = excluded.mtime_ns
@@ -213,12 +213,12 @@ impl Index {
             (path, hash, mark.bytes, mark.mtime_ns),
             |row| row.get(0),
         )?;
-        replace(&self.conn, document, placed(path, text), done)
+        replace_chunks(&self.conn, document, place_document(path, text), done)
     }
 
     fn remove_document(&mut self, document: i64, done: &mut Refreshed) -> Result<(), IndexError> {
-        self.begin()?;
-        replace(&self.conn, document, Vec::new(), done)?;
+        self.begin_transaction()?;
+        replace_chunks(&self.conn, document, Vec::new(), done)?;
         self.conn.execute("DELETE FROM documents WHERE id = ?1", [document])?;
         Ok(())
     }
@@ -264,30 +264,30 @@ impl Index {
                     self.conn.last_insert_rowid()
                 }
             };
-            replace(&self.conn, document, placed(path, text), &mut done)?;
+            replace_chunks(&self.conn, document, place_document(path, text), &mut done)?;
         }
         for (_, document) in known.into_iter().filter(|(path, _)| only && !is_of_store(path)) {
-            replace(&self.conn, document.id, Vec::new(), &mut done)?;
+            replace_chunks(&self.conn, document.id, Vec::new(), &mut done)?;
         }
         Ok(())
     }
 }
 
 /// Returns the chunks of a document with their access rights.
-fn placed(path: &str, text: &str) -> Vec<Placed> {
-    let access = LineAccess::of(path, text);
+fn place_document(path: &str, text: &str) -> Vec<Placed> {
+    let access = LineAccess::for_document(path, text);
     let shown = if is_log(path) { Cow::Owned(without_undone(text)) } else { Cow::Borrowed(text) };
-    let chunks = chunk::chunks(path, &shown).into_iter().enumerate();
+    let chunks = chunk::split_document(path, &shown).into_iter().enumerate();
     let place = |(ord, mut chunk): (usize, Chunk)| {
-        let whose = access.whose(chunk.line, chunk.last_line);
+        let whose = access.find_readers(chunk.line, chunk.last_line);
         access.hide_headings(whose, &mut chunk);
-        Placed::of_document(chunk, ord, whose, others::ORIGIN)
+        Placed::for_document(chunk, ord, whose, others::ORIGIN)
     };
     chunks.map(place).collect()
 }
 
 /// Replaces a document's chunks. Unchanged chunks stay and get their new positions.
-pub(super) fn replace(
+pub(super) fn replace_chunks(
     conn: &rusqlite::Connection,
     document: i64,
     new: Vec<Placed>,
@@ -337,7 +337,7 @@ fn is_searched(path: &str) -> bool {
 }
 
 /// Returns the searched files, without hidden, linked and oversized ones.
-fn files(brain: &Path) -> Vec<(String, FileMark)> {
+fn list_files(brain: &Path) -> Vec<(String, FileMark)> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     while let Some(folder) = folders.pop() {

@@ -7,10 +7,10 @@ use chrono::NaiveDate;
 use super::{
     ChunkKind,
     gather::QueryTerms,
-    stem::{kept_by_stemming, stem},
+    stem::{kept_by_stemming, stem_word},
     terms,
     weights::{B, Features, K1, NEAR},
-    write::said,
+    write::strip_speaker,
 };
 
 /// A candidate chunk.
@@ -51,9 +51,9 @@ struct Own {
 }
 
 /// Returns the features of candidates, in order. The candidates must be sorted by document, position and id.
-pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
+pub(super) fn compute_features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
     let mut sought = Sought::new(wanted);
-    let mut own: Vec<Own> = candidates.iter().map(|candidate| own(&mut sought, candidate)).collect();
+    let mut own: Vec<Own> = candidates.iter().map(|candidate| match_candidate(&mut sought, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
     let cosines = || own.iter().filter_map(|own| own.dense);
     let (least, most) = (cosines().fold(1.0, f32::min), cosines().fold(-1.0, f32::max));
@@ -67,7 +67,7 @@ pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Ve
     (0..candidates.len())
         .filter_map(|at| {
             let (candidate, own_here) = (candidates.get(at)?, own.get(at)?);
-            let near = Near::of(at, candidates, &own);
+            let near = Near::from_neighbours(at, candidates, &own);
             let dense = own_here.dense.unwrap_or(0.0);
             Some([
                 own_here.bm25,
@@ -81,9 +81,9 @@ pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Ve
                 own_here.in_order,
                 own_here.heading,
                 own_here.speaker,
-                date(wanted, candidate),
-                recency(candidate, oldest, newest),
-                importance(candidate),
+                score_date(wanted, candidate),
+                score_recency(candidate, oldest, newest),
+                score_importance(candidate),
                 own_here.length,
                 f32::from(u8::from(own_here.asks)),
                 near.asked,
@@ -131,13 +131,13 @@ impl<'a> Sought<'a> {
     }
 
     /// Returns for each wanted word whether it occurs in a heading or a name.
-    fn in_label(&mut self, label: &'a str) -> &[bool] {
+    fn match_label(&mut self, label: &'a str) -> &[bool] {
         let Self { wanted, in_labels, heads, .. } = self;
         in_labels.entry(label).or_insert_with(|| {
             let mut are_there = vec![false; wanted.words.len()];
-            terms::each(label, |folded| {
+            terms::for_each_word(label, |folded| {
                 if may_be(heads, folded) {
-                    let here = stem(folded);
+                    let here = stem_word(folded);
                     let words = wanted.words.iter().zip(&mut are_there);
                     words
                         .filter(|(word, _)| word.stems.iter().any(|(stem, _)| *stem == here))
@@ -149,7 +149,7 @@ impl<'a> Sought<'a> {
     }
 
     /// Matches the question against a text.
-    fn in_text(&self, text: &str) -> InText {
+    fn match_text(&self, text: &str) -> InText {
         let mut found = InText {
             counts: vec![0.0; self.stems.len()],
             is_exact: vec![false; self.of_words.len()],
@@ -157,13 +157,13 @@ impl<'a> Sought<'a> {
             words: 0,
         };
         let mut before = None;
-        terms::each(text, |folded| {
+        terms::for_each_word(text, |folded| {
             found.words += 1;
             if !may_be(&self.heads, folded) {
                 before = None;
                 return;
             }
-            let here = self.stems.get(stem(folded).as_str()).copied();
+            let here = self.stems.get(stem_word(folded).as_str()).copied();
             let exact = self.wanted.words.iter().zip(&mut found.is_exact);
             exact.filter(|(word, _)| word.folded == folded).for_each(|(_, is_exact)| *is_exact = true);
             if let Some(count) = here.and_then(|here| found.counts.get_mut(here)) {
@@ -196,8 +196,8 @@ struct InText {
     words: usize,
 }
 
-fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
-    let found = sought.in_text(said(&candidate.text, &candidate.speaker));
+fn match_candidate<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
+    let found = sought.match_text(strip_speaker(&candidate.text, &candidate.speaker));
     let length = found.words as f32;
     let damped = K1 * (1.0 - B + B * length / sought.wanted.mean_length);
     let mut own = Own {
@@ -206,7 +206,7 @@ fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
         dense: candidate.cosine,
         coverage: 0.0,
         exact: 0.0,
-        in_order: part(&found.follows),
+        in_order: compute_fraction(&found.follows),
         heading: 0.0,
         speaker: 0.0,
         length: length / (length + 8.0),
@@ -236,14 +236,14 @@ fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
     let wanted = sought.wanted;
     let mut in_heading = vec![false; parts.len()];
     for label in [&candidate.above, &candidate.heading] {
-        in_heading.iter_mut().zip(sought.in_label(label)).for_each(|(is_there, here)| *is_there |= here);
+        in_heading.iter_mut().zip(sought.match_label(label)).for_each(|(is_there, here)| *is_there |= here);
     }
     for ((word, is_there), part) in wanted.words.iter().zip(in_heading).zip(&parts) {
         if is_there && *part == 0.0 {
             own.heading += word.rarity;
         }
     }
-    if wanted.words.iter().zip(sought.in_label(&candidate.speaker)).any(|(word, here)| word.is_speaker && *here) {
+    if wanted.words.iter().zip(sought.match_label(&candidate.speaker)).any(|(word, here)| word.is_speaker && *here) {
         own.speaker = 1.0;
     }
     let all = all.max(f32::MIN_POSITIVE);
@@ -254,7 +254,7 @@ fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
 }
 
 /// Returns the fraction of true values.
-fn part(are: &[bool]) -> f32 {
+fn compute_fraction(are: &[bool]) -> f32 {
     are.iter().filter(|is| **is).count() as f32 / are.len().max(1) as f32
 }
 
@@ -268,7 +268,7 @@ struct Near {
 }
 
 impl Near {
-    fn of(at: usize, candidates: &[Box<Candidate>], own: &[Own]) -> Self {
+    fn from_neighbours(at: usize, candidates: &[Box<Candidate>], own: &[Own]) -> Self {
         let mut near = Self::default();
         let Some(here) = candidates.get(at) else { return near };
         for step in [-2_isize, -1, 1, 2] {
@@ -298,7 +298,7 @@ impl Near {
 /// The maximum pause within a conversation, in milliseconds; after it, another conversation begins.
 const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 
-fn date(wanted: &QueryTerms, candidate: &Candidate) -> f32 {
+fn score_date(wanted: &QueryTerms, candidate: &Candidate) -> f32 {
     let (Some(span), Some(day)) = (wanted.span, candidate.date) else { return 0.0 };
     match span.distance(day) {
         0 => 1.0,
@@ -308,13 +308,13 @@ fn date(wanted: &QueryTerms, candidate: &Candidate) -> f32 {
     }
 }
 
-fn recency(candidate: &Candidate, oldest: Option<NaiveDate>, newest: Option<NaiveDate>) -> f32 {
+fn score_recency(candidate: &Candidate, oldest: Option<NaiveDate>, newest: Option<NaiveDate>) -> f32 {
     let (Some(day), Some(oldest), Some(newest)) = (candidate.date, oldest, newest) else { return 0.0 };
     let days = (newest - oldest).num_days().max(1);
     (day - oldest).num_days() as f32 / days as f32
 }
 
-fn importance(candidate: &Candidate) -> f32 {
+fn score_importance(candidate: &Candidate) -> f32 {
     match candidate.kind {
         ChunkKind::Fact => 1.0,
         ChunkKind::Task => 0.8,

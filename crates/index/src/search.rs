@@ -13,13 +13,13 @@ use super::{
     chunk::BETWEEN_HEADINGS,
     hash::{ByNumber, KeySet},
     recorded::RECORDINGS,
-    scope::{Scope, name_for},
+    scope::{Scope, find_guest_name},
     score::{self, Candidate},
     sql_list,
-    terms::{is_stop_word, words},
+    terms::{is_stop_word, split_words},
     vectors::{Cosines, Direction},
     weights,
-    write::day_of,
+    write::date_from_number,
 };
 
 /// The maximum number of candidates with neighbours.
@@ -56,23 +56,25 @@ impl Index {
     }
 
     fn search_within(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
-        let wanted = self.wanted(query)?;
-        let direction = query.vector.map(|vector| self.direction(vector)).transpose()?.flatten();
+        let wanted = self.parse_query(query)?;
+        let direction = query.vector.map(|vector| self.find_direction(vector)).transpose()?.flatten();
         if wanted.words.is_empty() && wanted.span.is_none() && direction.is_none() {
             return Ok(Vec::new());
         }
-        let scope = self.scope(query)?;
-        let (ids, cosines) = self.gathered(&wanted, &scope, direction.as_ref())?;
+        let scope = self.build_scope(query)?;
+        let (ids, cosines) = self.gather_candidates(&wanted, &scope, direction.as_ref())?;
         let mut candidates = self.with_neighbours(&ids, &scope)?;
         if let Some(direction) = &direction {
             self.add_cosines(&mut candidates, direction, &cosines);
         }
-        let features = score::features(&wanted, &candidates);
+        let features = score::compute_features(&wanted, &candidates);
         let mut ranked: Vec<Ranked> = candidates
             .into_iter()
             .zip(features)
             // A candidate without a vector is ranked by words, among those with one.
-            .map(|(candidate, features)| (weights::score(&features, candidate.cosine.is_some()), candidate, features))
+            .map(|(candidate, features)| {
+                (weights::compute_score(&features, candidate.cosine.is_some()), candidate, features)
+            })
             .collect();
         facts_before_their_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
@@ -91,7 +93,7 @@ impl Index {
                 Some(message) if candidate.kind == ChunkKind::Answer => format!("answers/{message}"),
                 Some(message) => format!("messages/{message}"),
                 None => {
-                    let Some(path) = self.path(candidate.document)? else { continue };
+                    let Some(path) = self.find_path(candidate.document)? else { continue };
                     // A guest's recordings are visible only to that guest.
                     let is_owners = |chat: ChatRef| chat == query.owner || chat.is_terminal();
                     let is_a_guests = candidate.chat.is_some_and(|chat| !is_owners(chat));
@@ -99,7 +101,7 @@ impl Index {
                         continue;
                     }
                     match query.reader {
-                        Some(reader) => name_for(&path, reader).unwrap_or(path),
+                        Some(reader) => find_guest_name(&path, reader).unwrap_or(path),
                         None => path,
                     }
                 }
@@ -107,7 +109,7 @@ impl Index {
             if told.is_repeated_by(&candidate, &path) {
                 continue;
             }
-            found.push(recalled(*candidate, path, score, features, query));
+            found.push(to_recalled(*candidate, path, score, features, query));
         }
         Ok(found)
     }
@@ -145,7 +147,7 @@ impl Index {
                 }
             }
         }
-        near.retain(|id| scope.allows(*id) && !found.contains_key(id));
+        near.retain(|id| scope.is_allowed(*id) && !found.contains_key(id));
         self.read_chunks(near.into_iter().collect(), &mut found)?;
         let mut all: Vec<Box<Candidate>> = found.into_values().collect();
         all.sort_by_key(|candidate| (candidate.document, candidate.ord, candidate.id));
@@ -161,7 +163,7 @@ impl Index {
         ))?;
         let mut rows = by_id.query([sql_list(&ids)])?;
         while let Some(row) = rows.next()? {
-            found.insert(row.get(0)?, Box::new(read(row)?));
+            found.insert(row.get(0)?, Box::new(read_candidate(row)?));
         }
         Ok(())
     }
@@ -169,13 +171,13 @@ impl Index {
     fn add_cosines(&self, candidates: &mut [Box<Candidate>], direction: &Direction, known: &Cosines) {
         // Distant vectors need no exact cosine: their bits are in memory, but their bytes aren't.
         let keys = candidates.iter().map(|candidate| candidate.key).filter(|key| !known.contains_key(key)).collect();
-        let about = self.about(direction, &keys);
+        let about = self.estimate_cosines(direction, &keys);
         for candidate in candidates {
             candidate.cosine = known.get(&candidate.key).or_else(|| about.get(&candidate.key)).copied();
         }
     }
 
-    fn path(&self, document: i64) -> Result<Option<String>, IndexError> {
+    fn find_path(&self, document: i64) -> Result<Option<String>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT path FROM documents WHERE id = ?1")?;
         Ok(statement.query_row([document], |row| row.get(0)).optional()?)
     }
@@ -195,7 +197,7 @@ impl Told {
         let is_record = path == EPISODIC_MEMORY || path.starts_with(RECORDINGS);
         let texts = self.0.entry(candidate.date).or_default();
         if is_record {
-            let words: Vec<String> = content_words(what_was_done(&candidate.text)).collect();
+            let words: Vec<String> = content_words(strip_log_frame(&candidate.text)).collect();
             let verbs: HashSet<String> = content_words(NOTING_VERBS).collect();
             let repeats = |text: &HashSet<String>| words.iter().all(|word| text.contains(word) || verbs.contains(word));
             return candidate.date.is_some() && words.len() >= MIN_REPEATED_WORDS && texts.iter().any(repeats);
@@ -206,7 +208,7 @@ impl Told {
 }
 
 /// Strips a log entry's frame: the wake's reason, the answering, and the duration.
-fn what_was_done(record: &str) -> &str {
+fn strip_log_frame(record: &str) -> &str {
     let frames = [("Woke for ", ". "), ("Answered ", ": ")];
     let done = frames.into_iter().fold(record, |text, (head, end)| {
         let after = text.split_once(head).and_then(|(_, rest)| rest.split_once(end));
@@ -217,28 +219,28 @@ fn what_was_done(record: &str) -> &str {
 
 /// Returns the stems of the meaningful words in a text.
 fn content_words(text: &str) -> impl Iterator<Item = String> {
-    words(text).into_iter().filter(|word| !is_stop_word(&word.folded)).map(|word| word.stem)
+    split_words(text).into_iter().filter(|word| !is_stop_word(&word.folded)).map(|word| word.stem)
 }
 
 /// Ranks a fact before its source message and the answer, which say the same at greater length.
 fn facts_before_their_sources(ranked: &mut [Ranked]) {
     let mut of_wakes: HashMap<String, f32> = HashMap::new();
     for (score, candidate, _) in ranked.iter().filter(|(_, candidate, _)| candidate.message.is_some()) {
-        if let Some(wake) = origin(candidate).wake {
+        if let Some(wake) = parse_origin(candidate).wake {
             let best = of_wakes.entry(wake).or_insert(*score);
             *best = best.max(*score);
         }
     }
     for (score, candidate, features) in ranked.iter_mut().filter(|(_, candidate, _)| candidate.kind == ChunkKind::Fact)
     {
-        let said = origin(candidate).wake.and_then(|wake| of_wakes.get(&wake));
+        let said = parse_origin(candidate).wake.and_then(|wake| of_wakes.get(&wake));
         if let Some(said) = said.filter(|said| *said >= score && weights::speaks_for_itself(features)) {
             *score = said + f32::EPSILON * said.abs().max(1.0) * 8.0;
         }
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+fn read_candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     Ok(Candidate {
         id: row.get(0)?,
         document: row.get(1)?,
@@ -248,7 +250,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
         kind: ChunkKind::from_number(row.get(5)?),
         message: row.get(6)?,
         key: row.get(7)?,
-        date: day_of(row.get(8)?),
+        date: date_from_number(row.get(8)?),
         chat: row.get(9)?,
         taint: row.get(10)?,
         is_of_others_to_guest: row.get(11)?,
@@ -261,7 +263,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     })
 }
 
-fn recalled(
+fn to_recalled(
     candidate: Candidate,
     path: String,
     score: f32,
@@ -269,8 +271,8 @@ fn recalled(
     query: &SearchQuery<'_>,
 ) -> Recalled {
     let number = |line: i64| usize::try_from(line).unwrap_or(1).max(1);
-    let origin = origin(&candidate);
-    let taint = taint(&candidate, query);
+    let origin = parse_origin(&candidate);
+    let taint = describe_taint(&candidate, query);
     // The date has its own field. A heading that only repeats it is replaced by the one above, such as an imported chat's title.
     let title = candidate.above.rsplit(BETWEEN_HEADINGS).next().filter(|title| !title.is_empty());
     let heading = match (title, candidate.date) {
@@ -295,7 +297,7 @@ fn recalled(
 }
 
 /// Returns the untrusted sources of a candidate, from the reader's point of view.
-fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
+fn describe_taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {
             Some(_) => candidate.is_of_others_to_guest.then(|| reveille_memory::others::ORIGIN.to_owned()),
@@ -314,7 +316,7 @@ fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
 }
 
 /// Returns the source of a candidate, from the wake's comment or the message's row.
-fn origin(candidate: &Candidate) -> ChunkOrigin {
+fn parse_origin(candidate: &Candidate) -> ChunkOrigin {
     let words: Vec<&str> = candidate.origin.split_whitespace().take_while(|word| *word != "after").collect();
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
     let number = |name: &str| after(name).and_then(|number| number.trim_end_matches(',').parse().ok());

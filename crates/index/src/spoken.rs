@@ -32,38 +32,38 @@ const SIDES: [Side; 2] =
 
 impl Index {
     /// Updates the conversations.
-    pub(super) fn refresh_spoken(
+    pub(super) fn refresh_conversations(
         &mut self,
         store: &Store,
         zone: Tz,
         is_late: &dyn Fn() -> bool,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        let changes = store.inbox().changes_of_spoken()?;
-        let witness = witness_of(store, self.state("last_message")?.unwrap_or(0))?;
-        let known = self.state("changes")?;
-        let is_same =
-            known.is_none_or(|known| known == changes) && self.state("witness")?.is_none_or(|known| known == witness);
+        let changes = store.inbox().count_spoken_changes()?;
+        let witness = read_witness(store, self.read_state("last_message")?.unwrap_or(0))?;
+        let known = self.read_state("changes")?;
+        let is_same = known.is_none_or(|known| known == changes)
+            && self.read_state("witness")?.is_none_or(|known| known == witness);
         if known != Some(changes) || !is_same {
-            self.begin()?;
+            self.begin_transaction()?;
             // Stored before any row is read, to let the next refresh see later changes.
             self.set_state("changes", changes)?;
         }
         if !is_same {
             // This is rare, and compares everything. If time runs out, the next refresh continues.
             self.start_again(store)?;
-            self.remove_gone(store, done)?;
+            self.remove_deleted(store, done)?;
             self.commit()?;
         }
         for side in SIDES {
             self.look_again(store, side, zone, done)?;
             loop {
-                let last = self.state(side.last)?.unwrap_or(0);
-                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
+                let last = self.read_state(side.last)?.unwrap_or(0);
+                let rows = read_rows(store, side, SpokenRows::After(last, ROWS))?;
                 let Some(end) = rows.last().map(|row| row.row) else { break };
-                self.write_spoken(side, zone, &rows, Some(end), done)?;
+                self.write_rows(side, zone, &rows, Some(end), done)?;
                 if side.kind == ChunkKind::Message {
-                    self.set_state("witness", witness_of(store, end)?)?;
+                    self.set_state("witness", read_witness(store, end)?)?;
                 }
                 if rows.len() < ROWS {
                     break;
@@ -83,7 +83,7 @@ impl Index {
         for side in SIDES {
             self.set_state(side.last, 0)?;
         }
-        self.set_state("witness", witness_of(store, 0)?)
+        self.set_state("witness", read_witness(store, 0)?)
     }
 
     /// Checks rows again that were unsettled when read.
@@ -97,23 +97,23 @@ impl Index {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut found = read(store, side, SpokenRows::These(&rows))?;
+        let mut found = read_rows(store, side, SpokenRows::These(&rows))?;
         let there: Vec<i64> = found.iter().map(|row| row.row).collect();
         found.extend(rows.iter().filter(|row| !there.contains(row)).map(|row| Spoken {
             row: *row,
             is_settled: true,
             ..Spoken::default()
         }));
-        self.write_spoken(side, zone, &found, None, done)
+        self.write_rows(side, zone, &found, None, done)
     }
 
     /// Removes chunks of deleted rows.
-    fn remove_gone(&mut self, store: &Store, done: &mut Refreshed) -> Result<(), IndexError> {
+    fn remove_deleted(&mut self, store: &Store, done: &mut Refreshed) -> Result<(), IndexError> {
         for side in SIDES {
             let mut all = Vec::new();
             let mut last = 0;
             loop {
-                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
+                let rows = read_rows(store, side, SpokenRows::After(last, ROWS))?;
                 let Some(end) = rows.last() else { break };
                 last = end.row;
                 all.extend(rows.iter().filter(|row| row.is_findable).map(|row| row.row));
@@ -123,7 +123,7 @@ impl Index {
                 .prepare("SELECT id, message FROM chunks WHERE kind = ?1 AND message IS NOT NULL")?
                 .query_map([side.kind.number()], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
-            self.begin()?;
+            self.begin_transaction()?;
             let mut changes = Changes::default();
             for (id, _) in known.iter().filter(|(_, message)| all.binary_search(message).is_err()) {
                 changes.remove(&self.conn, *id)?;
@@ -135,7 +135,7 @@ impl Index {
     }
 
     /// Writes the changes of one side's rows, and `end` as the last row read.
-    fn write_spoken(
+    fn write_rows(
         &mut self,
         side: Side,
         zone: Tz,
@@ -143,7 +143,7 @@ impl Index {
         end: Option<i64>,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        self.begin()?;
+        self.begin_transaction()?;
         let tx = &self.conn;
         let mut changes = Changes::default();
         let mut documents: HashMap<i64, i64> = HashMap::new();
@@ -162,7 +162,7 @@ impl Index {
                     document
                 }
             };
-            let new = if row.is_findable { said(row, side.kind, zone) } else { Vec::new() };
+            let new = if row.is_findable { place_message(row, side.kind, zone) } else { Vec::new() };
             let old: Vec<(i64, i64)> = tx
                 .prepare_cached("SELECT id, identity FROM chunks WHERE message = ?1 AND kind = ?2 ORDER BY id")?
                 .query_map((row.row, side.kind.number()), |found| Ok((found.get(0)?, found.get(1)?)))?
@@ -193,7 +193,7 @@ impl Index {
 }
 
 /// Returns a value that identifies the store as the one read up to a message.
-fn witness_of(store: &Store, message: i64) -> Result<i64, IndexError> {
+fn read_witness(store: &Store, message: i64) -> Result<i64, IndexError> {
     Ok(store.inbox().time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
 }
 
@@ -201,7 +201,7 @@ fn unsettled_prefix(side: Side) -> String {
     format!("unsettled/{}/", side.kind.number())
 }
 
-fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
+fn read_rows(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
     Ok(match side.kind {
         ChunkKind::Message => store.inbox().said_by_people(rows)?,
         _ => store.inbox().said_by_us(rows)?,
@@ -209,7 +209,7 @@ fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, 
 }
 
 /// Returns the chunks of a message or an answer.
-fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
+fn place_message(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
     let millis = row.at.map_or(0, |at| at.timestamp_millis());
     let place = |chunk: Chunk| {
         let speaker = row.speaker.clone().unwrap_or_default();
@@ -225,5 +225,5 @@ fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
             is_of_others_to_guest: row.taint.is_some(),
         }
     };
-    chunk::of_message(&row.text, kind).into_iter().map(place).collect()
+    chunk::split_message(&row.text, kind).into_iter().map(place).collect()
 }

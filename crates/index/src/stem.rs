@@ -6,18 +6,18 @@
 const MAX_BYTES: usize = 40;
 
 /// Returns a word's stem. Words other than lower-case ASCII letters are returned unchanged.
-pub(super) fn stem(word: &str) -> String {
+pub(super) fn stem_word(word: &str) -> String {
     if word.len() < 3 || word.len() > MAX_BYTES || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
     let mut stemmer = Stemmer { word: word.as_bytes().to_vec() };
-    stemmer.plurals();
-    stemmer.past();
+    stemmer.strip_plural();
+    stemmer.strip_past();
     stemmer.y_to_i();
-    stemmer.replace(STEP_2, 0);
-    stemmer.replace(STEP_3, 0);
+    stemmer.replace_suffix(STEP_2, 0);
+    stemmer.replace_suffix(STEP_3, 0);
     stemmer.drop_suffix();
-    stemmer.tidy();
+    stemmer.tidy_ending();
     String::from_utf8(stemmer.word).unwrap_or_else(|_| word.to_owned())
 }
 
@@ -107,41 +107,43 @@ impl Stemmer {
     }
 
     /// Returns the number of letters before a suffix. `None` if the word ends otherwise.
-    fn before(&self, suffix: &str) -> Option<usize> {
+    fn length_before(&self, suffix: &str) -> Option<usize> {
         let suffix = suffix.as_bytes();
         // Most words are rejected by their last letter.
         let may_end = self.word.last() == suffix.last();
         (may_end && self.word.ends_with(suffix)).then(|| self.word.len() - suffix.len())
     }
 
-    fn set(&mut self, length: usize, ending: &str) {
+    fn set_ending(&mut self, length: usize, ending: &str) {
         self.word.truncate(length);
         self.word.extend_from_slice(ending.as_bytes());
     }
 
-    fn plurals(&mut self) {
-        if let Some(left) = self.before("sses").or_else(|| self.before("ies")) {
+    fn strip_plural(&mut self) {
+        if let Some(left) = self.length_before("sses").or_else(|| self.length_before("ies")) {
             let is_ies = self.word.ends_with(b"ies");
-            self.set(left, if is_ies { "i" } else { "ss" });
-        } else if self.before("ss").is_none()
-            && let Some(left) = self.before("s")
+            self.set_ending(left, if is_ies { "i" } else { "ss" });
+        } else if self.length_before("ss").is_none()
+            && let Some(left) = self.length_before("s")
         {
-            self.set(left, "");
+            self.set_ending(left, "");
         }
     }
 
-    fn past(&mut self) {
-        if let Some(left) = self.before("eed") {
+    fn strip_past(&mut self) {
+        if let Some(left) = self.length_before("eed") {
             if self.measure(left) > 0 {
-                self.set(left, "ee");
+                self.set_ending(left, "ee");
             }
             return;
         }
-        let Some(left) = self.before("ed").or_else(|| self.before("ing")).filter(|left| self.has_vowel(*left)) else {
+        let Some(left) =
+            self.length_before("ed").or_else(|| self.length_before("ing")).filter(|left| self.has_vowel(*left))
+        else {
             return;
         };
-        self.set(left, "");
-        if ["at", "bl", "iz"].iter().any(|ending| self.before(ending).is_some()) {
+        self.set_ending(left, "");
+        if ["at", "bl", "iz"].iter().any(|ending| self.length_before(ending).is_some()) {
             self.word.push(b'e');
         } else if self.ends_double() && !matches!(self.word.last(), Some(b'l' | b's' | b'z')) {
             self.word.pop();
@@ -151,37 +153,40 @@ impl Stemmer {
     }
 
     fn y_to_i(&mut self) {
-        if let Some(left) = self.before("y").filter(|left| self.has_vowel(*left)) {
-            self.set(left, "i");
+        if let Some(left) = self.length_before("y").filter(|left| self.has_vowel(*left)) {
+            self.set_ending(left, "i");
         }
     }
 
-    fn replace(&mut self, table: &[(&str, &str)], least: usize) {
-        let longest =
-            table.iter().filter(|(suffix, _)| self.before(suffix).is_some()).max_by_key(|(suffix, _)| suffix.len());
+    fn replace_suffix(&mut self, table: &[(&str, &str)], least: usize) {
+        let longest = table
+            .iter()
+            .filter(|(suffix, _)| self.length_before(suffix).is_some())
+            .max_by_key(|(suffix, _)| suffix.len());
         if let Some((suffix, ending)) = longest
-            && let Some(left) = self.before(suffix)
+            && let Some(left) = self.length_before(suffix)
             && self.measure(left) > least
         {
-            self.set(left, ending);
+            self.set_ending(left, ending);
         }
     }
 
     fn drop_suffix(&mut self) {
-        let longest = STEP_4.iter().filter(|suffix| self.before(suffix).is_some()).max_by_key(|suffix| suffix.len());
-        let Some(left) = longest.and_then(|suffix| self.before(suffix)) else { return };
+        let longest =
+            STEP_4.iter().filter(|suffix| self.length_before(suffix).is_some()).max_by_key(|suffix| suffix.len());
+        let Some(left) = longest.and_then(|suffix| self.length_before(suffix)) else { return };
         let is_ion = self.word.ends_with(b"ion");
         let may_go = !is_ion || left.checked_sub(1).is_some_and(|at| matches!(self.word.get(at), Some(b's' | b't')));
         if may_go && self.measure(left) > 1 {
-            self.set(left, "");
+            self.set_ending(left, "");
         }
     }
 
-    fn tidy(&mut self) {
-        if let Some(left) = self.before("e") {
+    fn tidy_ending(&mut self) {
+        if let Some(left) = self.length_before("e") {
             let measure = self.measure(left);
             if measure > 1 || measure == 1 && !self.ends_cvc(left) {
-                self.set(left, "");
+                self.set_ending(left, "");
             }
         }
         if self.word.ends_with(b"ll") && self.measure(self.word.len()) > 1 {
@@ -228,26 +233,26 @@ mod tests {
             ("painting", "paint"),
             ("painted", "paint"),
         ] {
-            assert_eq!(stem(word), stemmed, "{word}");
+            assert_eq!(stem_word(word), stemmed, "{word}");
         }
     }
 
     #[test]
     fn only_small_ascii_words_are_cut() {
         for word in ["is", "Ärger", "müssen", "3rds", "東京", ""] {
-            assert_eq!(stem(word), word);
+            assert_eq!(stem_word(word), word);
         }
     }
 
     proptest! {
         #[test]
         fn a_word_begins_as_its_stem_does(word in "[a-z]{1,12}(y|ies|ed|ing|ational|izer|biliti|iviti|abli|ness|ll|eed)?|.{1,8}") {
-            prop_assert!(word.starts_with(kept_by_stemming(&stem(&word))), "{word} {}", stem(&word));
+            prop_assert!(word.starts_with(kept_by_stemming(&stem_word(&word))), "{word} {}", stem_word(&word));
         }
 
         #[test]
         fn no_word_is_too_odd(word in "[a-z]{0,60}|y{0,60}|.{0,12}") {
-            prop_assert!(stem(&word).len() <= word.len().max(word.len() + 1));
+            prop_assert!(stem_word(&word).len() <= word.len().max(word.len() + 1));
         }
     }
 }

@@ -4,12 +4,12 @@
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-use super::stem::stem;
+use super::stem::stem_word;
 
 /// The maximum length of a run of letters or signs, in characters; the rest is ignored.
 const MAX_WORD_CHARS: usize = 64;
 
-/// Words that don't tell the subject of a text, as spelt by [`each`].
+/// Words that don't tell the subject of a text, as spelt by [`for_each_word`].
 const STOP_WORDS: &[&str] = &[
     "a",
     "about",
@@ -148,22 +148,22 @@ impl WordPlace {
 }
 
 /// Returns the token of two neighbouring words if one is a number: finds `book 5` among all texts with a 5.
-pub(super) fn beside(one: &str, other: &str) -> Option<String> {
+pub(super) fn pair_token(one: &str, other: &str) -> Option<String> {
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     (is_number(one) || is_number(other)).then(|| WordPlace::Beside.token(&format!("{one}\u{e002}{other}")))
 }
 
 /// Returns the words of a text, in order. Hyphenated words also appear joined.
-pub(super) fn words(text: &str) -> Vec<TextWord> {
+pub(super) fn split_words(text: &str) -> Vec<TextWord> {
     let mut found = Vec::new();
-    each(text, |folded| found.push(TextWord { folded: folded.to_owned(), stem: stem(folded) }));
+    for_each_word(text, |folded| found.push(TextWord { folded: folded.to_owned(), stem: stem_word(folded) }));
     found
 }
 
 /// Returns the stems of a text's words.
-pub(super) fn stems(text: &str) -> Vec<String> {
+pub(super) fn split_stems(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    each(text, |folded| found.push(stem(folded)));
+    for_each_word(text, |folded| found.push(stem_word(folded)));
     found
 }
 
@@ -173,7 +173,7 @@ pub(super) fn is_stop_word(folded: &str) -> bool {
 }
 
 /// Passes on each normalised word.
-pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
+pub(super) fn for_each_word(text: &str, mut take: impl FnMut(&str)) {
     if text.is_ascii() {
         each_of_ascii(text.as_bytes(), &mut take);
     } else {
@@ -220,7 +220,7 @@ fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
         }
         if is_letter(c) {
             if word.len() < MAX_WORD_CHARS {
-                fold(c, &mut word);
+                fold_letter(c, &mut word);
             }
         } else if is_apostrophe(c) && !word.is_empty() && chars.peek().is_some_and(|next| next.is_alphanumeric()) {
             word.push('\'');
@@ -273,7 +273,7 @@ fn is_letter(c: char) -> bool {
 }
 
 /// Appends a letter in lower case without its accent.
-fn fold(c: char, into: &mut String) {
+fn fold_letter(c: char, into: &mut String) {
     if c.is_ascii() {
         into.push(c.to_ascii_lowercase());
         return;
@@ -306,17 +306,17 @@ mod tests {
 
     #[test]
     fn words_come_in_one_spelling() {
-        assert_eq!(stems("Anna’s boxes, BERRIES & tasks: don't!"), ["anna", "box", "berri", "task", "dont"]);
-        assert_eq!(stems("Müller Straße naïve Ωmega Ёлка"), ["muller", "strass", "naiv", "ωmega", "елка"]);
-        assert_eq!(stems("the Wi-Fi code is 1234"), ["the", "wi", "fi", "wifi", "code", "is", "1234"]);
+        assert_eq!(split_stems("Anna’s boxes, BERRIES & tasks: don't!"), ["anna", "box", "berri", "task", "dont"]);
+        assert_eq!(split_stems("Müller Straße naïve Ωmega Ёлка"), ["muller", "strass", "naiv", "ωmega", "елка"]);
+        assert_eq!(split_stems("the Wi-Fi code is 1234"), ["the", "wi", "fi", "wifi", "code", "is", "1234"]);
     }
 
     #[test]
     fn scripts_without_blanks_are_cut_into_pairs() {
-        assert_eq!(stems("東京都へ行く"), ["東京", "京都", "都へ", "へ行", "行く"]);
-        assert_eq!(stems("a 水 b"), ["a", "水", "b"]);
-        assert_eq!(stems("หมา"), ["หม", "มา"]);
-        assert_eq!(stems("नमस्ते दुनिया").len(), 2);
+        assert_eq!(split_stems("東京都へ行く"), ["東京", "京都", "都へ", "へ行", "行く"]);
+        assert_eq!(split_stems("a 水 b"), ["a", "水", "b"]);
+        assert_eq!(split_stems("หมา"), ["หม", "มา"]);
+        assert_eq!(split_stems("नमस्ते दुनिया").len(), 2);
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
 
         #[test]
         fn no_text_is_too_odd(text in ".{0,200}") {
-            for word in words(&text) {
+            for word in split_words(&text) {
                 prop_assert!(!word.folded.is_empty() && !word.folded.contains(char::is_whitespace));
             }
         }

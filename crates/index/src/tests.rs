@@ -38,9 +38,9 @@ fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark()
         ("memory/chats/5/context.md", "party of five\n"),
         ("memory/chats/6/context.md", "party of six\n"),
     ]);
-    let mut index = Index::in_memory().unwrap();
+    let mut index = Index::open_in_memory().unwrap();
     let mut ask = |reader: Option<i64>| {
-        let reader = reader.map(ChatRef::telegram);
+        let reader = reader.map(ChatRef::from_telegram);
         let mut hits = index
             .with_documents(&all, true, |index| {
                 Ok(found(index, SearchQuery { text: "party", reader, ..SearchQuery::default() }))
@@ -77,9 +77,10 @@ fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
     let facts = "# Notes\n\n## Family\n### Surgery of Anna\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n";
     let tasks = "## Paint the gate\n- status: active\n- chat: 5\n- note: drives slowly <!-- wake 2 message 3 chat 7 -->\n- why: rust\n";
     let all = docs(&[(SEMANTIC_MEMORY, facts), (reveille_memory::ACTIVE, tasks)]);
-    let mut index = Index::in_memory().unwrap();
+    let mut index = Index::open_in_memory().unwrap();
     let mut ask = |text: &str, reader: Option<i64>| {
-        let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };
+        let query =
+            SearchQuery { text, limit: 10, reader: reader.map(ChatRef::from_telegram), ..SearchQuery::default() };
         index.with_documents(&all, true, |index| index.search(&query)).unwrap()
     };
     let told =
@@ -98,9 +99,10 @@ fn a_guest_learns_no_day_of_a_heading_that_their_view_hides() {
     let facts =
         "# Notes\n\n## Family\n### Surgery on 2026-05-03\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n- Ann cooks\n";
     let all = docs(&[(SEMANTIC_MEMORY, facts)]);
-    let mut index = Index::in_memory().unwrap();
+    let mut index = Index::open_in_memory().unwrap();
     let mut ask = |text: &str, reader: Option<i64>| {
-        let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };
+        let query =
+            SearchQuery { text, limit: 10, reader: reader.map(ChatRef::from_telegram), ..SearchQuery::default() };
         index.with_documents(&all, true, |index| index.search(&query)).unwrap()
     };
     assert_eq!(ask("cooks", None)[0].date, NaiveDate::from_ymd_opt(2026, 5, 3));
@@ -126,7 +128,7 @@ fn only_what_changed_is_written_anew() {
     assert_eq!(found(&mut index, query)[0], ("memory/books.md".to_owned(), 201, false));
     let words = index.stats().unwrap().words;
     // As it is when it is made at once.
-    let mut anew = Index::in_memory().unwrap();
+    let mut anew = Index::open_in_memory().unwrap();
     refresh(&mut anew, dir.path());
     assert_eq!(anew.stats().unwrap().words, words);
     assert!(!dir.path().join("index.db.old").exists());
@@ -187,11 +189,11 @@ fn vectors_find_what_shares_no_word_and_only_those_of_the_query_s_model_count() 
 #[test]
 fn a_large_file_takes_its_length_and_not_its_square() {
     let text: String = (0..60_000).map(|n| format!("- line {n} of a long file\n")).collect();
-    assert_eq!(chunk::chunks("memory/a.md", &text).len(), 60_000);
+    assert_eq!(chunk::split_document("memory/a.md", &text).len(), 60_000);
     let code = format!("```\n{}```\n", "x\n".repeat(200_000));
-    assert!(!chunk::chunks("memory/a.md", &code).is_empty());
+    assert!(!chunk::split_document("memory/a.md", &code).is_empty());
     let line = "word ".repeat(400_000);
-    assert!(chunk::chunks("memory/a.md", &line).len() > 1_000);
+    assert!(chunk::split_document("memory/a.md", &line).len() > 1_000);
 }
 
 /// A store with so many messages.
@@ -212,7 +214,7 @@ fn spoken(dir: &Path, messages: usize) -> reveille_store::Store {
 fn forget_first(dir: &Path, store: &mut reveille_store::Store) {
     let conn = Connection::open(dir.join("messages.db")).unwrap();
     conn.execute("DELETE FROM incoming_messages WHERE id = 1", []).unwrap();
-    store.inbox_mut().note_spoken_changed().unwrap();
+    store.inbox_mut().note_spoken_change().unwrap();
 }
 
 #[test]
@@ -231,7 +233,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
     assert!(once(&store).0);
     assert!(once(&store).0);
     assert_eq!(once(&store), (false, 4_499));
-    store.inbox_mut().note_spoken_changed().unwrap();
+    store.inbox_mut().note_spoken_change().unwrap();
     assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
 }
 
@@ -244,7 +246,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     let by_hand = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
     let says = |update, text: &str| NewIncoming {
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         text: text.to_owned(),
         kind: "text".to_owned(),
         sender_id: Some(7),
@@ -254,7 +256,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     };
     let edit = |store: &mut Store, update, text: &str| {
         let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![says(update, text)], ..Batch::default() };
-        assert_eq!(store.inbox_mut().accept(&batch, now).unwrap().edited, 1);
+        assert_eq!(store.inbox_mut().accept_batch(&batch, now).unwrap().edited, 1);
     };
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     let mut words = |store: &Store| -> Vec<&str> {
@@ -264,13 +266,13 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
         all
     };
     let first = Batch { bot_id: 1, next_offset: 1, messages: vec![says(1, "the zeppelin")], ..Batch::default() };
-    store.inbox_mut().accept(&first, now).unwrap();
+    store.inbox_mut().accept_batch(&first, now).unwrap();
     by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
     assert_eq!(words(&store), ["zeppelin"]);
     edit(&mut store, 2, "the airship");
     assert_eq!(words(&store), ["airship"]);
     // Tried again, and edited while it waits.
-    assert!(store.inbox_mut().retry(1).unwrap());
+    assert!(store.inbox_mut().retry_message(1).unwrap());
     edit(&mut store, 3, "the balloon");
     by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     assert_eq!(words(&store), ["balloon"]);
@@ -281,7 +283,7 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
     let path = dir.path().join("index.db");
-    let place = IndexPlace::at(path.clone(), dir.path().join("messages.db"));
+    let place = IndexPlace::new(path.clone(), dir.path().join("messages.db"));
     let mut index = Index::open(&path).unwrap();
     refresh(&mut index, dir.path());
     let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
@@ -363,7 +365,7 @@ fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
     write(dir.path(), "memory/a.md", &format!("- {}\n", names.join(" ")));
     refresh(&mut index, dir.path());
     let slips: Vec<String> = names.iter().map(|name| name.replace("nie", "niex")).collect();
-    let wanted = index.wanted(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
+    let wanted = index.parse_query(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
     assert_eq!(wanted.words.iter().filter(|word| word.stems.len() > 1).count(), 8);
 }
 
@@ -371,7 +373,7 @@ fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
 fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
     for shelves in [7, 400] {
         let text: String = (0..16_000).map(|n| format!("- book {n} stands on shelf {}\n", n % shelves)).collect();
-        let mut index = Index::in_memory().unwrap();
+        let mut index = Index::open_in_memory().unwrap();
         index
             .with_documents(&docs(&[("memory/books.md", &text)]), true, |index| {
                 for asked in [5, 3, 6, 105, 15_005] {
@@ -395,7 +397,7 @@ fn a_line_of_the_log_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_c
     let chat = "# Sourdough hydration\n\n## 2025-05-03\n\n**You** (00:30): How wet should the plumber's starter be?\n";
     let imported = "memory/imported/claude/2025-05/2025-05-03-76ecc36ca313.md";
     let all = docs(&[(SEMANTIC_MEMORY, facts), (EPISODIC_MEMORY, log), (imported, chat)]);
-    let mut index = Index::in_memory().unwrap();
+    let mut index = Index::open_in_memory().unwrap();
     let query = SearchQuery { text: "plumber", limit: 10, ..SearchQuery::default() };
     let hits = index.with_documents(&all, true, |index| index.search(&query)).unwrap();
     let mut lines: Vec<(&str, usize)> = hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();

@@ -13,7 +13,7 @@ use super::{
     hash::{ByNumber, KeySet},
     scope::Scope,
     sql_list,
-    write::embedded,
+    write::render_embedding_text,
 };
 
 /// The number of codes per block.
@@ -100,7 +100,7 @@ impl Index {
     ) -> Result<Vec<(ChunkKey, String)>, IndexError> {
         let model_id = self.model_id(model)?.unwrap_or(-1);
         let done_to = format!("embedded/{model}");
-        let after = self.state(&done_to)?.unwrap_or(0);
+        let after = self.read_state(&done_to)?.unwrap_or(0);
         // Read first, because other processes may add chunks during the search.
         let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
         let mut statement = self.conn.prepare_cached(
@@ -115,7 +115,7 @@ impl Index {
         let rows = statement.query_map((after, model_id, limit, left_out_list), |row| {
             let kind = ChunkKind::from_number(row.get(1)?);
             let (heading, speaker, text): (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            let mut text = embedded(kind, &heading, &speaker, &text);
+            let mut text = render_embedding_text(kind, &heading, &speaker, &text);
             text.truncate(text.floor_char_boundary(MAX_EMBEDDED_BYTES));
             Ok((ChunkKey(row.get(0)?), text))
         })?;
@@ -147,8 +147,8 @@ impl Index {
         }
         let mut codes = Vec::with_capacity(vectors.len());
         for (key, vector) in vectors {
-            let unit = unit(vector, dims)?;
-            codes.push((key.0, bytes_of(&unit), bits_of(&unit)));
+            let unit = scale_to_unit(vector, dims)?;
+            codes.push((key.0, encode_bytes(&unit), encode_bits(&unit)));
         }
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute(
@@ -224,14 +224,14 @@ impl Index {
     ///
     /// # Errors
     /// The index can't be read.
-    pub fn dims(&self, model: &str) -> Result<Option<usize>, IndexError> {
+    pub fn count_dimensions(&self, model: &str) -> Result<Option<usize>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT dims FROM models WHERE name = ?1")?;
         let dims: Option<i64> = statement.query_row([model], |row| row.get(0)).optional()?;
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
     /// Copies the vectors of another index, if this one has none. An unreadable index yields none.
-    pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
+    pub(super) fn copy_vectors(&self, old: &std::path::Path) {
         let copy = || -> rusqlite::Result<()> {
             self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
             let copied = self.conn.execute_batch(
@@ -258,24 +258,24 @@ impl Index {
     }
 
     /// Returns a question's vector for its model. `None` before the model's first embedding.
-    pub(super) fn direction(&self, query: QueryVector<'_>) -> Result<Option<Direction>, IndexError> {
+    pub(super) fn find_direction(&self, query: QueryVector<'_>) -> Result<Option<Direction>, IndexError> {
         let found: Option<(i64, i64)> = self
             .conn
             .prepare_cached("SELECT id, dims FROM models WHERE name = ?1")?
             .query_row([query.model], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((model, dims)) = found else { return Ok(None) };
-        Ok(Some(Direction { model, values: unit(query.values, usize::try_from(dims).unwrap_or(0))? }))
+        Ok(Some(Direction { model, values: scale_to_unit(query.values, usize::try_from(dims).unwrap_or(0))? }))
     }
 
     /// Returns the keys of the vectors nearest to a question's with their cosines, nearest first.
-    pub(super) fn nearest(&mut self, direction: &Direction, scope: &Scope) -> Result<Vec<(i64, f32)>, IndexError> {
-        let stamp = self.state("vectors")?.unwrap_or(0);
+    pub(super) fn find_nearest(&mut self, direction: &Direction, scope: &Scope) -> Result<Vec<(i64, f32)>, IndexError> {
+        let stamp = self.read_state("vectors")?.unwrap_or(0);
         let is_fresh = |codes: &Codes| codes.model == direction.model && codes.stamp == stamp;
         if !self.codes.as_ref().is_some_and(is_fresh) {
             self.codes = Some(self.read_codes(direction, stamp)?);
         }
-        let within = if scope.is_open() { None } else { Some(self.keys_within(scope)?) };
+        let within = if scope.is_open() { None } else { Some(self.list_keys(scope)?) };
         let Some(codes) = &self.codes else { return Ok(Vec::new()) };
         let mut found = Vec::with_capacity(MAX_BY_BYTES);
         let mut statement = self.conn.prepare_cached(
@@ -283,7 +283,7 @@ impl Index {
              ON model = ?1 AND key = sought",
         )?;
         // Reads in storage order, where neighbours are found from each other.
-        let mut sought = codes.nearest(direction, within.as_ref());
+        let mut sought = codes.find_nearest(direction, within.as_ref());
         sought.sort_unstable();
         let mut rows = statement.query((direction.model, sql_list(&sought)))?;
         while let Some(row) = rows.next()? {
@@ -294,12 +294,12 @@ impl Index {
     }
 
     /// Returns the keys of the searchable chunks, for a restricted scope.
-    fn keys_within(&self, scope: &Scope) -> Result<KeySet, IndexError> {
+    fn list_keys(&self, scope: &Scope) -> Result<KeySet, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT key, id FROM chunks")?;
         let mut rows = statement.query([])?;
         let mut keys = KeySet::default();
         while let Some(row) = rows.next()? {
-            if scope.allows(row.get(1)?) {
+            if scope.is_allowed(row.get(1)?) {
                 keys.insert(row.get(0)?);
             }
         }
@@ -307,7 +307,7 @@ impl Index {
     }
 
     /// Estimates the cosines of a question with some keys' vectors, from the bits read last.
-    pub(super) fn about(&self, direction: &Direction, keys: &KeySet) -> Cosines {
+    pub(super) fn estimate_cosines(&self, direction: &Direction, keys: &KeySet) -> Cosines {
         let Some(codes) = &self.codes else { return Cosines::default() };
         let parts = parts_by_byte(&direction.values);
         let all: f32 = direction.values.iter().sum();
@@ -323,7 +323,7 @@ impl Index {
         for block in &codes.blocks {
             for (at, key) in block.keys.iter().enumerate() {
                 if may_be.get(first_bits(*key)) == Some(&true) && keys.contains(key) {
-                    found.insert(*key, (2.0 * block.speaks(at, &parts) - all) / scale);
+                    found.insert(*key, (2.0 * block.sum_positive(at, &parts) - all) / scale);
                 }
             }
         }
@@ -337,8 +337,8 @@ impl Index {
             self.conn.prepare_cached("SELECT keys, bits FROM blocks WHERE model = ?1 ORDER BY block")?;
         let mut rows = statement.query([direction.model])?;
         while let Some(row) = rows.next()? {
-            let keys = numbers(row.get_ref(0)?.as_blob().unwrap_or_default());
-            let bits: Vec<u64> = numbers(row.get_ref(1)?.as_blob().unwrap_or_default()).collect();
+            let keys = iter_words(row.get_ref(0)?.as_blob().unwrap_or_default());
+            let bits: Vec<u64> = iter_words(row.get_ref(1)?.as_blob().unwrap_or_default()).collect();
             let column = |word| bits.iter().skip(word).step_by(words.max(1)).copied().collect();
             codes
                 .blocks
@@ -348,20 +348,20 @@ impl Index {
     }
 }
 
-fn numbers(blob: &[u8]) -> impl Iterator<Item = u64> {
+fn iter_words(blob: &[u8]) -> impl Iterator<Item = u64> {
     blob.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
 impl Codes {
     /// Returns the probably nearest keys: first those with the fewest differing bits, among them those that match the question's largest
     /// values.
-    fn nearest(&self, direction: &Direction, within: Option<&KeySet>) -> Vec<i64> {
-        let bits = bits_of(&direction.values);
-        let wanted: Vec<u64> = numbers(&bits).collect();
+    fn find_nearest(&self, direction: &Direction, within: Option<&KeySet>) -> Vec<i64> {
+        let bits = encode_bits(&direction.values);
+        let wanted: Vec<u64> = iter_words(&bits).collect();
         let mut counts = vec![0_usize; self.words * 64 + 1];
         let mut distances = vec![0_u16; BLOCK * self.blocks.len()];
         for (block, distances) in self.blocks.iter().zip(distances.chunks_mut(BLOCK)) {
-            block.measure(&wanted, within, distances);
+            block.add_distances(&wanted, within, distances);
             for (distance, _) in distances.iter().zip(&block.keys) {
                 // [`OUT_OF_REACH`] isn't counted.
                 if let Some(count) = counts.get_mut(usize::from(*distance)) {
@@ -386,7 +386,7 @@ impl Codes {
                 }
                 for (at, _) in distances.iter().enumerate().filter(|(_, distance)| **distance <= most) {
                     let at = 16 * first + at;
-                    near.extend(block.keys.get(at).map(|key| (block.speaks(at, &parts), *key)));
+                    near.extend(block.keys.get(at).map(|key| (block.sum_positive(at, &parts), *key)));
                 }
             }
         }
@@ -401,7 +401,7 @@ impl Codes {
 
 impl Block {
     /// Adds the number of bits in which each vector differs from `wanted` to zeroed distances. Excluded vectors get [`OUT_OF_REACH`].
-    fn measure(&self, wanted: &[u64], within: Option<&KeySet>, distances: &mut [u16]) {
+    fn add_distances(&self, wanted: &[u64], within: Option<&KeySet>, distances: &mut [u16]) {
         for (columns, wanted) in self.columns.chunks(3).zip(wanted.chunks(3)) {
             if let ([a, b, c], [wanted_a, wanted_b, wanted_c]) = (columns, wanted) {
                 // Adds three words bitwise before counting: two counts instead of three.
@@ -426,7 +426,7 @@ impl Block {
     }
 
     /// Sums the question's values where a vector is positive. `parts` holds the sum of each byte of bits.
-    fn speaks(&self, at: usize, parts: &[ByteSums]) -> f32 {
+    fn sum_positive(&self, at: usize, parts: &[ByteSums]) -> f32 {
         let mut sums = [0.0; 8];
         for (column, parts) in self.columns.iter().zip(parts.chunks(8)) {
             let bytes = column.get(at).copied().unwrap_or(0).to_le_bytes();
@@ -472,19 +472,19 @@ pub(super) fn put_block(
 }
 
 /// Scales a vector to length 1.
-fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
+fn scale_to_unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
     if vector.len() != dims {
         return Err(IndexError::Vector(format!("it has {} dimensions, and {dims} were expected", vector.len())));
     }
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if !length.is_finite() || length <= 0.0 {
-        return Err(IndexError::Vector("it has a value that is no number, or none but zeros".to_owned()));
+        return Err(IndexError::Vector("it has a value that isn't a number, or only zeros".to_owned()));
     }
     Ok(vector.iter().map(|value| value / length).collect())
 }
 
 /// Encodes a vector as a scale followed by eight bits per dimension.
-fn bytes_of(unit: &[f32]) -> Vec<u8> {
+fn encode_bytes(unit: &[f32]) -> Vec<u8> {
     let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
     let scale = most / 127.0;
     // Rounds without loading the maths library.
@@ -493,7 +493,7 @@ fn bytes_of(unit: &[f32]) -> Vec<u8> {
 }
 
 /// Encodes the sign of each dimension as one bit, in whole 64-bit words.
-fn bits_of(unit: &[f32]) -> Vec<u8> {
+fn encode_bits(unit: &[f32]) -> Vec<u8> {
     let word = |values: &[f32]| {
         values.iter().enumerate().filter(|(_, value)| **value > 0.0).fold(0_u64, |word, (at, _)| word | 1 << at)
     };

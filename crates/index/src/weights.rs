@@ -49,8 +49,8 @@ pub const KEYWORDS: Features =
     [0.55, -0.06, 0.00, 0.00, 0.07, 0.00, 0.66, 0.65, 0.18, 0.19, 0.71, 1.00, 0.00, 0.41, 0.53, -0.26, 0.57, 0.15];
 
 /// Returns the relevance of a hit.
-pub fn score(features: &Features, has_vectors: bool) -> f32 {
-    features.iter().zip(weights(has_vectors)).map(|(feature, weight)| feature * weight).sum()
+pub fn compute_score(features: &Features, has_vectors: bool) -> f32 {
+    features.iter().zip(select_weights(has_vectors)).map(|(feature, weight)| feature * weight).sum()
 }
 
 /// Returns whether the hit itself matches, rather than only its surroundings.
@@ -63,12 +63,12 @@ pub fn speaks_for_itself(features: &Features) -> bool {
 const NEAR_ENOUGH: f32 = 0.6;
 
 /// Returns each present feature of a hit with its part of the score.
-pub fn contributions(features: &Features, has_vectors: bool) -> Vec<(&'static str, f32)> {
-    let parts = FEATURES.iter().zip(features).zip(weights(has_vectors));
+pub fn list_contributions(features: &Features, has_vectors: bool) -> Vec<(&'static str, f32)> {
+    let parts = FEATURES.iter().zip(features).zip(select_weights(has_vectors));
     parts.map(|((name, feature), weight)| (*name, feature * weight)).filter(|(_, part)| *part != 0.0).collect()
 }
 
-fn weights(has_vectors: bool) -> &'static Features {
+fn select_weights(has_vectors: bool) -> &'static Features {
     if has_vectors { &HYBRID } else { &KEYWORDS }
 }
 
@@ -80,8 +80,8 @@ mod tests {
     fn a_hit_says_what_it_is_ranked_by() {
         let mut features = [0.0; COUNT];
         features[0] = 0.5;
-        let parts = contributions(&features, false);
+        let parts = list_contributions(&features, false);
         assert_eq!(parts.len(), 1);
-        assert_eq!((parts[0].0, parts[0].1), ("bm25", score(&features, false)));
+        assert_eq!((parts[0].0, parts[0].1), ("bm25", compute_score(&features, false)));
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Placed {
 
 impl Placed {
     /// Creates a document's chunk.
-    pub(super) fn of_document(chunk: Chunk, ord: usize, whose: ChunkReaders, taint: &str) -> Self {
+    pub(super) fn for_document(chunk: Chunk, ord: usize, whose: ChunkReaders, taint: &str) -> Self {
         Self {
             chunk,
             ord: i64::try_from(ord).unwrap_or(i64::MAX),
@@ -64,7 +64,7 @@ impl Placed {
 }
 
 /// Returns the text to embed for a chunk: the content, with its speaker or heading.
-pub(super) fn embedded(kind: super::ChunkKind, heading: &str, speaker: &str, text: &str) -> String {
+pub(super) fn render_embedding_text(kind: super::ChunkKind, heading: &str, speaker: &str, text: &str) -> String {
     use super::ChunkKind::{Answer, Fact, Log, Message, Note, Skill, Task};
     match kind {
         Fact | Skill if !heading.is_empty() => format!("{heading}: {text}"),
@@ -86,7 +86,7 @@ impl Changes {
     /// Adds a chunk to a document.
     pub(super) fn add(&mut self, conn: &Connection, document: i64, placed: &Placed) -> Result<(), IndexError> {
         let Chunk { line, last_line, kind, text, heading, above, speaker, date, origin } = &placed.chunk;
-        let key = hash(&[embedded(*kind, heading, speaker, text).as_bytes()]);
+        let key = hash(&[render_embedding_text(*kind, heading, speaker, text).as_bytes()]);
         let line_number = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
         conn.prepare_cached(
             "INSERT INTO chunks (document, ord, line, last_line, kind, message, identity, key, date, chat, for_all, taint,
@@ -114,13 +114,13 @@ impl Changes {
             text,
         ])?;
         let id = conn.last_insert_rowid();
-        let mut tokens = self.count(text, speaker, 1);
-        let headings = terms::stems(&format!("{above} {heading}"));
-        let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(one, other)| terms::beside(one, other));
+        let mut tokens = self.count_words(text, speaker, 1);
+        let headings = terms::split_stems(&format!("{above} {heading}"));
+        let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(one, other)| terms::pair_token(one, other));
         let pairs: Vec<String> = pairs.collect();
         tokens.extend(pairs);
         tokens.extend(headings.iter().map(|stem| WordPlace::Heading.token(stem)));
-        tokens.extend(terms::stems(speaker).iter().map(|stem| WordPlace::Speaker.token(stem)));
+        tokens.extend(terms::split_stems(speaker).iter().map(|stem| WordPlace::Speaker.token(stem)));
         conn.prepare_cached("INSERT INTO postings (rowid, words) VALUES (?1, ?2)")?.execute((id, tokens.join(" ")))?;
         Ok(())
     }
@@ -132,14 +132,14 @@ impl Changes {
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((text, speaker)) = found else { return Ok(()) };
-        self.count(&text, &speaker, -1);
+        self.count_words(&text, &speaker, -1);
         conn.prepare_cached("DELETE FROM postings WHERE rowid = ?1")?.execute([id])?;
         conn.prepare_cached("DELETE FROM chunks WHERE id = ?1")?.execute([id])?;
         Ok(())
     }
 
     /// Counts a text's words and returns their stems.
-    fn count(&mut self, text: &str, speaker: &str, by: i64) -> Vec<String> {
+    fn count_words(&mut self, text: &str, speaker: &str, by: i64) -> Vec<String> {
         let stems = text_stems(text, speaker);
         self.chunks += by;
         self.length += by * i64::try_from(stems.len()).unwrap_or(0);
@@ -153,7 +153,7 @@ impl Changes {
             }
         }
         // Speakers' names are also found by spelling.
-        for word in terms::stems(speaker) {
+        for word in terms::split_stems(speaker) {
             self.words.entry(word).or_default();
         }
         stems
@@ -185,11 +185,11 @@ impl Changes {
 
 /// Returns the stems of the spoken text, without the speaker's label.
 pub(super) fn text_stems(text: &str, speaker: &str) -> Vec<String> {
-    terms::stems(said(text, speaker))
+    terms::split_stems(strip_speaker(text, speaker))
 }
 
 /// Returns the spoken text, without the speaker's label.
-pub(super) fn said<'a>(text: &'a str, speaker: &str) -> &'a str {
+pub(super) fn strip_speaker<'a>(text: &'a str, speaker: &str) -> &'a str {
     if speaker.is_empty() {
         return text;
     }
@@ -204,6 +204,6 @@ pub(super) fn said<'a>(text: &'a str, speaker: &str) -> &'a str {
 }
 
 /// Converts a stored day number to a date.
-pub(super) fn day_of(number: Option<i32>) -> Option<NaiveDate> {
+pub(super) fn date_from_number(number: Option<i32>) -> Option<NaiveDate> {
     number.and_then(NaiveDate::from_num_days_from_ce_opt)
 }

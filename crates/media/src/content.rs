@@ -35,9 +35,9 @@ pub fn sniff(head: &[u8]) -> Content {
     let image = if head.starts_with(b"\xff\xd8\xff") {
         image("image/jpeg", jpeg_size(head))
     } else if head.starts_with(b"\x89PNG\r\n\x1a\n") {
-        image("image/png", be32(head, 16).zip(be32(head, 20)))
+        image("image/png", read_u32_be(head, 16).zip(read_u32_be(head, 20)))
     } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
-        image("image/gif", le(head, 6, 2).zip(le(head, 8, 2)))
+        image("image/gif", read_little_endian(head, 6, 2).zip(read_little_endian(head, 8, 2)))
     } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
         image("image/webp", webp_size(head))
     } else {
@@ -83,38 +83,38 @@ fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
         match marker {
             // Frame headers, except the tables numbered among them.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
-                return be16(bytes, at + 7).zip(be16(bytes, at + 5));
+                return read_u16_be(bytes, at + 7).zip(read_u16_be(bytes, at + 5));
             }
             0x01 | 0xd0..=0xd8 => at += 2,
             // The image data or its end, before any frame.
             0xd9 | 0xda => return None,
-            _ => at += 2 + usize::try_from(be16(bytes, at + 2)?.max(2)).ok()?,
+            _ => at += 2 + usize::try_from(read_u16_be(bytes, at + 2)?.max(2)).ok()?,
         }
     }
 }
 
 fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
     match bytes.get(12..16)? {
-        b"VP8 " => Some((le(bytes, 26, 2)? & 0x3fff, le(bytes, 28, 2)? & 0x3fff)),
+        b"VP8 " => Some((read_little_endian(bytes, 26, 2)? & 0x3fff, read_little_endian(bytes, 28, 2)? & 0x3fff)),
         b"VP8L" => {
-            let bits = le(bytes, 21, 4)?;
+            let bits = read_little_endian(bytes, 21, 4)?;
             Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
         }
-        b"VP8X" => Some((le(bytes, 24, 3)? + 1, le(bytes, 27, 3)? + 1)),
+        b"VP8X" => Some((read_little_endian(bytes, 24, 3)? + 1, read_little_endian(bytes, 27, 3)? + 1)),
         _ => None,
     }
 }
 
-fn be16(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u16_be(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
 }
 
-fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32_be(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// Reads a number of up to four bytes, lowest first.
-fn le(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+fn read_little_endian(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     Some(bytes.get(at..at + length)?.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }
 

@@ -20,17 +20,17 @@ pub fn is_sound(kind: &str) -> bool {
 
 /// Returns a file's path below the workspace. The sender chooses no part of it: the name is the row's number, and the extension comes from
 /// a small table by media type.
-pub fn place(id: i64, kind: &str, mime: Option<&str>) -> String {
-    place_named(&id.to_string(), kind, mime)
+pub fn build_path(id: i64, kind: &str, mime: Option<&str>) -> String {
+    build_named_path(&id.to_string(), kind, mime)
 }
 
 /// Returns the path of a file that has no row yet, under a unique `name`.
-pub fn place_named(name: &str, kind: &str, mime: Option<&str>) -> String {
+pub fn build_named_path(name: &str, kind: &str, mime: Option<&str>) -> String {
     let folder = if is_sound(kind) { "voice" } else { "files" };
-    format!("{folder}/{name}.{}", ending(kind, mime))
+    format!("{folder}/{name}.{}", choose_extension(kind, mime))
 }
 
-fn ending(kind: &str, mime: Option<&str>) -> &'static str {
+fn choose_extension(kind: &str, mime: Option<&str>) -> &'static str {
     let mime = mime.map(|mime| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match (kind, mime.as_deref()) {
         // Telegram's own formats are always the same.
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn a_file_is_kept_under_its_number_whatever_its_sender_says() {
-        assert_eq!(place(7, "voice", Some("audio/ogg")), "voice/7.ogg");
-        assert_eq!(place(8, "audio", Some("audio/mpeg")), "voice/8.mp3");
-        assert_eq!(place(9, "photo", None), "files/9.jpg");
-        assert_eq!(place(10, "document", Some("Text/Plain; charset=utf-8")), "files/10.txt");
+        assert_eq!(build_path(7, "voice", Some("audio/ogg")), "voice/7.ogg");
+        assert_eq!(build_path(8, "audio", Some("audio/mpeg")), "voice/8.mp3");
+        assert_eq!(build_path(9, "photo", None), "files/9.jpg");
+        assert_eq!(build_path(10, "document", Some("Text/Plain; charset=utf-8")), "files/10.txt");
         for mime in ["../../etc/passwd", "application/x-sh", "", "text"] {
-            assert_eq!(place(11, "document", Some(mime)), "files/11.bin", "{mime}");
+            assert_eq!(build_path(11, "document", Some(mime)), "files/11.bin", "{mime}");
         }
     }
 }

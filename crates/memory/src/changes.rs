@@ -4,7 +4,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::{
     sections::Document,
-    text::{is_blank, lines, split_comment},
+    text::{is_blank, split_comment, split_lines},
 };
 
 /// A line present in only one of the two versions.
@@ -21,9 +21,9 @@ pub struct ChangedLine {
 }
 
 /// Returns the differing lines of two texts, verbatim: whether each was added, and its text. Ignores blank lines.
-pub fn lines_changed<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
+pub fn diff_lines<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
     let (before, after): (Vec<&str>, Vec<&str>) =
-        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+        (split_lines(old).map(str::trim_end).collect(), split_lines(new).map(str::trim_end).collect());
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
@@ -49,9 +49,9 @@ pub struct ChangePlace<'a> {
 }
 
 /// Returns the places where two texts differ, in order.
-pub fn places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
+pub fn find_change_places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
     let (before, after): (Vec<&str>, Vec<&str>) =
-        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+        (split_lines(old).map(str::trim_end).collect(), split_lines(new).map(str::trim_end).collect());
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
@@ -68,13 +68,13 @@ pub fn places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
 }
 
 /// Returns the differing lines in order, each removal before its replacement. Ignores blank lines.
-pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
+pub fn list_changed_lines(old: &str, new: &str) -> Vec<ChangedLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
-        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+        (split_lines(old).map(str::trim_end).collect(), split_lines(new).map(str::trim_end).collect());
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
-    let (was, is) = (Sections::of(old), Sections::of(new));
+    let (was, is) = (Sections::parse(old), Sections::parse(new));
     let mut found = Vec::new();
     for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
         let gone = (hunk.before.start..hunk.before.end).map(|at| (false, at as usize, &before, &was));
@@ -83,7 +83,7 @@ pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
             let text = lines.get(at).copied().unwrap_or_default();
             if !is_blank(text) {
                 let (text, line) = (split_comment(text).0.to_owned(), at + 1);
-                found.push(ChangedLine { section: sections.at(line).to_owned(), is_added, line, text });
+                found.push(ChangedLine { section: sections.find_title(line).to_owned(), is_added, line, text });
             }
         }
     }
@@ -94,11 +94,11 @@ pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
 struct Sections(Vec<(usize, String)>);
 
 impl Sections {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         Self(Document::split(text).parts.iter().map(|part| (part.line, part.title.clone())).collect())
     }
 
-    fn at(&self, line: usize) -> &str {
+    fn find_title(&self, line: usize) -> &str {
         self.0.iter().rev().find(|(first, _)| *first <= line).map_or("", |(_, title)| title)
     }
 }
@@ -115,21 +115,21 @@ mod tests {
         let old = "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- b\n\n## Work\n- c\n";
         let new =
             "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- d <!-- wake 2 message 7 -->\n\n## Work\n- c\n\n## New\n- e\n";
-        let told: Vec<_> = changes(old, new)
+        let told: Vec<_> = list_changed_lines(old, new)
             .into_iter()
             .map(|line| {
                 format!("{}:{}{} {}", line.section, if line.is_added { "+" } else { "-" }, line.line, line.text)
             })
             .collect();
         assert_eq!(told, ["Home:-5 - b", "Home:+5 - d", "New:+10 ## New", "New:+11 - e"]);
-        assert_eq!(changes(old, old), []);
+        assert_eq!(list_changed_lines(old, old), []);
     }
 
     proptest! {
         #[test]
         fn what_is_told_accounts_for_every_line(old in document(), new in document()) {
-            let count = |text: &str| lines(text).filter(|line| !is_blank(line)).count() as isize;
-            let told = changes(&old, &new);
+            let count = |text: &str| split_lines(text).filter(|line| !is_blank(line)).count() as isize;
+            let told = list_changed_lines(&old, &new);
             let came = told.iter().filter(|line| line.is_added).count() as isize;
             prop_assert_eq!(count(&new) - count(&old), came - (told.len() as isize - came));
         }
@@ -139,8 +139,8 @@ mod tests {
     fn a_change_is_placed_by_the_lines_around_it() {
         let (old, new) = ("# A\n\none\ntwo\n\nthree\n", "# A\n\none\n2\n\nthree\nfour\n");
         let place = |line, above, below| ChangePlace { line, above, below };
-        assert_eq!(places(old, new), [place(4, Some("one"), Some("three")), place(7, Some("three"), None)]);
-        assert_eq!(places("", "new\n"), [place(1, None, None)]);
-        assert_eq!(places(old, old), []);
+        assert_eq!(find_change_places(old, new), [place(4, Some("one"), Some("three")), place(7, Some("three"), None)]);
+        assert_eq!(find_change_places("", "new\n"), [place(1, None, None)]);
+        assert_eq!(find_change_places(old, old), []);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{quoting::meant_words, text::words};
+use super::{quoting::meant_words, text::split_words};
 
 /// Verbs between the subject of a fact and its value.
 const COPULAS: &[&str] = &["is", "are", "was"];
@@ -28,8 +28,8 @@ const SPEAKER: &[&str] = &["owner", "person", "user", "they", "he", "she"];
 
 /// Returns whether a person's text states this fact literally: in one stretch, in order, in a statement without denial or doubt. Ignores
 /// pronouns and articles.
-pub fn says(text: &str, fact: &str) -> bool {
-    let (said, fact) = (spoken(text), spoken(fact));
+pub fn is_fact_stated(text: &str, fact: &str) -> bool {
+    let (said, fact) = (split_spoken_words(text), split_spoken_words(fact));
     let fact = fact.strip_suffix(&[".".to_owned()]).unwrap_or(&fact);
     let counts = fact.iter().filter(|word| !is_end(word)).count();
     let changes = |word: &String| DOUBTS.contains(&word.as_str()) || NEGATIONS.contains(&word.as_str());
@@ -46,12 +46,12 @@ fn is_end(word: &str) -> bool {
     matches!(word, "." | "!" | "?")
 }
 
-/// Returns a text's words as [`says`] compares them, with punctuation and a stop at each line's end.
-fn spoken(text: &str) -> Vec<String> {
+/// Returns a text's words as [`is_fact_stated`] compares them, with punctuation and a stop at each line's end.
+fn split_spoken_words(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         for chunk in line.split_whitespace() {
-            for word in words(chunk) {
+            for word in split_words(chunk) {
                 all.extend(match word.as_str() {
                     "im" | "am" | "are" => Some("is".to_owned()),
                     "ive" | "has" => Some("have".to_owned()),
@@ -71,22 +71,23 @@ fn spoken(text: &str) -> Vec<String> {
 }
 
 /// Returns whether two facts contradict each other by their words: "the wifi code is 1234" and "the wifi code is 5678".
-pub fn differs(one: &str, other: &str) -> bool {
-    match (claim(one), claim(other)) {
+pub fn is_contradiction(one: &str, other: &str) -> bool {
+    match (parse_claim(one), parse_claim(other)) {
         (Some((of, is)), Some((of_other, is_other))) if of == of_other => is != is_other,
         _ => is_contrary(one, other),
     }
 }
 
 /// Returns pairs of contradicting facts, each fact in at most one pair. Linear in their number, except for many facts on one subject.
-pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
+pub(super) fn find_contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (at, fact) in facts.iter().enumerate() {
-        if let Some((of, _)) = claim(fact) {
+        if let Some((of, _)) = parse_claim(fact) {
             groups.entry(of).or_default().push(at);
         }
-        let same =
-            words(fact).into_iter().filter(|word| !NEGATIONS.contains(&word.as_str()) && word != "do" && word != "doe");
+        let same = split_words(fact)
+            .into_iter()
+            .filter(|word| !NEGATIONS.contains(&word.as_str()) && word != "do" && word != "doe");
         groups.entry(same.collect()).or_default().push(at);
     }
     let (mut pairs, mut taken) = (Vec::new(), BTreeSet::new());
@@ -94,7 +95,7 @@ pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
         for (nth, one) in group.iter().enumerate() {
             let differing = |other: &&usize| {
                 !taken.contains(*other)
-                    && matches!((facts.get(*one), facts.get(**other)), (Some(one), Some(other)) if differs(one, other))
+                    && matches!((facts.get(*one), facts.get(**other)), (Some(one), Some(other)) if is_contradiction(one, other))
             };
             if taken.contains(one) {
                 continue;
@@ -110,7 +111,7 @@ pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
 }
 
 /// Splits a fact into its subject and its value. `None` if the subject can have several values at once: "Anna is vegan".
-fn claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
+fn parse_claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
     let all = meant_words(fact);
     let name = |word: &String| word == "name";
     if let Some(at) = all.iter().position(|word| COPULAS.contains(&word.as_str())) {
@@ -161,7 +162,7 @@ fn value_kind(fact: &str) -> Option<&'static str> {
 fn is_contrary(one: &str, other: &str) -> bool {
     let split = |text: &str| -> (Vec<String>, bool) {
         let (negations, rest): (Vec<_>, Vec<_>) =
-            words(text).into_iter().partition(|word| NEGATIONS.contains(&word.as_str()));
+            split_words(text).into_iter().partition(|word| NEGATIONS.contains(&word.as_str()));
         (rest.into_iter().filter(|word| !matches!(word.as_str(), "do" | "doe")).collect(), negations.is_empty())
     };
     let ((one, is_so), (other, is_other_so)) = (split(one), split(other));
@@ -189,7 +190,7 @@ mod tests {
             ("the alarm is 1234", "the alarm is 5678"),
             ("my sister is 30", "my sister is 31"),
         ] {
-            assert!(differs(one, other) && differs(other, one), "{one:?} and {other:?}");
+            assert!(is_contradiction(one, other) && is_contradiction(other, one), "{one:?} and {other:?}");
         }
     }
 
@@ -202,7 +203,7 @@ mod tests {
             ("We don't mind. The wifi code is 56.78", "the wifi code is 56.78"),
             ("I don't eat meat.", "I don't eat meat"),
         ] {
-            assert!(says(text, fact), "{text:?} says {fact:?}");
+            assert!(is_fact_stated(text, fact), "{text:?} says {fact:?}");
         }
         for (text, fact) in [
             ("I don't eat meat", "I eat meat"),
@@ -217,7 +218,7 @@ mod tests {
             ("yes", "yes"),
             ("", ""),
         ] {
-            assert!(!says(text, fact), "{text:?} says {fact:?}");
+            assert!(!is_fact_stated(text, fact), "{text:?} says {fact:?}");
         }
     }
 
@@ -238,7 +239,7 @@ mod tests {
             ("Bob lives in Kiel", "Anna lives in Kiel"),
             ("", ""),
         ] {
-            assert!(!differs(one, other), "{one:?} and {other:?}");
+            assert!(!is_contradiction(one, other), "{one:?} and {other:?}");
         }
     }
 }

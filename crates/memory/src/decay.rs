@@ -38,21 +38,21 @@ impl Stage {
     }
 
     /// Returns the reminder for a task that has been quiet for this many days.
-    pub fn wording(self, title: &str, days: i64) -> String {
+    pub fn format_reminder(self, title: &str, days: i64) -> String {
         match self {
             Self::Nudge => format!("“{title}” has been quiet for {days} days. Is there a small next step?"),
             Self::Challenge => {
-                format!("“{title}” hasn't moved for {days} days. Is it still worth doing, and what holds it up?")
+                format!("“{title}” hasn't moved for {days} days. Is it still worth doing, and what's holding it up?")
             }
             Self::Decide => {
-                format!("“{title}” has been untouched for {days} days. Go on with it, or move it to the backlog?")
+                format!("“{title}” has been untouched for {days} days. Continue it, or move it to the backlog?")
             }
         }
     }
 }
 
 /// Returns the stage for a last touch. `None` if there is no date or it lies in the future.
-pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
+pub fn find_stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
     match quiet_days(touched?, today) {
         days if days >= DECIDE_DAYS => Some(Stage::Decide),
         days if days >= CHALLENGE_DAYS => Some(Stage::Challenge),
@@ -62,12 +62,12 @@ pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
 }
 
 /// Returns the stage of a task. `None` for tasks that are done or set aside.
-pub fn stage_of(task: &Task, today: NaiveDate) -> Option<Stage> {
-    if rests(task) { None } else { stage(task.touched, today) }
+pub fn find_task_stage(task: &Task, today: NaiveDate) -> Option<Stage> {
+    if is_resting(task) { None } else { find_stage(task.touched, today) }
 }
 
 /// Returns whether a task is done or set aside on purpose.
-pub fn rests(task: &Task) -> bool {
+pub fn is_resting(task: &Task) -> bool {
     let status = task.status().unwrap_or_default().to_lowercase();
     RESTING.contains(&status.as_str())
 }
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn each_line_is_crossed_on_its_day() {
         let stages: Vec<_> =
-            (1..=20).filter_map(|today| Some((today, stage(Some(day(1)), day(today))?.name()))).collect();
+            (1..=20).filter_map(|today| Some((today, find_stage(Some(day(1)), day(today))?.name()))).collect();
         assert_eq!(stages.first(), Some(&(8, "nudge")));
         assert_eq!(stages.iter().find(|(_, name)| *name == "challenge"), Some(&(11, "challenge")));
         assert_eq!(stages.iter().find(|(_, name)| *name == "decide"), Some(&(15, "decide")));
         assert_eq!(stages.last(), Some(&(20, "decide")));
-        assert_eq!(stage(None, day(20)), None);
-        assert_eq!(stage(Some(day(28)), day(1)), None);
-        assert_eq!(stage(Some(NaiveDate::MIN), NaiveDate::MAX), Some(Stage::Decide));
+        assert_eq!(find_stage(None, day(20)), None);
+        assert_eq!(find_stage(Some(day(28)), day(1)), None);
+        assert_eq!(find_stage(Some(NaiveDate::MIN), NaiveDate::MAX), Some(Stage::Decide));
     }
 
     #[test]
@@ -105,14 +105,14 @@ mod tests {
             .map(|status| format!("## {status}\n- status: {status}\n- touched: 2026-11-01\n"))
             .concat();
         let (list, _) = TaskList::parse(&text);
-        let stages: Vec<_> = list.tasks().iter().map(|task| stage_of(task, day(12))).collect();
+        let stages: Vec<_> = list.tasks().iter().map(|task| find_task_stage(task, day(12))).collect();
         assert_eq!(stages, [None, None, Some(Stage::Challenge), Some(Stage::Challenge)]);
     }
 
     #[test]
     fn wording_names_task_and_days() {
         for stage in [Stage::Nudge, Stage::Challenge, Stage::Decide] {
-            let said = stage.wording("Call Bob", 12);
+            let said = stage.format_reminder("Call Bob", 12);
             assert!(said.contains("Call Bob") && said.contains("12 days") && said.ends_with('?'), "{said}");
         }
     }

@@ -9,7 +9,10 @@ use chrono::{Datelike as _, NaiveDate, NaiveTime};
 use super::{
     ARCHIVE_DIR, Problem,
     sections::{Document, Part, Spacing},
-    text::{comment, ends_line, eol, escape_start, is_blank, lines, one_line, slice, split_comment},
+    text::{
+        detect_line_ending, ends_line, escape_start, format_comment, is_blank, one_line, slice, split_comment,
+        split_lines,
+    },
 };
 
 /// Above this many lines, the oldest days are archived.
@@ -90,11 +93,11 @@ impl Log {
     /// Parses a log. Sections that aren't days stay in the text and are reported.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
-        let mut problems = document.problems();
+        let mut problems = document.find_problems();
         let mut days: Vec<Day> = Vec::new();
         for part in document.sections() {
             let Some(date) = part_date(part) else {
-                problems.push(Problem::new(part.line, format!("“{}” is no day; write it as 2026-11-21", part.title)));
+                problems.push(Problem::new(part.line, format!("“{}” isn't a day; write it as 2026-11-21", part.title)));
                 continue;
             };
             let entries = part.items.iter().map(|item| read_entry(&document, item.clone())).collect();
@@ -115,14 +118,14 @@ pub(super) fn part_date(part: &Part) -> Option<NaiveDate> {
 
 fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> EpisodicEntry {
     let raw = document.slice(&item);
-    let (first, _) = split_comment(lines(raw).next().unwrap_or_default());
-    let wake = split_comment(lines(raw).next().unwrap_or_default()).1.map(str::to_owned);
+    let (first, _) = split_comment(split_lines(raw).next().unwrap_or_default());
+    let wake = split_comment(split_lines(raw).next().unwrap_or_default()).1.map(str::to_owned);
     let first = first.trim_start().trim_start_matches(['-', '*', '+']).trim();
     let time = entry_time(raw);
     let said = if time.is_some() { slice(first, 5..first.len()).trim_start() } else { first };
-    let rest = lines(raw).skip(1).map(str::trim);
+    let rest = split_lines(raw).skip(1).map(str::trim);
     let text = std::iter::once(said).chain(rest).collect::<Vec<_>>().join("\n");
-    EpisodicEntry { time, text: text.trim().to_owned(), wake, line: document.line_of(item.start) }
+    EpisodicEntry { time, text: text.trim().to_owned(), wake, line: document.line_number(item.start) }
 }
 
 /// Parses the time at the start of an entry's raw bytes.
@@ -134,18 +137,18 @@ pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
 }
 
 /// Appends an entry of one or more lines to its day, creating the day if needed.
-pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake_id: &str) -> String {
-    appended(text, date, Some(time), entry, wake_id)
+pub fn append_entry(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake_id: &str) -> String {
+    insert_entry(text, date, Some(time), entry, wake_id)
 }
 
 /// Appends an entry about a whole day, without a time.
-pub(super) fn append_untimed(text: &str, date: NaiveDate, entry: &[&str], wake_id: &str) -> String {
-    appended(text, date, None, entry, wake_id)
+pub(super) fn append_untimed_entry(text: &str, date: NaiveDate, entry: &[&str], wake_id: &str) -> String {
+    insert_entry(text, date, None, entry, wake_id)
 }
 
-fn appended(text: &str, date: NaiveDate, time: Option<NaiveTime>, entry: &[&str], wake_id: &str) -> String {
+fn insert_entry(text: &str, date: NaiveDate, time: Option<NaiveTime>, entry: &[&str], wake_id: &str) -> String {
     let document = Document::split(text);
-    let eol = eol(text);
+    let eol = detect_line_ending(text);
     let block = entry_block(time, entry, wake_id, eol);
     if let Some(day) = document.sections().rfind(|part| part_date(part) == Some(date)) {
         let at = document.content_end(day).max(day.body_start);
@@ -171,7 +174,7 @@ fn entry_block(time: Option<NaiveTime>, entry: &[&str], wake_id: &str, eol: &str
     }
     let mut shown = shown.into_iter();
     let first = shown.next().unwrap_or_default();
-    let wake = comment(&format!("wake {wake_id}"), MAX_WAKE_CHARS);
+    let wake = format_comment(&format!("wake {wake_id}"), MAX_WAKE_CHARS);
     let time = time.map(|time| time.format("%H:%M ").to_string()).unwrap_or_default();
     let mut block = format!("- {time}{first}{}{wake}{eol}", if first.is_empty() { "" } else { " " });
     for line in shown {
@@ -182,9 +185,9 @@ fn entry_block(time: Option<NaiveTime>, entry: &[&str], wake_id: &str, eol: &str
 }
 
 /// Moves the oldest days out of a log of more than `max_lines` lines, until the log fits or only the newest day is left. Returns the new
-/// text, and per archive file (a path in the repository) the text to append with [`join`]. `None` if there is nothing to move.
+/// text, and per archive file (a path in the repository) the text to append with [`append_days`]. `None` if there is nothing to move.
 pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, String)>)> {
-    let mut left = lines(text).count();
+    let mut left = split_lines(text).count();
     if left <= max_lines {
         return None;
     }
@@ -202,9 +205,9 @@ pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, Str
         let path = format!("{ARCHIVE_DIR}/{:04}-{:02}.md", date.year(), date.month());
         for part in day.iter().filter_map(|(_, at)| document.parts.get(*at)) {
             let bytes = document.slice(&part.range);
-            left -= lines(bytes).count();
+            left -= split_lines(bytes).count();
             match files.last_mut().filter(|(last, _)| *last == path) {
-                Some((_, taken)) => *taken = join(taken, bytes),
+                Some((_, taken)) => *taken = append_days(taken, bytes),
                 None => files.push((path.clone(), bytes.to_owned())),
             }
         }
@@ -216,14 +219,14 @@ pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, Str
 }
 
 /// Appends days to an archive file's text.
-pub fn join(existing: &str, days: &str) -> String {
+pub fn append_days(existing: &str, days: &str) -> String {
     Document::split(existing).append(days)
 }
 
 /// Returns the last `max_lines` lines of a log, without trailing blank lines. If the cut falls within a day, the day's heading comes first.
-pub fn recent(text: &str, max_lines: usize) -> String {
+pub fn take_recent_lines(text: &str, max_lines: usize) -> String {
     let document = Document::split(text);
-    let all: Vec<&str> = lines(text).collect();
+    let all: Vec<&str> = split_lines(text).collect();
     let end = all.iter().rposition(|line| !is_blank(line)).map_or(0, |last| last + 1);
     let start = end.saturating_sub(max_lines);
     let at = all.iter().take(start).map(|line| line.len()).sum::<usize>();
@@ -231,7 +234,7 @@ pub fn recent(text: &str, max_lines: usize) -> String {
     if let Some(day) = document.sections().find(|part| part.range.contains(&at) && at > part.range.start && start < end)
     {
         shown.push_str(slice(text, day.range.start..day.body_start).trim_end());
-        shown.push_str(eol(text));
+        shown.push_str(detect_line_ending(text));
     }
     shown.extend(all.iter().take(end).skip(start).copied());
     if !ends_line(&shown) {
@@ -279,7 +282,7 @@ mod tests {
     fn a_log_is_read() {
         let (log, problems) = Log::parse(&format!("{TEXT}- no time\n## Someday\n- x\n"));
         assert_eq!(problems.len(), 1);
-        assert_snapshot!(problems[0], @"line 10: “Someday” is no day; write it as 2026-11-21");
+        assert_snapshot!(problems[0], @"line 10: “Someday” isn't a day; write it as 2026-11-21");
         assert_eq!(log.days.iter().map(|day| (day.date, day.line)).collect::<Vec<_>>(), [(day(20), 3), (day(21), 6)]);
         let read: Vec<_> =
             log.days[1].entries.iter().map(|entry| (entry.time.is_some(), entry.text.as_str(), entry.line)).collect();
@@ -289,8 +292,13 @@ mod tests {
 
     #[test]
     fn an_entry_goes_to_its_day() {
-        let text =
-            append(TEXT, day(21), at(14, 3), &["planned the trip\n## no heading", "- a step", "```", "x --> y"], WAKE);
+        let text = append_entry(
+            TEXT,
+            day(21),
+            at(14, 3),
+            &["planned the trip\n## no heading", "- a step", "```", "x --> y"],
+            WAKE,
+        );
         assert_snapshot!(text.strip_prefix(TEXT).unwrap(), @r"
         - 14:03 planned the trip <!-- wake 20261121T140302Z-812 -->
           \## no heading
@@ -298,22 +306,22 @@ mod tests {
           \```
           x -- > y
         ");
-        let text = append(TEXT, day(20), at(9, 0), &["x"], "1");
+        let text = append_entry(TEXT, day(20), at(9, 0), &["x"], "1");
         assert_eq!(text, TEXT.replace("woke <!-- wake 1 -->\n", "woke <!-- wake 1 -->\n- 09:00 x <!-- wake 1 -->\n"));
         assert_eq!(
-            append(TEXT, day(22), at(0, 5), &["x"], "1"),
+            append_entry(TEXT, day(22), at(0, 5), &["x"], "1"),
             format!("{TEXT}\n## 2026-11-22\n- 00:05 x <!-- wake 1 -->\n")
         );
-        let text = append(TEXT, day(19), at(0, 5), &["x"], "1");
+        let text = append_entry(TEXT, day(19), at(0, 5), &["x"], "1");
         assert_eq!(text, TEXT.replace("## 2026-11-20", "## 2026-11-19\n- 00:05 x <!-- wake 1 -->\n\n## 2026-11-20"));
-        assert_eq!(append("", day(22), at(0, 5), &[], "1"), "## 2026-11-22\n- 00:05 <!-- wake 1 -->\n");
+        assert_eq!(append_entry("", day(22), at(0, 5), &[], "1"), "## 2026-11-22\n- 00:05 <!-- wake 1 -->\n");
     }
 
     #[test]
     fn a_damaged_log_is_written_too() {
-        let text = append("## 2026-11-21\n```\n- 08:00 x", day(21), at(9, 0), &["y"], "1");
+        let text = append_entry("## 2026-11-21\n```\n- 08:00 x", day(21), at(9, 0), &["y"], "1");
         assert_eq!(text, "## 2026-11-21\n```\n- 08:00 x\n```\n- 09:00 y <!-- wake 1 -->\n");
-        let text = append("rubbish <!--\r\n\r\n<!-- open", day(21), at(9, 0), &["y"], "1");
+        let text = append_entry("rubbish <!--\r\n\r\n<!-- open", day(21), at(9, 0), &["y"], "1");
         assert_eq!(text, "rubbish <!--\r\n\r\n<!-- open\r\n-->\r\n\r\n## 2026-11-21\r\n- 09:00 y <!-- wake 1 -->\r\n");
         assert_eq!(Log::parse(&text).0.days.len(), 1);
     }
@@ -322,7 +330,7 @@ mod tests {
     fn long_entries_are_bounded() {
         let many: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let text = append("", day(21), at(9, 0), &many, "1");
+        let text = append_entry("", day(21), at(9, 0), &many, "1");
         assert_eq!(text.lines().count(), 1 + MAX_ENTRY_LINES);
         assert!(text.ends_with("  line 38\n  (and 61 more lines)\n"), "{text}");
     }
@@ -344,22 +352,22 @@ mod tests {
             ]
         );
         assert_eq!(archive(&new, 1), None);
-        assert_eq!(join("## 2026-10-30\n- z", &files[0].1), "## 2026-10-30\n- z\n\n## 2026-10-31\n- a\n\n");
+        assert_eq!(append_days("## 2026-10-30\n- z", &files[0].1), "## 2026-10-30\n- z\n\n## 2026-10-31\n- a\n\n");
     }
 
     #[test]
     fn recent_lines_come_with_their_day() {
-        assert_eq!(recent(TEXT, 1), "## 2026-11-21\n  with a list\n");
-        assert_eq!(recent(TEXT, 3), "## 2026-11-21\n- 08:00 answered Anna <!-- wake 2 -->\n  with a list\n");
-        assert_eq!(recent(TEXT, 99), TEXT);
-        assert_eq!(recent(TEXT, 0), "");
-        assert_eq!(recent("", 5), "");
+        assert_eq!(take_recent_lines(TEXT, 1), "## 2026-11-21\n  with a list\n");
+        assert_eq!(take_recent_lines(TEXT, 3), "## 2026-11-21\n- 08:00 answered Anna <!-- wake 2 -->\n  with a list\n");
+        assert_eq!(take_recent_lines(TEXT, 99), TEXT);
+        assert_eq!(take_recent_lines(TEXT, 0), "");
+        assert_eq!(take_recent_lines("", 5), "");
     }
 
     proptest! {
         #[test]
         fn an_entry_is_always_read_back(text in document(), entry in ".{0,40}", date in 18_u32..24) {
-            let new = append(&text, day(date), at(14, 3), &[&entry], WAKE);
+            let new = append_entry(&text, day(date), at(14, 3), &[&entry], WAKE);
             let (before, after) = (Log::parse(&text).0, Log::parse(&new).0);
             let count = |log: &Log| log.days.iter().map(|day| day.entries.len()).sum::<usize>();
             prop_assert_eq!(count(&after), count(&before) + 1, "{:?}", new);
@@ -367,7 +375,7 @@ mod tests {
             prop_assert_eq!(ours.text.trim(), one_line(&entry, MAX_ENTRY_LINE_CHARS), "{:?}", new);
             prop_assert_eq!(ours.wake.clone(), Some(format!("wake {WAKE}")));
             let mut rest = new.as_str();
-            for line in lines(text.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !line.is_empty()) {
+            for line in split_lines(text.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !line.is_empty()) {
                 let found = rest.find(line);
                 prop_assert!(found.is_some(), "{:?} lost from {:?}", line, new);
                 rest = slice(rest, found.unwrap_or(0) + line.len()..rest.len());
@@ -381,11 +389,11 @@ mod tests {
                 prop_assert!(together >= text.len());
                 let newest = |text: &str| Log::parse(text).0.days.iter().map(|day| day.date).max();
                 prop_assert_eq!(newest(&new), newest(&text));
-                for line in lines(text.trim_start_matches('\u{feff}')).map(str::trim) {
+                for line in split_lines(text.trim_start_matches('\u{feff}')).map(str::trim) {
                     prop_assert!(new.contains(line) || files.iter().any(|(_, days)| days.contains(line)));
                 }
             }
-            let _recent = recent(&text, max);
+            let _recent = take_recent_lines(&text, max);
         }
     }
 }

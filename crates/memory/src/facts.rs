@@ -11,7 +11,7 @@ use super::{
     Problem,
     lookup::{Miss, pick},
     sections::{Document, Part, Spacing, hash_title},
-    text::{comment, eol, escape_start, folded, lines, one_line, slice, split_comment},
+    text::{detect_line_ending, escape_start, fold_text, format_comment, one_line, slice, split_comment, split_lines},
     unsettled,
 };
 
@@ -31,7 +31,7 @@ pub enum FactError {
     #[error("there is no fact to remember in that")]
     Empty,
     /// Nothing matches: look at the similar facts.
-    #[error("no fact matches “{query}”{}", if similar.is_empty() { String::new() } else { format!("; near it: {}", similar.join(" · ")) })]
+    #[error("no fact matches “{query}”{}", if similar.is_empty() { String::new() } else { format!("; similar: {}", similar.join(" · ")) })]
     NotFound {
         /// The words asked for.
         query: String,
@@ -122,7 +122,7 @@ impl Facts {
     /// Parses a document. Everything that isn't a fact stays unchanged.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
-        let mut problems = document.problems();
+        let mut problems = document.find_problems();
         let mut topics: Vec<Topic> = Vec::new();
         let mut first_lines: HashMap<String, usize> = HashMap::new();
         for part in &document.parts {
@@ -131,7 +131,7 @@ impl Facts {
                 continue;
             }
             let title = if part.level == 2 { part.title.clone() } else { String::new() };
-            let first = *first_lines.entry(folded(&title)).or_insert(part.line);
+            let first = *first_lines.entry(fold_text(&title)).or_insert(part.line);
             if first != part.line && !title.is_empty() {
                 let what = format!("a second topic “{title}”; the first is in line {first}, where new facts go");
                 problems.push(Problem::new(part.line, what));
@@ -158,14 +158,14 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
         return Err(FactError::Empty);
     }
     let (known, _) = Facts::parse(text);
-    if let Some((topic, same)) = known.iter().find(|(_, other)| folded(&other.text) == folded(&fact)) {
+    if let Some((topic, same)) = known.iter().find(|(_, other)| fold_text(&other.text) == fold_text(&fact)) {
         return Ok(Added::Known { topic: topic.to_owned(), line: same.line });
     }
     let topic = safe_topic(topic.unwrap_or_default());
     let document = Document::split(text);
-    let eol = eol(text);
-    let line = format!("- {} {}{eol}", escape_start(&fact), comment(origin, MAX_ORIGIN_CHARS));
-    let found = document.sections().find(|part| folded(&part.title) == folded(&topic));
+    let eol = detect_line_ending(text);
+    let line = format!("- {} {}{eol}", escape_start(&fact), format_comment(origin, MAX_ORIGIN_CHARS));
+    let found = document.sections().find(|part| fold_text(&part.title) == fold_text(&topic));
     Ok(match found {
         Some(part) => Added::New { text: add_item(&document, part, &line), topic: part.title.clone() },
         None => Added::New { text: document.append(&format!("## {topic}{eol}{line}")), topic },
@@ -184,24 +184,24 @@ pub struct NewFact {
 /// Adds many facts under one topic in one pass over the document. Returns the new text and the number of facts known already, under any
 /// topic. Skips facts without a letter or digit.
 pub(super) fn add_all(text: &str, topic: &str, new: &[NewFact]) -> (String, usize) {
-    let mut known: HashSet<String> = Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect();
-    let (document, eol) = (Document::split(text), eol(text));
+    let mut known: HashSet<String> = Facts::parse(text).0.iter().map(|(_, fact)| fold_text(&fact.text)).collect();
+    let (document, eol) = (Document::split(text), detect_line_ending(text));
     let (mut block, mut skipped) = (String::new(), 0);
     for NewFact { text: fact, origin } in new {
         let fact = one_line(fact, MAX_FACT_CHARS);
         if !fact.chars().any(char::is_alphanumeric) {
             continue;
         }
-        if !known.insert(folded(&fact)) {
+        if !known.insert(fold_text(&fact)) {
             skipped += 1;
             continue;
         }
-        block.push_str(&format!("- {} {}{eol}", escape_start(&fact), comment(origin, MAX_ORIGIN_CHARS)));
+        block.push_str(&format!("- {} {}{eol}", escape_start(&fact), format_comment(origin, MAX_ORIGIN_CHARS)));
     }
     if block.is_empty() {
         return (text.to_owned(), skipped);
     }
-    let found = document.sections().find(|part| folded(&part.title) == folded(topic));
+    let found = document.sections().find(|part| fold_text(&part.title) == fold_text(topic));
     let text = match found {
         Some(part) => add_item(&document, part, &block),
         None => document.append(&format!("## {topic}{eol}{block}")),
@@ -211,7 +211,7 @@ pub(super) fn add_all(text: &str, topic: &str, new: &[NewFact]) -> (String, usiz
 
 /// Returns whether two facts say the same, ignoring case and blanks.
 pub fn is_same(one: &str, other: &str) -> bool {
-    folded(one) == folded(other)
+    fold_text(one) == fold_text(other)
 }
 
 pub(super) fn add_item(document: &Document<'_>, part: &Part, line: &str) -> String {
@@ -257,7 +257,7 @@ pub fn find(text: &str, query: &str) -> Result<Fact, FactError> {
 }
 
 /// Returns the document with facts' items replaced by the result of `edit`; `None` keeps an item.
-pub(super) fn edited(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<String>) -> String {
+pub(super) fn edit_facts(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<String>) -> String {
     let document = Document::split(text);
     let mut edited = String::with_capacity(text.len());
     let mut at = 0;
@@ -276,13 +276,13 @@ pub(super) fn edited(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<Str
 /// Reads a bullet item as a fact: joins its lines, with the comment at the end of the last or the first line as the origin. `None` for an
 /// item without text.
 fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fact> {
-    let raw = unsettled::without(document.slice(&item));
+    let raw = unsettled::remove_marks(document.slice(&item));
     let marked = raw.trim_start();
     let content = slice(marked, 1..marked.len());
     let mut origin = None;
     let mut words: Vec<String> = Vec::new();
-    let count = lines(content).count();
-    for (number, line) in lines(content).enumerate() {
+    let count = split_lines(content).count();
+    for (number, line) in split_lines(content).enumerate() {
         let (shown, comment) = split_comment(line);
         let at_an_end = number == 0 || number + 1 == count;
         if let Some(comment) = comment.filter(|_| at_an_end) {
@@ -293,12 +293,12 @@ fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fa
         }
     }
     let joined = words.join(" ");
-    let text = unescaped(joined.trim());
-    (!text.is_empty()).then(|| Fact { text, origin, line: document.line_of(item.start) })
+    let text = unescape_start(joined.trim());
+    (!text.is_empty()).then(|| Fact { text, origin, line: document.line_number(item.start) })
 }
 
 /// Reverses [`escape_start`].
-fn unescaped(text: &str) -> String {
+fn unescape_start(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits).unwrap_or((text, ""));
     let plain = rest.strip_prefix('\\').map(|plain| format!("{number}{plain}"));
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(gone.fact.text, "Bob likes green tea");
         let two = added(TEXT, Some("People"), "Anna lives in Rome");
         assert_snapshot!(forget(&two, "Anna").unwrap_err(), @"“Anna” matches more than one fact: Anna is my sister · Anna lives in Rome");
-        assert_snapshot!(forget(&two, "anna's car").unwrap_err(), @"no fact matches “anna's car”; near it: Anna is my sister · Anna lives in Rome");
+        assert_snapshot!(forget(&two, "anna's car").unwrap_err(), @"no fact matches “anna's car”; similar: Anna is my sister · Anna lives in Rome");
         assert_eq!(forget(&two, "anna lives in rome").unwrap().text, TEXT);
     }
 

@@ -10,9 +10,9 @@ use reveille_base::words;
 
 use super::{
     DocKind,
-    markdown::range_at,
+    markdown::find_range,
     sections::{Document, Part},
-    text::{is_blank, lines, slice},
+    text::{is_blank, slice, split_lines},
 };
 
 /// The mask that replaces forgotten words.
@@ -27,18 +27,18 @@ pub struct SoughtWords(String);
 impl SoughtWords {
     /// Folds the words for searching. `None` if they are too short to search for.
     pub fn new(words: &str) -> Option<Self> {
-        let folded = folded(words);
+        let folded = fold_line(words);
         (folded.chars().filter(|c| !c.is_whitespace()).count() >= MIN_CHARS).then_some(Self(folded))
     }
 
     /// Returns whether a text contains the words.
-    pub fn are_in(&self, text: &str) -> bool {
-        folded(text).contains(&self.0)
+    pub fn is_found_in(&self, text: &str) -> bool {
+        fold_line(text).contains(&self.0)
     }
 
     /// Returns the text with every occurrence replaced by [`FORGOTTEN`]. `None` if there is no occurrence.
-    pub fn masked(&self, text: &str) -> Option<String> {
-        if !self.are_in(text) {
+    pub fn mask(&self, text: &str) -> Option<String> {
+        if !self.is_found_in(text) {
             return None;
         }
         // The source bytes of each character of the folded text; a run of white space is one character.
@@ -73,7 +73,7 @@ impl SoughtWords {
     pub fn are_in_json(&self, json: &str) -> bool {
         match serde_json::from_str::<serde_json::Value>(json) {
             Ok(value) => self.are_in_value(&value),
-            Err(_) => self.are_in(json),
+            Err(_) => self.is_found_in(json),
         }
     }
 
@@ -82,21 +82,21 @@ impl SoughtWords {
             serde_json::Value::String(text) => {
                 let is_json = text.starts_with(['{', '[']);
                 let is_escaped = text.contains('&');
-                self.are_in(text)
+                self.is_found_in(text)
                     || is_json && self.are_in_json(text)
                     || is_escaped
-                        && self.are_in(&text.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
+                        && self.is_found_in(&text.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
             }
             serde_json::Value::Array(items) => items.iter().any(|item| self.are_in_value(item)),
             serde_json::Value::Object(fields) => {
-                fields.iter().any(|(name, value)| self.are_in(name) || self.are_in_value(value))
+                fields.iter().any(|(name, value)| self.is_found_in(name) || self.are_in_value(value))
             }
             _ => false,
         }
     }
 }
 
-fn folded(text: &str) -> String {
+fn fold_line(text: &str) -> String {
     words::one_line(text).to_lowercase()
 }
 
@@ -110,29 +110,29 @@ pub struct WithoutWords {
 }
 
 /// Removes the words. `None` if the document doesn't contain them.
-pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<WithoutWords> {
-    if !sought.are_in(text) {
+pub fn remove_words(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<WithoutWords> {
+    if !sought.is_found_in(text) {
         return None;
     }
     let document = Document::split(text);
     let mut gone: Vec<Range<usize>> = Vec::new();
     for part in &document.parts {
-        if kind == DocKind::Tasks && part.level == 2 && sought.are_in(&part.title) {
+        if kind == DocKind::Tasks && part.level == 2 && sought.is_found_in(&part.title) {
             gone.push(part.range.clone());
             continue;
         }
-        gone.extend(part.items.iter().filter(|item| sought.are_in(document.slice(item))).cloned());
-        gone.extend(passages(&document, part, sought));
+        gone.extend(part.items.iter().filter(|item| sought.is_found_in(document.slice(item))).cloned());
+        gone.extend(find_passages(&document, part, sought));
     }
     gone.sort_by_key(|range| range.start);
     let (mut new, mut taken) = (String::with_capacity(text.len()), Vec::new());
     let mut at = 0;
-    for (nth, line) in (1..).zip(lines(text)) {
+    for (nth, line) in (1..).zip(split_lines(text)) {
         let range = at..at + line.len();
         at = range.end;
-        if range_at(&gone, range.start).is_some_and(|gone| range.end <= gone.end) {
+        if find_range(&gone, range.start).is_some_and(|gone| range.end <= gone.end) {
             taken.push((nth, line.trim_end().to_owned()));
-        } else if document.is_heading(&range) && sought.are_in(line) {
+        } else if document.is_heading(&range) && sought.is_found_in(line) {
             taken.push((nth, line.trim_end().to_owned()));
             let marks: String = line.chars().take_while(|c| matches!(c, '#' | ' ' | '\u{feff}')).collect();
             let end = slice(line, line.trim_end().len()..line.len());
@@ -146,14 +146,14 @@ pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<Withou
 }
 
 /// Returns the passages of a part outside its items: lines with the words, and paragraphs with the words across a line break.
-fn passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<Range<usize>> {
+fn find_passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<Range<usize>> {
     let (mut found, mut paragraph) = (Vec::new(), Vec::<Range<usize>>::new());
     let mut settle = |paragraph: &mut Vec<Range<usize>>| {
         let (Some(first), Some(last)) = (paragraph.first(), paragraph.last()) else { return };
         let whole = first.start..last.end;
-        if sought.are_in(document.slice(&whole)) {
+        if sought.is_found_in(document.slice(&whole)) {
             let before = found.len();
-            found.extend(paragraph.iter().filter(|line| sought.are_in(document.slice(line))).cloned());
+            found.extend(paragraph.iter().filter(|line| sought.is_found_in(document.slice(line))).cloned());
             if found.len() == before {
                 found.push(whole);
             }
@@ -161,10 +161,10 @@ fn passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<R
         paragraph.clear();
     };
     let mut at = part.body_start;
-    for line in lines(document.slice(&(part.body_start..part.range.end))) {
+    for line in split_lines(document.slice(&(part.body_start..part.range.end))) {
         let range = at..at + line.len();
         at = range.end;
-        let is_item = range_at(&part.items, range.start).is_some();
+        let is_item = find_range(&part.items, range.start).is_some();
         if is_item || is_blank(line) || document.is_heading(&range) {
             settle(&mut paragraph);
         } else {
@@ -183,7 +183,7 @@ mod tests {
     use crate::strategies::document;
 
     fn gone(kind: DocKind, text: &str, words: &str) -> (String, Vec<usize>) {
-        let without = without(kind, text, &SoughtWords::new(words).unwrap()).unwrap();
+        let without = remove_words(kind, text, &SoughtWords::new(words).unwrap()).unwrap();
         (without.text, without.lines.iter().map(|(line, _)| *line).collect())
     }
 
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn masked_words_leave_every_other_byte() {
-        let masked = |text: &str| SoughtWords::new("WiFi code").unwrap().masked(text);
+        let masked = |text: &str| SoughtWords::new("WiFi code").unwrap().mask(text);
         assert_eq!(masked("the wifi \n CODE is\r\nWiFi code!").unwrap(), "the [forgotten] is\r\n[forgotten]!");
         assert_eq!(masked("wifi codes İ").unwrap(), "[forgotten]s İ");
         assert_eq!(masked("wifi"), None);
@@ -224,7 +224,7 @@ mod tests {
     fn of_text_the_lines_go_and_a_paragraph_where_the_words_run_over_a_lines_end() {
         let text = "one\nthe secret is here\nthree\n\nfour the\nsecret five\n\nsix\n";
         assert_eq!(gone(DocKind::Text, text, "The Secret"), ("one\nthree\n\n\nsix\n".to_owned(), vec![2, 5, 6]));
-        assert_eq!(without(DocKind::Text, text, &SoughtWords::new("nothing like it").unwrap()), None);
+        assert_eq!(remove_words(DocKind::Text, text, &SoughtWords::new("nothing like it").unwrap()), None);
     }
 
     #[test]
@@ -241,14 +241,14 @@ mod tests {
         #[test]
         fn what_is_forgotten_is_gone_and_other_lines_stay(text in document(), canary in "[a-z]{12}", at in 0..24_usize) {
             prop_assume!(!text.contains(&canary));
-            let mut all: Vec<&str> = lines(&text).collect();
+            let mut all: Vec<&str> = split_lines(&text).collect();
             let fact = format!("- {canary} is so\n");
             all.insert(at.min(all.len()), &fact);
             let with = all.concat();
             for kind in [DocKind::Facts, DocKind::Tasks, DocKind::Log, DocKind::Text] {
                 let sought = SoughtWords::new(&canary).unwrap();
-                let found = without(kind, &with, &sought).unwrap();
-                prop_assert!(!sought.are_in(&found.text), "{:?}", found.text);
+                let found = remove_words(kind, &with, &sought).unwrap();
+                prop_assert!(!sought.is_found_in(&found.text), "{:?}", found.text);
                 prop_assert!(with.len() >= found.text.len());
             }
         }

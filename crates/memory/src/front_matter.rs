@@ -5,7 +5,7 @@
 
 use super::{
     Problem,
-    text::{is_blank, lines},
+    text::{is_blank, split_lines},
 };
 
 /// The maximum length of a name, in characters.
@@ -43,12 +43,12 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 /// Splits a text into the lines between the first `---` and the next, and the text after them. `beginning` is the message for a file
 /// without them.
 pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'a str>, &'a str), Problem> {
-    let mut all = lines(text);
+    let mut all = split_lines(text);
     if all.next().map(str::trim_end) != Some("---") {
         return Err(Problem::new(1, beginning));
     }
     let mut front = Vec::new();
-    let mut length = lines(text).next().map_or(0, str::len);
+    let mut length = split_lines(text).next().map_or(0, str::len);
     for line in all {
         length += line.len();
         if matches!(line.trim_end(), "---" | "...") {
@@ -61,7 +61,7 @@ pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'
 
 /// Returns the top-level keys, each with its value and the indented lines under it. Keys in `strings` are read as strings; other values
 /// stay verbatim.
-pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Problem> {
+pub(super) fn parse_fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Problem> {
     let mut fields = Vec::new();
     let mut rest = front;
     let mut line = 1;
@@ -79,7 +79,7 @@ pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Pro
         rest = after;
         let key = key.trim().to_owned();
         let is_nested = block.iter().any(|line| !is_blank(line));
-        let (value, wrong) = match scalar(value.trim(), block) {
+        let (value, wrong) = match parse_scalar(value.trim(), block) {
             _ if !strings.contains(&key.as_str()) => (value.trim().to_owned(), None),
             Ok(value) => (value, None),
             Err(what) => (String::new(), Some(what)),
@@ -92,7 +92,7 @@ pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Pro
 }
 
 /// Reads a string in any YAML form: block (`>` or `|`), quoted, or plain over one or more lines.
-fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
+fn parse_scalar(first: &str, block: &[&str]) -> Result<String, String> {
     let mark = first.split_once(" #").map_or(first, |(mark, _comment)| mark.trim_end());
     if mark.starts_with(['>', '|']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {
         let joint = if mark.starts_with('>') { " " } else { "\n" };
@@ -102,8 +102,8 @@ fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
     let whole = std::iter::once(first).chain(block.iter().map(|line| line.trim())).filter(|line| !line.is_empty());
     let whole = whole.collect::<Vec<_>>().join(" ");
     match whole.chars().next() {
-        Some('"') => double_quoted(&whole),
-        Some('\'') => single_quoted(&whole),
+        Some('"') => parse_double_quoted(&whole),
+        Some('\'') => parse_single_quoted(&whole),
         Some(mark @ ('[' | '{' | '&' | '*' | '!' | '%' | '@' | '`')) => {
             Err(format!("a value that begins with {mark} must be in quotes"))
         }
@@ -116,11 +116,11 @@ fn ends_there(rest: &str) -> Result<(), String> {
     if rest.is_empty() || rest.starts_with('#') {
         Ok(())
     } else {
-        Err(format!("`{rest}` stands after the closing quote"))
+        Err(format!("there is `{rest}` after the closing quote"))
     }
 }
 
-fn single_quoted(text: &str) -> Result<String, String> {
+fn parse_single_quoted(text: &str) -> Result<String, String> {
     let mut value = String::new();
     let mut rest = text.chars().skip(1).peekable();
     while let Some(c) = rest.next() {
@@ -133,7 +133,7 @@ fn single_quoted(text: &str) -> Result<String, String> {
     Err("the closing quote is missing".to_owned())
 }
 
-fn double_quoted(text: &str) -> Result<String, String> {
+fn parse_double_quoted(text: &str) -> Result<String, String> {
     let mut value = String::new();
     let mut rest = text.chars();
     rest.next();

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{
     DocKind,
     forgetting::SoughtWords,
-    markdown::range_at,
+    markdown::find_range,
     sections::Document,
-    text::{is_blank, lines},
+    text::{is_blank, split_lines},
 };
 use crate::merge::persons_alone;
 
@@ -23,25 +23,26 @@ pub struct GivenLines {
 /// Restores the lines of `old` that contain the words and are missing from `now`; items are restored whole. The rest of `now` stays.
 pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> GivenLines {
     let document = Document::split(old);
-    let known: HashSet<&str> = lines(now).map(str::trim_end).collect();
+    let known: HashSet<&str> = split_lines(now).map(str::trim_end).collect();
     let has = |line: &str| known.contains(line.trim_end());
     // A missing heading comes back together with its content.
     let is_lost_heading = |line: &str, start: usize| {
         let part = document.parts.get(document.parts.partition_point(|part| part.range.end <= start));
         let part = part.filter(|part| part.level > 0 && part.range.start == start);
-        !has(line) && part.is_some_and(|part| sought.are_in(document.slice(&part.range)))
+        !has(line) && part.is_some_and(|part| sought.is_found_in(document.slice(&part.range)))
     };
     let items: Vec<_> = document.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
-    let holding: Vec<_> = items.iter().filter(|item| sought.are_in(document.slice(item))).cloned().collect();
+    let holding: Vec<_> = items.iter().filter(|item| sought.is_found_in(document.slice(item))).cloned().collect();
     let (mut base, mut given) = (String::with_capacity(old.len()), Vec::new());
     let mut at = 0;
-    for line in lines(old) {
+    for line in split_lines(old) {
         let start = at;
         at += line.len();
         if is_lost_heading(line, start) {
             continue;
         }
-        let holds = range_at(&holding, start).is_some() || range_at(&items, start).is_none() && sought.are_in(line);
+        let holds =
+            find_range(&holding, start).is_some() || find_range(&items, start).is_none() && sought.is_found_in(line);
         if holds && !is_blank(line) && !has(line) {
             given.push(line.trim_end().to_owned());
         } else {

@@ -29,13 +29,13 @@ pub(super) fn is_mark(line: &str) -> bool {
 }
 
 /// Builds the origin of an imported fact: a source in place of a wake's id.
-pub fn origin(from: &str, now: DateTime<Utc>) -> String {
+pub fn format_origin(from: &str, now: DateTime<Utc>) -> String {
     let from = one_line(&from.replace("--", "-"), MAX_ORIGIN_CHARS / 2);
     format!("wake {AS_WAKE} {} {AFTER} {from}", now.format("%Y%m%dT%H%M%SZ"))
 }
 
 /// Breaks comments that would have a meaning here. Only a person may set a section's audience, and only a wake may mark its own lines.
-pub fn harmless(text: &str) -> String {
+pub fn break_comments(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("<!--") {
@@ -97,12 +97,12 @@ mod tests {
     fn a_document_is_others_words_whoever_looks_and_shows_guests_nothing() {
         let path = format!("{IMPORTED_DIR}/notes/a.md");
         let text = "# CANARY\n<!-- for: all -->\n- x <!-- wake 1 chat 5 -->\n";
-        for reader in [None, Some(ChatRef::telegram(5))] {
-            assert_eq!(others::without(&path, text, reader).0, "");
+        for reader in [None, Some(ChatRef::from_telegram(5))] {
+            assert_eq!(others::remove_untrusted(&path, text, reader).0, "");
         }
-        let view = View::of(ChatRef::telegram(5));
-        assert_eq!((view.path(&path), view.shown(&path, text)), (None, String::new()));
-        assert!(crate::view::chats_marked(&path, text).is_empty() && others::can_be_in(&path));
+        let view = View::for_chat(ChatRef::from_telegram(5));
+        assert_eq!((view.find_path(&path), view.visible_text(&path, text)), (None, String::new()));
+        assert!(crate::view::find_marked_chats(&path, text).is_empty() && others::may_have_untrusted(&path));
     }
 
     #[test]
@@ -117,15 +117,15 @@ mod tests {
         let text = with_task(&list, &draft, Some("2026-12-01"), "reminders.json", day()).unwrap();
         let tasks = TaskList::parse(&text).0;
         let task = tasks.tasks().last().unwrap();
-        assert!(task.is_unconfirmed() && task.at().is_none(), "{text}");
+        assert!(task.is_unconfirmed() && task.step_time().is_none(), "{text}");
         assert_eq!((task.get("due"), task.chat()), (Some("2026-12-01"), None));
         assert!(!tasks.tasks()[0].is_unconfirmed());
-        let shown = others::without(BACKLOG, &text, None).0;
+        let shown = others::remove_untrusted(BACKLOG, &text, None).0;
         assert!(shown.contains("## Mine") && !shown.contains("CANARY"), "{shown}");
         assert!(!text.contains("<!--"), "{text}");
         let title = format!("“{}”", task.title);
         let confirmed = tasks.set(&title, UNCONFIRMED_KEY, None).unwrap();
-        assert!(others::without(BACKLOG, &confirmed, None).0.contains("CANARY"));
+        assert!(others::remove_untrusted(BACKLOG, &confirmed, None).0.contains("CANARY"));
         // Their own line of that name hides nothing.
         assert!(!is_mark("- unconfirmed: the venue"));
     }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn facts_come_into_quarantine_once_each() {
         let now = day().and_hms_opt(13, 5, 0).unwrap().and_utc();
-        let fact = |text: &str| NewFact { text: text.to_owned(), origin: origin("knowledge.json --> x", now) };
+        let fact = |text: &str| NewFact { text: text.to_owned(), origin: format_origin("knowledge.json --> x", now) };
         let known = "# Facts\n\n## Home\n- The gate is green.\n";
         let new = [
             fact("the gate is green"),
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(skipped, 2);
         assert!(text.starts_with(known), "{text}");
         assert!(text.contains("- CANARY one <!-- wake import 20261125T130500Z after knowledge.json"), "{text}");
-        assert!(!others::without(SEMANTIC_MEMORY, &text, None).0.contains("CANARY"), "{text}");
+        assert!(!others::remove_untrusted(SEMANTIC_MEMORY, &text, None).0.contains("CANARY"), "{text}");
         let (again, skipped) = with_facts(&text, &new);
         assert_eq!((again.as_str(), skipped), (text.as_str(), 4));
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn comments_that_mean_something_here_are_broken_and_others_stay() {
         assert_eq!(
-            harmless("a <!--  for: all --> <!-- note --> <!--\nWAKE 1 --> <!-- unsettled 1"),
+            break_comments("a <!--  for: all --> <!-- note --> <!--\nWAKE 1 --> <!-- unsettled 1"),
             "a <! --  for: all --> <!-- note --> <! --\nWAKE 1 --> <! -- unsettled 1"
         );
     }

@@ -18,7 +18,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use reveille_base::{
     schedule::task_time,
     types::ChatRef,
-    words::{count, shortened},
+    words::{format_count, truncate_text},
     zone::Tz,
 };
 
@@ -27,7 +27,7 @@ use super::{
     preferences::Preferences,
     project::Project,
     tasks::{Task, TaskList},
-    text::words,
+    text::split_words,
     view,
 };
 
@@ -102,13 +102,13 @@ impl InitiativeCandidate {
     }
 
     /// Describes the candidate with the parts of its points.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let what = if self.is_project { "project " } else { "" };
         let due = self.due.map(|due| format!(", due {due}")).unwrap_or_default();
         format!(
             "{what}“{}” {} (urgency {}, importance {}, fit {}, age {}{due})",
-            shortened(&self.title, TITLE_CHARS),
-            count(self.points() as usize, "point"),
+            truncate_text(&self.title, TITLE_CHARS),
+            format_count(self.points() as usize, "point"),
             self.urgency,
             self.importance,
             self.fit,
@@ -130,7 +130,7 @@ pub struct Weighed {
 
 impl Weighed {
     /// Returns the worthwhile candidates, at most [`CANDIDATES_MAX`].
-    pub fn worthy(&self) -> &[InitiativeCandidate] {
+    pub fn worthy_candidates(&self) -> &[InitiativeCandidate] {
         let is_worth = |candidate: &&InitiativeCandidate| {
             !self.is_unwanted
                 && candidate.points() >= WORTH_POINTS
@@ -142,8 +142,9 @@ impl Weighed {
     }
 
     /// Describes the weighed candidates, for the log.
-    pub fn told(&self) -> String {
-        let shown: Vec<String> = self.candidates.iter().take(CANDIDATES_MAX).map(InitiativeCandidate::told).collect();
+    pub fn describe(&self) -> String {
+        let shown: Vec<String> =
+            self.candidates.iter().take(CANDIDATES_MAX).map(InitiativeCandidate::describe).collect();
         let more = match self.candidates.len().saturating_sub(CANDIDATES_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -155,11 +156,13 @@ impl Weighed {
 
 /// Weighs all candidates. Untrusted parts don't count.
 pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
-    let preferences = Preferences::of(look.context);
+    let preferences = Preferences::parse(look.context);
     let list = |path: &str, text: &str| {
-        let tasks = TaskList::parse(&others::without(path, text, None).0).0;
+        let tasks = TaskList::parse(&others::remove_untrusted(path, text, None).0).0;
         let own = |task: &&Task| {
-            view::foreign_chat(task.chat(), look.owner_chat).is_none() && !task.is_unconfirmed() && !decay::rests(task)
+            view::foreign_chat(task.chat(), look.owner_chat).is_none()
+                && !task.is_unconfirmed()
+                && !decay::is_resting(task)
         };
         tasks.tasks().iter().filter(own).cloned().collect::<Vec<_>>()
     };
@@ -167,14 +170,14 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
     let today = look.now.with_timezone(&look.tz).date_naive();
     let has_tasks = |name: &String| active.iter().chain(&backlog).any(|task| task.project().as_ref() == Some(name));
     let aimless = look.projects.iter().filter(|(name, project)| !project.goal.trim().is_empty() && !has_tasks(name));
-    let projects = aimless.map(|(name, project)| of_project(name, project, today));
+    let projects = aimless.map(|(name, project)| weigh_project(name, project, today));
     let waits = |task: &&Task| {
         let waited = task.touched.map(|day| decay::quiet_days(day, today)).is_some_and(|days| days >= WAITED_DAYS);
-        waited || task.due().is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
+        waited || task.due_date().is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
     };
     let tasks = active.iter().chain(backlog.iter().filter(waits)).filter(|task| !has_own_wake(task, look));
     let mut candidates: Vec<InitiativeCandidate> =
-        tasks.map(|task| of_task(task, look, preferences, today)).chain(projects).collect();
+        tasks.map(|task| weigh_task(task, look, preferences, today)).chain(projects).collect();
     candidates.sort_by(|one, other| {
         let order = |candidate: &InitiativeCandidate| {
             let is_left_out = preferences.has_low_energy && candidate.urgency < URGENT;
@@ -186,15 +189,21 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
 }
 
 fn has_own_wake(task: &Task, look: &InitiativeLook<'_>) -> bool {
-    task.steps().is_some() || task.at().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
+    task.steps_name().is_some()
+        || task.step_time().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
 }
 
 fn days_until(due: NaiveDate, today: NaiveDate) -> i64 {
     due.signed_duration_since(today).num_days()
 }
 
-fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, today: NaiveDate) -> InitiativeCandidate {
-    let due = task.due();
+fn weigh_task(
+    task: &Task,
+    look: &InitiativeLook<'_>,
+    preferences: Preferences,
+    today: NaiveDate,
+) -> InitiativeCandidate {
+    let due = task.due_date();
     let by_due = match due.map(|due| days_until(due, today)) {
         None => 0,
         Some(..=0) => 4,
@@ -203,7 +212,7 @@ fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, tod
         Some(4..=DUE_SOON_DAYS) => 1,
         Some(_) => 0,
     };
-    let by_reminder = if is_reminded_of(task, look) { REMINDED_URGENCY } else { 0 };
+    let by_reminder = if has_reminder(task, look) { REMINDED_URGENCY } else { 0 };
     let says = |key: &str| task.get(key).is_some_and(|value| !value.trim().is_empty());
     let takes = task.get("energy").unwrap_or_default().trim().to_lowercase();
     let suits = takes == "low" || !preferences.has_low_energy;
@@ -213,19 +222,19 @@ fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, tod
         next: task.get("next").map(str::to_owned),
         due,
         urgency: by_due.max(by_reminder),
-        importance: priority(task.get("priority").unwrap_or_default()) + u32::from(says("why")),
+        importance: parse_priority(task.get("priority").unwrap_or_default()) + u32::from(says("why")),
         fit: u32::from(says("next")) + u32::from(suits),
-        age: age(task.touched.map(|touched| decay::quiet_days(touched, today))),
+        age: score_age(task.touched.map(|touched| decay::quiet_days(touched, today))),
     }
 }
 
-fn is_reminded_of(task: &Task, look: &InitiativeLook<'_>) -> bool {
-    let title = words(&task.title);
-    let names = |text: &str| words(text).windows(title.len().max(1)).any(|window| window == title);
+fn has_reminder(task: &Task, look: &InitiativeLook<'_>) -> bool {
+    let title = split_words(&task.title);
+    let names = |text: &str| split_words(text).windows(title.len().max(1)).any(|window| window == title);
     look.reminders.iter().any(|(at, text)| *at >= look.now && *at - look.now <= REMINDED_WITHIN && names(text))
 }
 
-fn of_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeCandidate {
+fn weigh_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeCandidate {
     let dated = project.log.iter().filter_map(|line| line.split_whitespace().next()?.parse::<NaiveDate>().ok());
     InitiativeCandidate {
         title: name.to_owned(),
@@ -235,12 +244,12 @@ fn of_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeCand
         urgency: 0,
         importance: 2,
         fit: 1,
-        age: age(dated.max().map(|last| decay::quiet_days(last, today))),
+        age: score_age(dated.max().map(|last| decay::quiet_days(last, today))),
     }
 }
 
 /// Returns the importance of a priority in a person's words.
-fn priority(said: &str) -> u32 {
+fn parse_priority(said: &str) -> u32 {
     match said.trim().to_lowercase().as_str() {
         "high" | "highest" | "urgent" | "important" | "1" | "a" | "p0" | "p1" => 2,
         "low" | "lowest" | "someday" | "3" | "c" | "p3" | "p4" => 0,
@@ -249,7 +258,7 @@ fn priority(said: &str) -> u32 {
 }
 
 /// Returns the age points. An unknown last touch counts as recent.
-fn age(quiet_days: Option<i64>) -> u32 {
+fn score_age(quiet_days: Option<i64>) -> u32 {
     match quiet_days {
         Some(days) if days >= OLD_DAYS.1 => 2,
         Some(days) if days >= OLD_DAYS.0 => 1,
@@ -273,12 +282,12 @@ mod tests {
             context,
             projects: &[],
             reminders: &[],
-            owner_chat: ChatRef::telegram(7),
+            owner_chat: ChatRef::from_telegram(7),
         }
     }
 
     fn worthy(weighed: &Weighed) -> Vec<&str> {
-        weighed.worthy().iter().map(|candidate| candidate.title.as_str()).collect()
+        weighed.worthy_candidates().iter().map(|candidate| candidate.title.as_str()).collect()
     }
 
     const ACTIVE: &str = "## Tax return\n- due: 2026-11-26\n- next: gather receipts\n- why: a fine\n- touched: 2026-11-24\n\n\
@@ -289,17 +298,17 @@ mod tests {
     #[test]
     fn the_most_useful_comes_first_and_each_says_what_its_points_are_made_of() {
         let weighed = weigh(&look(ACTIVE, "## Roof\n- touched: 2026-10-01\n- why: it leaks\n\n## Dutch\n", ""));
-        insta::assert_snapshot!(weighed.told(), @"“Tax return” 15 points (urgency 3, importance 2, fit 2, age 0, due 2026-11-26); “Roof” 7 points (urgency 0, importance 2, fit 1, age 2); “Cello” 6 points (urgency 0, importance 1, fit 2, age 2); “Sail” 3 points (urgency 0, importance 1, fit 1, age 0)");
+        insta::assert_snapshot!(weighed.describe(), @"“Tax return” 15 points (urgency 3, importance 2, fit 2, age 0, due 2026-11-26); “Roof” 7 points (urgency 0, importance 2, fit 1, age 2); “Cello” 6 points (urgency 0, importance 1, fit 2, age 2); “Sail” 3 points (urgency 0, importance 1, fit 1, age 0)");
         assert_eq!(worthy(&weighed), ["Tax return", "Roof", "Cello"]);
         assert_eq!(worthy(&weigh(&look("## Sail\n- touched: 2026-11-24\n", "## Dutch\n", ""))), [""; 0]);
-        assert_eq!(weigh(&look("", "", "")).told(), "nothing");
+        assert_eq!(weigh(&look("", "", "")).describe(), "nothing");
     }
 
     #[test]
     fn low_energy_leaves_what_is_due_and_nudges_that_are_off_leave_nothing() {
         let low = weigh(&look(ACTIVE, "", "- energy: low\n"));
         assert_eq!(worthy(&low), ["Tax return"]);
-        assert!(low.told().contains("energy is low"), "{}", low.told());
+        assert!(low.describe().contains("energy is low"), "{}", low.describe());
         assert_eq!(worthy(&weigh(&look(ACTIVE, "", "- nudges: off\n"))), [""; 0]);
         let many = format!("## Dear\n- priority: high\n- why: x\n- next: y\n- touched: 2026-10-01\n\n{ACTIVE}");
         assert_eq!(worthy(&weigh(&look(&many, "", "- energy: low\n"))), ["Tax return"], "the urgent one comes first");
@@ -309,7 +318,7 @@ mod tests {
     fn a_project_without_a_task_counts_once_it_is_quiet_and_a_reminder_makes_urgent() {
         let project = |log: &str| {
             let text = format!("# Boat\n\n## Goal\nSail in June.\n\n## Log\n{log}");
-            [("boat".to_owned(), Project::read(&text))]
+            [("boat".to_owned(), Project::parse(&text))]
         };
         let (quiet, fresh) = (project("- 2026-11-10 Bought paint\n"), project("- 2026-11-24 Bought paint\n"));
         let of = |projects, active| worthy(&weigh(&InitiativeLook { projects, ..look(active, "", "") })).join(" ");
@@ -355,8 +364,8 @@ mod tests {
         #[test]
         fn any_document_is_weighed(active in crate::strategies::document(), context in "(- (energy|nudges): (low|off)\n){0,2}") {
             let weighed = weigh(&look(&active, &active, &context));
-            prop_assert!(weighed.worthy().len() <= CANDIDATES_MAX);
-            prop_assert!(weighed.worthy().iter().all(|candidate| candidate.points() >= WORTH_POINTS));
+            prop_assert!(weighed.worthy_candidates().len() <= CANDIDATES_MAX);
+            prop_assert!(weighed.worthy_candidates().iter().all(|candidate| candidate.points() >= WORTH_POINTS));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Standing jobs: `memory/jobs/<name>.md`. The front matter gives a job's schedule, its gate and its allowed tools.
 //!
-//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs. [`Job::planned`]
+//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs. [`Job::resolve_schedule`]
 //! reads the schedule with a clock; `cycle/background/jobs/decide` evaluates the gate.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use reveille_base::{
 
 use super::{
     Problem,
-    front_matter::{Field, check_name, fields, front_matter},
+    front_matter::{Field, check_name, front_matter, parse_fields},
 };
 
 /// The folder of the jobs, one file per job.
@@ -156,22 +156,21 @@ impl Job {
         }
         let text = text.trim_start_matches('\u{feff}');
         let read =
-            front_matter(text, BEGINNING).and_then(|(front, body)| Ok((fields(&front, &KEYS_AS_STRINGS)?, body)));
+            front_matter(text, BEGINNING).and_then(|(front, body)| Ok((parse_fields(&front, &KEYS_AS_STRINGS)?, body)));
         let (fields, body) = read.map_err(|problem| vec![problem])?;
         let mut reader = Reader { fields: &fields, problems: Vec::new() };
         if let Err(what) = check_name(name) {
             reader.problems.push(Problem::new(1, what));
         }
         reader.check_keys();
-        let (when, when_line) = reader.string("when").unwrap_or_else(|| {
+        let (when, when_line) = reader.read_string("when").unwrap_or_else(|| {
             reader.problems.push(Problem::new(1, "the front matter has no `when`"));
             (String::new(), 1)
         });
-        let gate = reader.gate();
+        let gate = reader.read_gate();
         let body = Some(body.trim()).filter(|body| !body.is_empty()).map(str::to_owned);
         if gate.is_none() && body.is_none() && reader.problems.is_empty() {
-            let what =
-                "there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done";
+            let what = "there is nothing to do: give `watch` or `if`, or describe the work below the front matter";
             reader.problems.push(Problem::new(1, what));
         }
         // A task for the model wants its answer reported, even if it equals the previous one.
@@ -182,16 +181,16 @@ impl Job {
             when_line,
             gate,
             body,
-            tools: reader.tools(),
-            budget_usd: reader.budget(),
+            tools: reader.read_tools(),
+            budget_usd: reader.read_budget(),
             notify: reader
                 .said_word(
                     "notify",
                     &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
                 )
                 .unwrap_or(without),
-            missed: reader.word("missed", &[("run", Missed::Run), ("skip", Missed::Skip), ("tell", Missed::Tell)]),
-            is_paused: reader.word("status", &[("active", false), ("paused", true)]),
+            missed: reader.read_word("missed", &[("run", Missed::Run), ("skip", Missed::Skip), ("tell", Missed::Tell)]),
+            is_paused: reader.read_word("status", &[("active", false), ("paused", true)]),
         };
         if reader.problems.is_empty() { Ok(job) } else { Err(reader.problems) }
     }
@@ -200,23 +199,23 @@ impl Job {
     ///
     /// # Errors
     /// The schedule is unclear, too frequent, or never comes.
-    pub fn planned(&self, now: DateTime<Tz>) -> Result<PlannedJob, Problem> {
+    pub fn resolve_schedule(&self, now: DateTime<Tz>) -> Result<PlannedJob, Problem> {
         let problem = |what: String| Problem::new(self.when_line, what);
         let (tz, at) = (now.timezone(), now.with_timezone(&chrono::Utc));
         if let Ok(instant) = DateTime::parse_from_rfc3339(&self.when) {
-            let slot = Slot::of_instant(instant.with_timezone(&chrono::Utc), tz);
+            let slot = Slot::from_instant(instant.with_timezone(&chrono::Utc), tz);
             return Ok(PlannedJob { rule: None, next: Some(slot).filter(|slot| slot.at > at) });
         }
         match parse_only_time(&self.when, now) {
             None => Err(problem(format!(
-                "`when: {}` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`",
+                "`when: {}` isn't understood; write something like `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`",
                 self.when
             ))),
             Some(Err(TimeTrouble::Past)) => Ok(PlannedJob { rule: None, next: None }),
             Some(Err(trouble)) => Err(problem(format!("`when: {}` {trouble}", self.when))),
             Some(Ok(When::At(slot))) => Ok(PlannedJob { rule: None, next: Some(slot) }),
             Some(Ok(When::Every(Rule::Interval { minutes, .. }))) if minutes < MIN_EVERY_MIN => Err(problem(format!(
-                "`when: {}` comes too often; at least {MIN_EVERY_MIN} minutes lie between two runs",
+                "`when: {}` comes too often; leave at least {MIN_EVERY_MIN} minutes between two runs",
                 self.when
             ))),
             Some(Ok(When::Every(rule))) => match rule.next_after(at, tz) {
@@ -227,13 +226,13 @@ impl Job {
     }
 
     /// Describes the job's unattended behaviour, for the person asked to approve it.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut parts = vec![format!("when: {}", self.when)];
         parts.extend(self.gate.as_ref().map(ToString::to_string));
         match (&self.body, &self.tools) {
-            (None, _) => parts.push("what it finds is told, without a model".to_owned()),
+            (None, _) => parts.push("you get what it finds, without a model".to_owned()),
             (Some(_), Some(tools)) => parts.push(format!("tools: {}", tools.join(", "))),
-            (Some(_), None) => parts.push("tools: all that your rules allow".to_owned()),
+            (Some(_), None) => parts.push("tools: everything your rules allow".to_owned()),
         }
         if self.body.is_some() {
             parts.push(format!("budget: ${:.2} a run", self.budget_usd));
@@ -242,7 +241,7 @@ impl Job {
         if self.is_paused {
             parts.push("status: paused".to_owned());
         }
-        format!("It would run by itself as the job `{}`: {}.", self.name, parts.join(" · "))
+        format!("It would run on its own as the job `{}`: {}.", self.name, parts.join(" · "))
     }
 }
 
@@ -255,7 +254,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn problem(&mut self, line: usize, what: impl Into<String>) {
+    fn add_problem(&mut self, line: usize, what: impl Into<String>) {
         self.problems.push(Problem::new(line, what));
     }
 
@@ -263,38 +262,38 @@ impl Reader<'_> {
     fn check_keys(&mut self) {
         for (nth, field) in self.fields.iter().enumerate() {
             if !KEYS.contains(&field.key.as_str()) {
-                self.problem(field.line, format!("`{}` isn't known; there are {}", field.key, KEYS.join(", ")));
+                self.add_problem(field.line, format!("`{}` isn't known; allowed are {}", field.key, KEYS.join(", ")));
             }
             if self.fields.iter().take(nth).any(|other| other.key == field.key) {
-                self.problem(field.line, format!("`{}` is given twice", field.key));
+                self.add_problem(field.line, format!("`{}` is given twice", field.key));
             }
         }
     }
 
     /// Returns a key's value on one line, and its line number. `None` if the key is missing or invalid.
-    fn string(&mut self, key: &str) -> Option<(String, usize)> {
+    fn read_string(&mut self, key: &str) -> Option<(String, usize)> {
         let field = self.fields.iter().find(|field| field.key == key)?;
         let (line, value) = (field.line, field.value.trim().to_owned());
         match &field.wrong {
-            Some(wrong) => self.problem(line, format!("`{key}`: {wrong}")),
-            None if value.is_empty() => self.problem(line, format!("`{key}` is empty")),
+            Some(wrong) => self.add_problem(line, format!("`{key}`: {wrong}")),
+            None if value.is_empty() => self.add_problem(line, format!("`{key}` is empty")),
             None => return Some((value, line)),
         }
         None
     }
 
-    fn gate(&mut self) -> Option<JobGate> {
-        let (condition, watch) = (self.string("if"), self.string("watch"));
+    fn read_gate(&mut self) -> Option<JobGate> {
+        let (condition, watch) = (self.read_string("if"), self.read_string("watch"));
         match (condition, watch) {
             (Some(_), Some((_, line))) => {
-                self.problem(line, "give `if` or `watch`, not both");
+                self.add_problem(line, "give `if` or `watch`, not both");
                 None
             }
             (Some((command, _)), None) => Some(JobGate::If(command)),
-            (None, Some((target, line))) => match WatchTarget::read(&target) {
+            (None, Some((target, line))) => match WatchTarget::parse(&target) {
                 Ok(target) => Some(JobGate::Watch(target)),
                 Err(what) => {
-                    self.problem(line, what);
+                    self.add_problem(line, what);
                     None
                 }
             },
@@ -303,47 +302,47 @@ impl Reader<'_> {
     }
 
     /// Reads tool names in any common list notation.
-    fn tools(&mut self) -> Option<Vec<String>> {
+    fn read_tools(&mut self) -> Option<Vec<String>> {
         let field = self.fields.iter().find(|field| field.key == "tools")?;
         let text = format!("{} {}", field.value, field.under);
         let names = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\''));
         let names: Vec<String> = names.filter(|name| !matches!(*name, "" | "-")).map(str::to_owned).collect();
         let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         if let Some(odd) = names.iter().find(|name| !is_plain(name)) {
-            self.problem(field.line, format!("`tools`: `{odd}` can't be the name of a tool"));
+            self.add_problem(field.line, format!("`tools`: `{odd}` can't be the name of a tool"));
         }
         if names.is_empty() {
-            self.problem(field.line, "`tools` is empty; `tools: none` allows none");
+            self.add_problem(field.line, "`tools` is empty; `tools: none` allows none");
         }
         Some(names.into_iter().filter(|name| name != "none").collect())
     }
 
-    fn budget(&mut self) -> f64 {
-        let Some((text, line)) = self.string("budget") else { return RUN_BUDGET_USD };
+    fn read_budget(&mut self) -> f64 {
+        let Some((text, line)) = self.read_string("budget") else { return RUN_BUDGET_USD };
         let number = text.trim_start_matches('$').trim_end_matches("USD").trim();
         match number.parse::<f64>() {
             Ok(usd) if usd > 0.0 && usd <= MAX_RUN_BUDGET_USD => usd,
             _ => {
                 let what =
                     format!("`budget: {text}` isn't an amount in US dollars above 0, at most {MAX_RUN_BUDGET_USD}");
-                self.problem(line, what);
+                self.add_problem(line, what);
                 RUN_BUDGET_USD
             }
         }
     }
 
     /// Reads one of a few words, or the default if the key is missing.
-    fn word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
+    fn read_word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
         self.said_word(key, words).unwrap_or_default()
     }
 
     /// Reads one of a few words. `None` if the key is missing or invalid.
     fn said_word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
-        let (text, line) = self.string(key)?;
+        let (text, line) = self.read_string(key)?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)).map(|(_, value)| *value);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.problem(line, format!("`{key}: {text}` is none of {}", known.join(", ")));
+            self.add_problem(line, format!("`{key}: {text}` isn't one of {}", known.join(", ")));
         }
         found
     }
@@ -354,7 +353,7 @@ impl WatchTarget {
     ///
     /// # Errors
     /// An explanation of the notation, fit for the end of a sentence.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
         let after = |kind: &str| lower.starts_with(kind).then(|| text.get(kind.len()..).unwrap_or_default().trim());
@@ -407,7 +406,7 @@ impl Jobs {
                     Err(vec![Problem::new(1, format!("there are more than {MAX_JOBS} jobs"))])
                 }
                 Some(name) => Job::parse(name, &text(path))
-                    .and_then(|job| job.planned(now).map(|_| job).map_err(|problem| vec![problem])),
+                    .and_then(|job| job.resolve_schedule(now).map(|_| job).map_err(|problem| vec![problem])),
                 None => Err(vec![Problem::new(1, format!("a job is a file `{JOBS_DIR}/<name>.md`"))]),
             };
             match read {
@@ -441,7 +440,7 @@ pub fn with_status(text: &str, is_paused: bool) -> Option<String> {
     let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
     let at = front.iter().position(|line| line.split_once(':').is_some_and(|(key, _)| key == "status"));
     let mut new = String::with_capacity(text.len() + word.len());
-    for (nth, line) in super::text::lines(text).enumerate() {
+    for (nth, line) in super::text::split_lines(text).enumerate() {
         let ending = line.get(line.trim_end_matches(['\n', '\r']).len()..).unwrap_or("\n");
         match at {
             Some(at) if nth == at + 1 => new.push_str(&format!("status: {word}{ending}")),
@@ -484,7 +483,7 @@ mod tests {
             (job.budget_usd, job.notify, job.missed, job.is_paused),
             (0.25, JobNotify::Always, Missed::Skip, true)
         );
-        assert_snapshot!(job.in_words(), @"It would run by itself as the job `a-job`: when: every weekday at 8 · if: test -e ~/inbox && ls ~/inbox · tools: memory_search, task_add · budget: $0.25 a run · notify: always · status: paused.");
+        assert_snapshot!(job.describe(), @"It would run on its own as the job `a-job`: when: every weekday at 8 · if: test -e ~/inbox && ls ~/inbox · tools: memory_search, task_add · budget: $0.25 a run · notify: always · status: paused.");
         let plain = read("when: every day at 9", "Do it.").unwrap();
         assert_eq!(
             (plain.tools, plain.budget_usd, plain.notify, plain.missed),
@@ -513,11 +512,11 @@ mod tests {
         let wrong = |front: &str| read(front, "").unwrap_err();
         assert_snapshot!(Job::parse("x", "Do it.").unwrap_err()[0], @"line 1: a job begins with a line `---`, then `when:`, then `---`");
         assert_snapshot!(wrong("if: true"), @"line 1: the front matter has no `when`");
-        assert_snapshot!(wrong("when: every day"), @"line 1: there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done");
+        assert_snapshot!(wrong("when: every day"), @"line 1: there is nothing to do: give `watch` or `if`, or describe the work below the front matter");
         assert_snapshot!(wrong("when: daily at 9\nif: true\nwatch: https://a.example"), @"line 4: give `if` or `watch`, not both");
         assert_snapshot!(wrong("when: daily at 9\nwatch: example.org"), @"line 3: `watch: example.org` isn't understood; write `https://…`, `file:~/notes/x.md` or `command: …`");
-        assert_snapshot!(wrong("when: daily at 9\nif: true\ntool: bash"), @"line 4: `tool` isn't known; there are when, if, watch, tools, budget, notify, missed, status");
-        assert_snapshot!(wrong("when: daily at 9\nif: true\nbudget: lots\nnotify: often\nmissed: maybe"), @"line 4: `budget: lots` isn't an amount in US dollars above 0, at most 20; line 5: `notify: often` is none of always, changes, never; line 6: `missed: maybe` is none of run, skip, tell");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\ntool: bash"), @"line 4: `tool` isn't known; allowed are when, if, watch, tools, budget, notify, missed, status");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\nbudget: lots\nnotify: often\nmissed: maybe"), @"line 4: `budget: lots` isn't an amount in US dollars above 0, at most 20; line 5: `notify: often` isn't one of always, changes, never; line 6: `missed: maybe` isn't one of run, skip, tell");
         assert_snapshot!(wrong("when: daily at 9\nif: \"true"), @"line 3: `if`: the closing quote is missing");
         assert_snapshot!(wrong("when: daily at 9\nwhen: daily at 10\nif: true"), @"line 3: `when` is given twice");
         assert_snapshot!(wrong("when: daily at 9\nif: true\ntools: a/b"), @"line 4: `tools`: `a/b` can't be the name of a tool");
@@ -530,14 +529,14 @@ mod tests {
 
     #[test]
     fn a_time_is_understood_or_its_line_named() {
-        let planned = |when: &str| read(&format!("when: {when}"), "x").unwrap().planned(now());
+        let planned = |when: &str| read(&format!("when: {when}"), "x").unwrap().resolve_schedule(now());
         let next = |when: &str| planned(when).unwrap().next.unwrap().civil.to_string();
         assert_eq!(next("every weekday at 8"), "2026-11-23 08:00:00");
         assert_eq!(next("2026-11-22 09:00"), "2026-11-22 09:00:00");
         assert_eq!(next("every 2 hours"), "2026-11-21 16:00:00");
         assert_eq!(planned("2026-11-20 09:00").unwrap(), PlannedJob { rule: None, next: None });
-        assert_snapshot!(planned("whenever").unwrap_err(), @"line 2: `when: whenever` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`");
-        assert_snapshot!(planned("every minute").unwrap_err(), @"line 2: `when: every minute` comes too often; at least 5 minutes lie between two runs");
+        assert_snapshot!(planned("whenever").unwrap_err(), @"line 2: `when: whenever` isn't understood; write something like `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`");
+        assert_snapshot!(planned("every minute").unwrap_err(), @"line 2: `when: every minute` comes too often; leave at least 5 minutes between two runs");
     }
 
     #[test]
@@ -553,7 +552,7 @@ mod tests {
         let jobs = Jobs::collect(&paths, text, now());
         assert_eq!(jobs.usable.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["good"]);
         assert_snapshot!(jobs.damaged.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @r"
-        The job memory/jobs/bad.md isn't run: line 2: `when: whenever` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`
+        The job memory/jobs/bad.md isn't run: line 2: `when: whenever` isn't understood; write something like `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`
         The job memory/jobs/deep/er.md isn't run: line 1: a job is a file `memory/jobs/<name>.md`
         ");
     }
@@ -573,7 +572,7 @@ mod tests {
         fn no_text_makes_it_panic(front in "(when|if|watch|tools|x)?: ?[\"'>|a\\\\ #\\[-]{0,6}\n?( [a\"']\n)?.{0,9}", any in any::<String>()) {
             for text in [format!("---\n{front}\n---\n"), any] {
                 if let Ok(job) = Job::parse("a", &text) {
-                    drop(job.planned(now()));
+                    drop(job.resolve_schedule(now()));
                     prop_assert!(job.gate.is_some() || job.body.is_some());
                 }
             }

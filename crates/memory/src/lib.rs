@@ -76,19 +76,19 @@ pub const IMPORTED_DIR: &str = "memory/imported";
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
 /// Returns whether a document steers the model: the standing orders, the skills and the standing jobs.
-pub fn steers(path: &str) -> bool {
+pub fn is_steering(path: &str) -> bool {
     path == CLAUDE || path.starts_with("skills/") || is_job(path)
 }
 
 /// Returns whether a document is in the folder of the standing jobs, which belong to the owner alone.
 pub fn is_job(path: &str) -> bool {
-    is_in(job::JOBS_DIR, path)
+    is_in_folder(job::JOBS_DIR, path)
 }
 
 /// Returns whether a disk might resolve this path to one of the documents we recognise by path, although the path differs. Disks ignore
-/// empty and dot steps, and some ignore case ([`disk::folded`]).
+/// empty and dot steps, and some ignore case ([`disk::fold_name`]).
 pub fn is_disguised(path: &str) -> bool {
-    let folded = disk::folded(path);
+    let folded = disk::fold_name(path);
     let steps: Vec<&str> = folded.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
     let plain = steps.join("/");
     let leads_into = |folder: &&str| {
@@ -138,13 +138,13 @@ pub enum DocKind {
 
 impl DocKind {
     /// Returns the kind of the document at a path in the repository.
-    pub fn of(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         match path {
             ACTIVE | BACKLOG => Self::Tasks,
             SEMANTIC_MEMORY => Self::Facts,
             EPISODIC_MEMORY => Self::Log,
-            _ if is_in(PLANS_DIR, path) => Self::Tasks,
-            _ if is_in(ARCHIVE_DIR, path) || is_in(DAYS_DIR, path) => Self::Log,
+            _ if is_in_folder(PLANS_DIR, path) => Self::Tasks,
+            _ if is_in_folder(ARCHIVE_DIR, path) || is_in_folder(DAYS_DIR, path) => Self::Log,
             _ => Self::Text,
         }
     }
@@ -152,16 +152,16 @@ impl DocKind {
 
 /// Returns whether this is the log, which keeps everything. Daily summaries of the log can be undone.
 pub fn is_log(path: &str) -> bool {
-    DocKind::of(path) == DocKind::Log && !is_in(DAYS_DIR, path)
+    DocKind::from_path(path) == DocKind::Log && !is_in_folder(DAYS_DIR, path)
 }
 
 /// Returns whether a document came from another program and still lies in the import folder.
 pub fn is_imported(path: &str) -> bool {
-    is_in(IMPORTED_DIR, path)
+    is_in_folder(IMPORTED_DIR, path)
 }
 
 /// Returns whether a path lies below a folder.
-pub fn is_in(folder: &str, path: &str) -> bool {
+pub fn is_in_folder(folder: &str, path: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn the_path_tells_the_kind() {
-        assert_eq!(DocKind::of(ACTIVE), DocKind::Tasks);
-        assert_eq!(DocKind::of(BACKLOG), DocKind::Tasks);
-        assert_eq!(DocKind::of(SEMANTIC_MEMORY), DocKind::Facts);
-        assert_eq!(DocKind::of(EPISODIC_MEMORY), DocKind::Log);
-        assert_eq!(DocKind::of("memory/agent-memory/archive/2026-11.md"), DocKind::Log);
-        assert_eq!(DocKind::of("memory/agent-memory/archived.md"), DocKind::Text);
-        assert_eq!(DocKind::of(CLAUDE), DocKind::Text);
+        assert_eq!(DocKind::from_path(ACTIVE), DocKind::Tasks);
+        assert_eq!(DocKind::from_path(BACKLOG), DocKind::Tasks);
+        assert_eq!(DocKind::from_path(SEMANTIC_MEMORY), DocKind::Facts);
+        assert_eq!(DocKind::from_path(EPISODIC_MEMORY), DocKind::Log);
+        assert_eq!(DocKind::from_path("memory/agent-memory/archive/2026-11.md"), DocKind::Log);
+        assert_eq!(DocKind::from_path("memory/agent-memory/archived.md"), DocKind::Text);
+        assert_eq!(DocKind::from_path(CLAUDE), DocKind::Text);
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod large {
 
         let log: String = (0..10_000).map(|n| format!("- 10:00 did {n} <!-- wake {n} -->\n")).collect();
         let log = format!("## 2026-11-20\n{log}");
-        let ours = episodic::append(&log, day, NaiveTime::MIN, &["x"], "1");
-        let person = episodic::append(&log, day, NaiveTime::MIN, &["y"], "2");
+        let ours = episodic::append_entry(&log, day, NaiveTime::MIN, &["x"], "1");
+        let person = episodic::append_entry(&log, day, NaiveTime::MIN, &["y"], "2");
         let merged = merge::merge(DocKind::Log, &log, &person, &ours).text;
         assert_eq!(episodic::Log::parse(&merged).0.days[1].entries.len(), 2);
         assert_eq!(episodic::archive(&merged, 2_000).unwrap().1.len(), 1);

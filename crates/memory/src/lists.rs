@@ -1,9 +1,9 @@
 //! Lists in the semantic memory, such as `## Shopping list`: one section per list and one line per item.
 
 use super::{
-    facts::{Fact, Facts, add_item, edited, is_same},
+    facts::{Fact, Facts, add_item, edit_facts, is_same},
     sections::Document,
-    text::{comment, eol, escape_start, one_line, words},
+    text::{detect_line_ending, escape_start, format_comment, one_line, split_words},
 };
 
 /// The maximum length of an item, in characters.
@@ -23,30 +23,30 @@ pub struct ChangedList {
 }
 
 /// Returns the items of a list. `None` if there is no such list.
-pub fn items(text: &str, list: &str) -> Option<Vec<Fact>> {
+pub fn list_items(text: &str, list: &str) -> Option<Vec<Fact>> {
     let (facts, _) = Facts::parse(text);
     let mut topics = facts.topics.into_iter().filter(|topic| is_same(&topic.title, list)).peekable();
     topics.peek().is_some().then(|| topics.flat_map(|topic| topic.facts).collect())
 }
 
 /// Returns the names of all lists.
-pub fn names(text: &str) -> Vec<String> {
+pub fn list_names(text: &str) -> Vec<String> {
     let (facts, _) = Facts::parse(text);
     facts.topics.into_iter().map(|topic| topic.title).filter(|title| title.ends_with(" list")).collect()
 }
 
 /// Adds items to a list, creating the list if needed. Duplicates are skipped.
-pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
+pub fn add_items(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
     for thing in things.iter().map(|thing| one_line(thing, MAX_ITEM_CHARS)) {
-        let on_it = items(&done.text, list).unwrap_or_default();
+        let on_it = list_items(&done.text, list).unwrap_or_default();
         if on_it.iter().any(|item| is_same(&item.text, &thing)) {
             done.unchanged.push(thing);
             continue;
         }
         let document = Document::split(&done.text);
-        let eol = eol(text);
-        let line = format!("- {} {}{eol}", escape_start(&thing), comment(origin, MAX_ORIGIN_CHARS));
+        let eol = detect_line_ending(text);
+        let line = format!("- {} {}{eol}", escape_start(&thing), format_comment(origin, MAX_ORIGIN_CHARS));
         let section = document.sections().find(|part| is_same(&part.title, list));
         done.text = match section {
             Some(part) => add_item(&document, part, &line),
@@ -58,12 +58,12 @@ pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedLi
 }
 
 /// Removes items from a list: for each name the exact match, else the only item with all its words.
-pub fn take(text: &str, list: &str, things: &[String]) -> ChangedList {
-    let on_it = items(text, list).unwrap_or_default();
+pub fn remove_items(text: &str, list: &str, things: &[String]) -> ChangedList {
+    let on_it = list_items(text, list).unwrap_or_default();
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
     let mut lines = Vec::new();
     for thing in things {
-        match meant(&on_it, thing) {
+        match find_item(&on_it, thing) {
             Some(item) if !lines.contains(&item.line) => {
                 lines.push(item.line);
                 done.changed.push(item.text.clone());
@@ -71,17 +71,17 @@ pub fn take(text: &str, list: &str, things: &[String]) -> ChangedList {
             _ => done.unchanged.push(thing.clone()),
         }
     }
-    done.text = edited(text, |fact, _| lines.contains(&fact.line).then(String::new));
+    done.text = edit_facts(text, |fact, _| lines.contains(&fact.line).then(String::new));
     done
 }
 
-fn meant<'i>(items: &'i [Fact], thing: &str) -> Option<&'i Fact> {
-    let wanted = words(thing);
+fn find_item<'i>(items: &'i [Fact], thing: &str) -> Option<&'i Fact> {
+    let wanted = split_words(thing);
     let has_all = |item: &&Fact| {
-        let own = words(&item.text);
+        let own = split_words(&item.text);
         !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
     };
-    let same = items.iter().find(|item| is_same(&item.text, thing) || words(&item.text) == wanted);
+    let same = items.iter().find(|item| is_same(&item.text, thing) || split_words(&item.text) == wanted);
     same.or_else(|| {
         let mut fits = items.iter().filter(has_all);
         fits.next().filter(|_| fits.next().is_none())
@@ -106,19 +106,19 @@ mod tests {
     #[test]
     fn things_are_put_on_a_list_once_and_taken_off() {
         let facts = "## People\n- milk makes Anna ill\n";
-        assert_eq!(items(facts, LIST), None);
-        let put_on = put(facts, LIST, &owned(&["milk", "oat biscuits", "Milk"]), ORIGIN);
+        assert_eq!(list_items(facts, LIST), None);
+        let put_on = add_items(facts, LIST, &owned(&["milk", "oat biscuits", "Milk"]), ORIGIN);
         assert_eq!((put_on.changed.len(), put_on.unchanged), (2, owned(&["Milk"])));
-        assert_eq!(named(items(&put_on.text, "shopping list")), ["milk", "oat biscuits"]);
-        let taken = take(&put_on.text, LIST, &owned(&["milk", "biscuit", "bread"]));
+        assert_eq!(named(list_items(&put_on.text, "shopping list")), ["milk", "oat biscuits"]);
+        let taken = remove_items(&put_on.text, LIST, &owned(&["milk", "biscuit", "bread"]));
         assert_eq!((taken.changed, taken.unchanged), (owned(&["milk", "oat biscuits"]), owned(&["bread"])));
-        assert_eq!(named(items(&taken.text, LIST)), Vec::<String>::new());
+        assert_eq!(named(list_items(&taken.text, LIST)), Vec::<String>::new());
         assert!(taken.text.starts_with(facts), "{}", taken.text);
     }
 
     #[test]
     fn a_word_that_several_items_have_takes_none_off() {
-        let text = put("", LIST, &owned(&["oat milk", "soy milk"]), ORIGIN).text;
-        assert_eq!(take(&text, LIST, &owned(&["milk"])).text, text);
+        let text = add_items("", LIST, &owned(&["oat milk", "soy milk"]), ORIGIN).text;
+        assert_eq!(remove_items(&text, LIST, &owned(&["milk"])).text, text);
     }
 }

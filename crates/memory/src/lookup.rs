@@ -1,6 +1,6 @@
 //! Finds the single thing meant by a few words of a person or a model, or reports the failure.
 
-use super::text::{folded, words};
+use super::text::{fold_text, split_words};
 
 /// The maximum number of near misses named to the asker.
 const MAX_SIMILAR: usize = 3;
@@ -25,19 +25,19 @@ pub enum Miss {
 /// Returns the index of the single name meant by the query: the exact match, else the only name starting with it, else the only name with
 /// all its words. Ignores case.
 pub fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
-    let wanted = folded(query);
-    let wanted_words = words(query);
+    let wanted = fold_text(query);
+    let wanted_words = split_words(query);
     if wanted_words.is_empty() && wanted.is_empty() {
         return Err(Miss::NotFound { similar: Vec::new() });
     }
     let has_all_words = |name: &str| {
-        let own = words(name);
+        let own = split_words(name);
         let is_in = |word: &&String| own.iter().any(|other| is_same_word(word, other));
         let mut meant = wanted_words.iter().filter(|word| !ARTICLES.contains(&word.as_str())).peekable();
         meant.peek().is_some() && meant.all(|word| is_in(&word))
     };
     let rules: [&dyn Fn(&str) -> bool; 3] =
-        [&|name| folded(name) == wanted, &|name| folded(name).starts_with(&wanted), &has_all_words];
+        [&|name| fold_text(name) == wanted, &|name| fold_text(name).starts_with(&wanted), &has_all_words];
     for rule in rules {
         let found: Vec<usize> = names.iter().enumerate().filter(|(_, name)| rule(name)).map(|(at, _)| at).collect();
         match found.as_slice() {
@@ -49,7 +49,7 @@ pub fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
             }
         }
     }
-    Err(Miss::NotFound { similar: similar(&wanted_words, names) })
+    Err(Miss::NotFound { similar: find_similar_names(&wanted_words, names) })
 }
 
 /// Words before a name that aren't part of it.
@@ -60,8 +60,8 @@ fn is_same_word(one: &str, other: &str) -> bool {
     one == other || one.strip_suffix('s') == Some(other) || other.strip_suffix('s') == Some(one)
 }
 
-fn similar(wanted: &[String], names: &[&str]) -> Vec<String> {
-    let shared = |name: &str| words(name).iter().filter(|word| wanted.contains(word)).count();
+fn find_similar_names(wanted: &[String], names: &[&str]) -> Vec<String> {
+    let shared = |name: &str| split_words(name).iter().filter(|word| wanted.contains(word)).count();
     let mut near: Vec<(usize, &str)> = names.iter().map(|name| (shared(name), *name)).filter(|(n, _)| *n > 0).collect();
     near.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
     near.into_iter().take(MAX_SIMILAR).map(|(_, name)| name.to_owned()).collect()

@@ -1,13 +1,13 @@
 //! The only reader of Markdown: the headings, list items, code and HTML of a text by byte range, and the events shared by all renderings.
 //!
 //! The Markdown parser decides where a block begins and ends, never a pattern: a heading in a code fence, a quotation or a comment doesn't
-//! count. [`hash_heading`] and [`behind_bullet`] then read the first line of a block.
+//! count. [`hash_heading`] and [`strip_bullet`] then read the first line of a block.
 
 use std::{borrow::Cow, ops::Range};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
-use super::text::{line_end, lines, slice};
+use super::text::{line_end, slice, split_lines};
 
 /// A block of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub fn hash_heading(line: &str) -> Option<(u8, &str)> {
 }
 
 /// Returns the rest of a list item's first line after its bullet or number.
-pub fn behind_bullet(line: &str) -> Option<&str> {
+pub fn strip_bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let marks: &[char] = if rest.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
     let item = rest.strip_prefix(marks)?;
@@ -107,7 +107,7 @@ pub fn behind_bullet(line: &str) -> Option<&str> {
 }
 
 /// Returns the range that contains a position. The ranges must be in order and disjoint.
-pub fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
+pub fn find_range(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
     ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
 }
 
@@ -129,8 +129,8 @@ fn without_lone_returns(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return text.into();
     }
-    let fed =
-        lines(text).map(|line| line.strip_suffix('\r').map_or(line.into(), |words| Cow::from(format!("{words}\n"))));
+    let fed = split_lines(text)
+        .map(|line| line.strip_suffix('\r').map_or(line.into(), |words| Cow::from(format!("{words}\n"))));
     fed.collect::<String>().into()
 }
 
@@ -196,7 +196,7 @@ mod tests {
         for (line, expected) in
             [("- a", Some("a")), ("12)  a", Some("a")), ("*", Some("")), ("a", None), ("12 a", None), ("1.5 a", None)]
         {
-            assert_eq!(behind_bullet(line), expected, "{line}");
+            assert_eq!(strip_bullet(line), expected, "{line}");
         }
     }
 

@@ -16,13 +16,13 @@ use std::{cell::Cell, collections::BTreeSet};
 use chrono::NaiveDate;
 
 use self::{
-    diff::{Meeting, all_same, same},
-    pieces::{Piece, Pieces, blank_end, content},
+    diff::{Meeting, all_same, is_same_unit},
+    pieces::{Piece, Pieces, blank_end, trim_blank_units},
 };
 use super::{
     DocKind,
-    sections::{Document, Spacing, bridge},
-    text::{ends_line, eol, is_blank, lines},
+    sections::{Document, Spacing, build_bridge},
+    text::{detect_line_ending, ends_line, is_blank, split_lines},
     unsettled::{self, Version},
 };
 
@@ -62,16 +62,16 @@ pub struct ByHand {
 
 impl ByHand {
     /// Returns whether a unit is the person's: they wrote one of its lines, and the others existed before.
-    fn wrote(&self, unit: &str, base: &[&str]) -> bool {
+    fn has_written(&self, unit: &str, base: &[&str]) -> bool {
         let has = |line: &str| self.written.contains(line.trim_end());
-        let was = |line: &str| base.iter().flat_map(|unit| lines(unit)).any(|other| same(other, line));
-        lines(unit).any(has) && lines(unit).all(|line| is_blank(line) || has(line) || was(line))
+        let was = |line: &str| base.iter().flat_map(|unit| split_lines(unit)).any(|other| is_same_unit(other, line));
+        split_lines(unit).any(has) && split_lines(unit).all(|line| is_blank(line) || has(line) || was(line))
     }
 
     /// Returns whether the person removed a unit of `base` that is missing from `ours`.
     fn took_out(&self, base: &[&str], ours: &[&str]) -> bool {
-        let gone = base.iter().filter(|unit| !is_blank(unit) && !ours.iter().any(|other| same(unit, other)));
-        gone.flat_map(|unit| lines(unit)).any(|line| self.deleted.contains(line.trim_end()))
+        let gone = base.iter().filter(|unit| !is_blank(unit) && !ours.iter().any(|other| is_same_unit(unit, other)));
+        gone.flat_map(|unit| split_lines(unit)).any(|line| self.deleted.contains(line.trim_end()))
     }
 }
 
@@ -82,32 +82,32 @@ pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merg
 
 /// Merges like [`merge`] if a person also edited our side.
 pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str, by_hand: &ByHand) -> Merged {
-    merged(kind, true, [base, theirs_person, ours], by_hand)
+    merge_texts(kind, true, [base, theirs_person, ours], by_hand)
 }
 
 /// Merges without quotes: in a conflict the person's side stands alone.
 pub(super) fn persons_alone(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
-    merged(kind, false, [base, theirs_person, ours], &ByHand::default()).text
+    merge_texts(kind, false, [base, theirs_person, ours], &ByHand::default()).text
 }
 
-fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3], by_hand: &ByHand) -> Merged {
+fn merge_texts(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3], by_hand: &ByHand) -> Merged {
     if base == theirs_person || theirs_person == ours {
         return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
     if base == ours {
         return Merged { text: theirs_person.to_owned(), conflicts: Vec::new() };
     }
-    let ending = eol(theirs_person);
+    let ending = detect_line_ending(theirs_person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
     let next_number = Cell::new(unsettled::next_number(&[&base, theirs_person, &ours]));
     let mut merger = Merger { kind, eol: ending, has_quotes, by_hand, next_number, conflicts: Vec::new() };
-    let text = merger.documents(&Pieces::of(&base), &Pieces::of(theirs_person), &Pieces::of(&ours));
+    let text = merger.merge_pieces(&Pieces::parse(&base), &Pieces::parse(theirs_person), &Pieces::parse(&ours));
     Merged { text, conflicts: merger.conflicts }
 }
 
 /// Returns the text with the person's line endings, to ignore changes of endings alone.
 fn with_endings(text: &str, ending: &str) -> String {
-    if eol(text) == ending { text.to_owned() } else { text.replace("\r\n", "\n").replace('\n', ending) }
+    if detect_line_ending(text) == ending { text.to_owned() } else { text.replace("\r\n", "\n").replace('\n', ending) }
 }
 
 /// The result of merging one section: its text, and the units of our side that didn't prevail.
@@ -132,11 +132,11 @@ struct Placed<'p, 'a> {
 }
 
 impl Merger<'_> {
-    fn documents(&mut self, base: &Pieces<'_>, person: &Pieces<'_>, ours: &Pieces<'_>) -> String {
+    fn merge_pieces(&mut self, base: &Pieces<'_>, person: &Pieces<'_>, ours: &Pieces<'_>) -> String {
         let mut out: Vec<Placed<'_, '_>> = Vec::new();
         for piece in &person.list {
             let text = match (base.get(&piece.name), ours.get(&piece.name)) {
-                (was, Some(other)) => self.piece(was, piece, other),
+                (was, Some(other)) => self.merge_section(was, piece, other),
                 (Some(was), None) => self.deleted_by_us(was, piece),
                 (None, None) => piece.text.to_owned(),
             };
@@ -147,15 +147,15 @@ impl Merger<'_> {
                 None => piece.text.to_owned(),
                 Some(was) => self.deleted_by_person(was, piece),
             };
-            let place = self.place(&out, ours.list.get(..at).unwrap_or_default(), piece.date);
+            let place = self.find_place(&out, ours.list.get(..at).unwrap_or_default(), piece.date);
             out.insert(place, Placed { piece, text, foreign: true });
         }
-        self.join(&out)
+        self.join_parts(&out)
     }
 
     /// Returns the position of a part that only our side has: a day by its date, any other part after its predecessor. An empty preamble
     /// doesn't count as a predecessor.
-    fn place(&self, out: &[Placed<'_, '_>], before: &[Piece<'_>], date: Option<NaiveDate>) -> usize {
+    fn find_place(&self, out: &[Placed<'_, '_>], before: &[Piece<'_>], date: Option<NaiveDate>) -> usize {
         let is_later =
             |date: NaiveDate| out.iter().position(|placed| placed.piece.date.is_some_and(|other| other > date));
         if self.kind == DocKind::Log && date.is_some() {
@@ -166,13 +166,17 @@ impl Merger<'_> {
     }
 
     /// Joins the parts. Puts blank lines around a foreign part, and closes open blocks that would swallow it.
-    fn join(&self, parts: &[Placed<'_, '_>]) -> String {
+    fn join_parts(&self, parts: &[Placed<'_, '_>]) -> String {
         let mut text = String::new();
         let mut last: Option<&Placed<'_, '_>> = None;
         for placed in parts.iter().filter(|placed| !placed.text.is_empty()) {
             if let Some(last) = last {
                 let care = placed.foreign || last.foreign || !ends_line(&text);
-                text.push_str(&if care { bridge(&last.text, self.eol, Spacing::BlankLine) } else { String::new() });
+                text.push_str(&if care {
+                    build_bridge(&last.text, self.eol, Spacing::BlankLine)
+                } else {
+                    String::new()
+                });
             }
             text.push_str(&placed.text);
             last = Some(placed);
@@ -181,24 +185,24 @@ impl Merger<'_> {
     }
 
     /// Merges a section present on both sides.
-    fn piece(&mut self, base: Option<&Piece<'_>>, person: &Piece<'_>, ours: &Piece<'_>) -> String {
-        let was = base.map(|base| content(&base.units)).unwrap_or_default();
-        let (theirs, mine) = (content(&person.units), content(&ours.units));
+    fn merge_section(&mut self, base: Option<&Piece<'_>>, person: &Piece<'_>, ours: &Piece<'_>) -> String {
+        let was = base.map(|base| trim_blank_units(&base.units)).unwrap_or_default();
+        let (theirs, mine) = (trim_blank_units(&person.units), trim_blank_units(&ours.units));
         if all_same(theirs, mine) || (base.is_some() && all_same(was, mine)) {
             return person.text.to_owned();
         }
         if base.is_some() && all_same(was, theirs) {
-            return self.ended(mine.concat()) + &blank_end(person);
+            return self.end_line(mine.concat()) + &blank_end(person);
         }
         let all = Meeting { base: was, person: theirs, ours: mine };
         let (text, quoted) = match self.kind {
-            DocKind::Log if person.date.is_some() => (self.day(all), Vec::new()),
-            DocKind::Tasks if person.name.0 == 2 => self.task(base, person, ours),
+            DocKind::Log if person.date.is_some() => (self.merge_day(all), Vec::new()),
+            DocKind::Tasks if person.name.0 == 2 => self.merge_task(base, person, ours),
             _ => self.under_heading(all, usize::from(person.name.0 > 0)),
         };
-        let mut text = self.ended(text);
+        let mut text = self.end_line(text);
         if !quoted.is_empty() {
-            let other: String = quoted.iter().map(|unit| self.ended((*unit).to_owned())).collect();
+            let other: String = quoted.iter().map(|unit| self.end_line((*unit).to_owned())).collect();
             if self.has_quotes {
                 let quote = self.quote(BOTH_CHANGED, &other);
                 text = Document::split(&text).append(&quote);
@@ -210,12 +214,12 @@ impl Merger<'_> {
 
     /// Handles a section that our side deleted: the person's changes stay.
     fn deleted_by_us(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
-        let (was, theirs) = (content(&was.units), content(&person.units));
+        let (was, theirs) = (trim_blank_units(&was.units), trim_blank_units(&person.units));
         if all_same(was, theirs) {
             return String::new();
         }
         if !self.has_quotes && matches!(self.kind, DocKind::Facts | DocKind::Text) {
-            return self.without(was, person);
+            return self.remove_units(was, person);
         }
         if self.by_hand.took_out(was, &[]) && self.kind != DocKind::Log {
             return self.kept_alone(person);
@@ -223,32 +227,32 @@ impl Merger<'_> {
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
-        let day = self.day(Meeting { base: was, person: theirs, ours: &[] });
+        let day = self.merge_day(Meeting { base: was, person: theirs, ours: &[] });
         if day.is_empty() { day } else { day + &blank_end(person) }
     }
 
     /// Returns a section without the units of `was`; empty if only the heading would be left.
-    fn without(&self, was: &[&str], person: &Piece<'_>) -> String {
+    fn remove_units(&self, was: &[&str], person: &Piece<'_>) -> String {
         let was: Vec<&str> = was.iter().map(|unit| unit.trim_end()).filter(|unit| !unit.is_empty()).collect();
         let (heading, rest) =
-            content(&person.units).split_at_checked(usize::from(person.name.0 > 0)).unwrap_or_default();
+            trim_blank_units(&person.units).split_at_checked(usize::from(person.name.0 > 0)).unwrap_or_default();
         let left: Vec<&str> = rest.iter().filter(|unit| !was.contains(&unit.trim_end())).copied().collect();
         if left.iter().all(|unit| is_blank(unit)) {
             return String::new();
         }
-        self.joined(heading) + &self.joined(&left) + &blank_end(person)
+        self.join_units(heading) + &self.join_units(&left) + &blank_end(person)
     }
 
     /// Handles a section that the person deleted: it stays deleted, and our changes are kept in a quote.
     fn deleted_by_person(&mut self, was: &Piece<'_>, ours: &Piece<'_>) -> String {
-        let (was, mine) = (content(&was.units), content(&ours.units));
+        let (was, mine) = (trim_blank_units(&was.units), trim_blank_units(&ours.units));
         if all_same(was, mine) {
             return String::new();
         }
         if self.kind == DocKind::Log && ours.date.is_some() {
-            return self.day(Meeting { base: was, person: &[], ours: mine });
+            return self.merge_day(Meeting { base: was, person: &[], ours: mine });
         }
-        if mine.iter().any(|unit| self.by_hand.wrote(unit, was)) {
+        if mine.iter().any(|unit| self.by_hand.has_written(unit, was)) {
             return self.kept_alone(ours);
         }
         self.conflicts.push(Conflict { section: ours.title.clone(), other: ours.text.to_owned() });
@@ -257,8 +261,8 @@ impl Merger<'_> {
 
     /// Marks a section that a person changed in one place and deleted in another.
     fn kept_alone(&self, piece: &Piece<'_>) -> String {
-        let mark = unsettled::marked(self.eol, (self.take_number(), Version::Alone));
-        let text = self.ended(content(&piece.units).concat());
+        let mark = unsettled::add_mark(self.eol, (self.take_number(), Version::Alone));
+        let text = self.end_line(trim_blank_units(&piece.units).concat());
         Document::split(&text).append(&mark) + &blank_end(piece)
     }
 
@@ -270,7 +274,7 @@ impl Merger<'_> {
 
     fn quote(&self, note: &str, other: &str) -> String {
         let mut quote = format!("{note}{}", self.eol);
-        for line in lines(other) {
+        for line in split_lines(other) {
             quote.push_str(if is_blank(line) { ">" } else { "> " });
             quote.push_str(line.trim_end_matches(['\n', '\r']));
             quote.push_str(self.eol);
@@ -278,12 +282,12 @@ impl Merger<'_> {
         quote
     }
 
-    fn ended(&self, text: String) -> String {
+    fn end_line(&self, text: String) -> String {
         if ends_line(&text) { text } else { text + self.eol }
     }
 
-    fn joined(&self, units: &[&str]) -> String {
-        units.iter().map(|unit| self.ended((*unit).to_owned())).collect()
+    fn join_units(&self, units: &[&str]) -> String {
+        units.iter().map(|unit| self.end_line((*unit).to_owned())).collect()
     }
 }
 

@@ -18,13 +18,13 @@ pub struct LineOrigin {
 }
 
 /// Returns a line without its list mark and its comment.
-pub fn bare(line: &str) -> &str {
+pub fn strip_mark_and_comment(line: &str) -> &str {
     let text = split_comment(line).0.trim();
     text.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t'])).map_or(text, str::trim)
 }
 
 /// Parses the origin comment at a line's end. `None` if no wake wrote the comment.
-pub fn origin_of(line: &str) -> Option<LineOrigin> {
+pub fn parse_origin(line: &str) -> Option<LineOrigin> {
     let comment = split_comment(line).1?;
     let (own, after) = match comment.split_once(" after ") {
         Some((own, after)) => (own, Some(after.trim().to_owned())),
@@ -53,20 +53,20 @@ mod tests {
     fn a_lines_comment_is_read_and_a_persons_own_is_none() {
         let line =
             "- Eve is kind <!-- wake 20261121T140302Z-812 message 41 chat 5555 after https://example.org, a file -->\n";
-        assert_eq!(bare(line), "Eve is kind");
+        assert_eq!(strip_mark_and_comment(line), "Eve is kind");
         assert_eq!(
-            origin_of(line),
+            parse_origin(line),
             Some(LineOrigin {
                 wake: "20261121T140302Z-812".to_owned(),
                 message: Some(41),
-                chat: Some(ChatRef::telegram(5555)),
+                chat: Some(ChatRef::from_telegram(5555)),
                 after: Some("https://example.org, a file".to_owned()),
             })
         );
-        let own = origin_of("- 14:03 did it <!-- wake 1 own -->").unwrap();
+        let own = parse_origin("- 14:03 did it <!-- wake 1 own -->").unwrap();
         assert_eq!((own.wake.as_str(), own.message, own.after), ("1", None, None));
         assert_eq!(
-            (origin_of("- by hand"), origin_of("- x <!-- a note -->"), origin_of("- x <!-- wake -->")),
+            (parse_origin("- by hand"), parse_origin("- x <!-- a note -->"), parse_origin("- x <!-- wake -->")),
             (None, None, None)
         );
     }

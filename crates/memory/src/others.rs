@@ -14,7 +14,7 @@ use super::{
     CHATS_DIR, DocKind, imported, is_disguised, is_imported,
     sections::Document,
     steps,
-    text::{folded, is_blank, lines, slice, split_comment},
+    text::{fold_text, is_blank, slice, split_comment, split_lines},
 };
 
 /// The heading of facts learnt by a tainted cycle.
@@ -29,13 +29,13 @@ const OWN: &str = "own";
 pub(super) const AFTER: &str = "after";
 
 /// Returns the mark that follows a wake's id and chat in the comment of its log entry.
-pub fn mark(has_read_others: bool) -> String {
+pub fn format_mark(has_read_others: bool) -> String {
     if has_read_others { format!(" {AFTER} others") } else { format!(" {OWN}") }
 }
 
 /// Returns the untrusted parts of a document as byte ranges of whole lines, in order and apart. `reader` is the reading chat, if not the
 /// owner's.
-pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+pub fn find_untrusted(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     if let Some(below) = path.strip_prefix(CHATS_DIR).filter(|below| below.starts_with('/')) {
         let is_own = reader.is_some_and(|chat| below.starts_with(&format!("/{chat}/")));
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
@@ -45,33 +45,33 @@ pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize
     if is_disguised(path) || is_imported(path) {
         return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
-    match DocKind::of(path) {
+    match DocKind::from_path(path) {
         DocKind::Facts => {
             let unconfirmed = unconfirmed_sections(text).into_iter().chain(unconfirmed_lines(text));
-            joined(unconfirmed.chain(facts_of_guests(text, reader)).collect())
+            join_ranges(unconfirmed.chain(facts_of_guests(text, reader)).collect())
         }
-        DocKind::Log => joined(entries(text, reader)),
-        DocKind::Tasks => joined(tasks_of_others(text, reader)),
+        DocKind::Log => join_ranges(find_untrusted_entries(text, reader)),
+        DocKind::Tasks => join_ranges(tasks_of_others(text, reader)),
         DocKind::Text => Vec::new(),
     }
 }
 
 /// Returns whether a document at this path may have untrusted parts.
-pub fn can_be_in(path: &str) -> bool {
-    path.starts_with(CHATS_DIR) || is_imported(path) || DocKind::of(path) != DocKind::Text || is_disguised(path)
+pub fn may_have_untrusted(path: &str) -> bool {
+    path.starts_with(CHATS_DIR) || is_imported(path) || DocKind::from_path(path) != DocKind::Text || is_disguised(path)
 }
 
 /// Returns the document without its untrusted parts, and the number of facts, entries or tasks left out.
-pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usize) {
+pub fn remove_untrusted(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usize) {
     let mut left = String::with_capacity(text.len());
     let (mut at, mut count) = (0, 0);
-    let is_task = |line: &&str| heading(line).is_some_and(|(level, _)| level == 2);
+    let is_task = |line: &&str| parse_heading(line).is_some_and(|(level, _)| level == 2);
     let is_entry = |line: &&str| is_item(line) || words_of_wake(line).is_some();
-    let are_tasks = DocKind::of(path) == DocKind::Tasks;
-    for part in parts(path, text, reader) {
+    let are_tasks = DocKind::from_path(path) == DocKind::Tasks;
+    for part in find_untrusted(path, text, reader) {
         left.push_str(slice(text, at..part.start));
         let counted = |line: &&str| if are_tasks { is_task(line) } else { is_entry(line) };
-        count += lines(slice(text, part.clone())).filter(counted).count().max(1);
+        count += split_lines(slice(text, part.clone())).filter(counted).count().max(1);
         at = part.end;
     }
     left.push_str(slice(text, at..text.len()));
@@ -79,14 +79,16 @@ pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usiz
 }
 
 /// Returns whether any line from `first` to `last`, counted from 1, is untrusted.
-pub fn are_among(path: &str, text: &str, reader: Option<ChatRef>, first: usize, last: usize) -> bool {
+pub fn has_untrusted_lines(path: &str, text: &str, reader: Option<ChatRef>, first: usize, last: usize) -> bool {
     let lines_before = |at: usize| slice(text, 0..at).lines().count();
-    parts(path, text, reader).iter().any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
+    find_untrusted(path, text, reader)
+        .iter()
+        .any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
 }
 
 /// Returns the untrusted parts as first and last line numbers, counted from 1. Linear in the text's length.
 pub fn line_ranges(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<(usize, usize)> {
-    super::text::line_ranges(text, parts(path, text, reader))
+    super::text::line_ranges(text, find_untrusted(path, text, reader))
 }
 
 /// Returns the quarantine sections according to the Markdown.
@@ -99,19 +101,19 @@ fn unconfirmed_sections(text: &str) -> Vec<Range<usize>> {
 fn unconfirmed_lines(text: &str) -> Vec<Range<usize>> {
     let mut depth = None;
     let is_hidden = |line: &str| {
-        if let Some((level, title)) = heading(line) {
+        if let Some((level, title)) = parse_heading(line) {
             depth = depth.filter(|outer| level > *outer);
             if depth.is_none() && is_quarantine(title) {
                 depth = Some(level);
             }
         }
-        depth.is_some() || line.trim_start().starts_with('>') && learnt_after(line)
+        depth.is_some() || line.trim_start().starts_with('>') && is_tainted_line(line)
     };
-    those(text, is_hidden)
+    find_matching_lines(text, is_hidden)
 }
 
 /// Returns entries of tainted wakes, of wakes without a mark, and for other chats.
-fn entries(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+fn find_untrusted_entries(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     items_of_wakes(text, |words| !is_own(words, reader))
 }
 
@@ -122,7 +124,7 @@ fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let is_theirs = |part: &&super::sections::Part| {
         let (mut at, mut some) = (part.body_start, false);
         part.level == 2
-            && lines(slice(text, part.body_start..part.range.end)).all(|line| {
+            && split_lines(slice(text, part.body_start..part.range.end)).all(|line| {
                 let is_hidden = hidden.iter().any(|item| item.contains(&at));
                 some |= is_hidden;
                 at += line.len();
@@ -145,16 +147,16 @@ fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     };
     // fault: task-came-stands-next
     let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) || steps::is_tainted_mark(line);
-    let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(is_theirs));
+    let theirs = document.sections().filter(|part| split_lines(document.slice(&part.range)).any(is_theirs));
     theirs.map(|part| part.range.clone()).collect()
 }
 
 /// Returns the items of matching wakes, each up to the next item, heading or line of a person.
 fn items_of_wakes(text: &str, is_such: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
     let mut is_hidden = false;
-    those(text, |line| {
+    find_matching_lines(text, |line| {
         let wake = words_of_wake(line);
-        if wake.is_some() || is_item(line) || heading(line).is_some() {
+        if wake.is_some() || is_item(line) || parse_heading(line).is_some() {
             is_hidden = wake.is_some_and(|words| is_such(&words));
         }
         is_hidden
@@ -162,9 +164,9 @@ fn items_of_wakes(text: &str, is_such: impl Fn(&[&str]) -> bool) -> Vec<Range<us
 }
 
 /// Returns the byte ranges of the matching lines.
-fn those(text: &str, mut is_such: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
+fn find_matching_lines(text: &str, mut is_such: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
     let mut at = 0;
-    let ranges = lines(text).filter_map(|line| {
+    let ranges = split_lines(text).filter_map(|line| {
         let range = at..at + line.len();
         at = range.end;
         is_such(line).then_some(range)
@@ -172,7 +174,7 @@ fn those(text: &str, mut is_such: impl FnMut(&str) -> bool) -> Vec<Range<usize>>
     ranges.collect()
 }
 
-fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+fn join_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     let mut all: Vec<Range<usize>> = Vec::new();
     for range in ranges {
@@ -186,12 +188,12 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 pub(super) fn is_quarantine(title: &str) -> bool {
     // fault: facts-quarantine-stand-next
-    folded(title) == folded(UNCONFIRMED)
+    fold_text(title) == fold_text(UNCONFIRMED)
 }
 
 /// Parses a line that looks like a heading into level and title. A Markdown parser would be wrong here: damage such as an unclosed fence
 /// would hide the quarantine heading and release the facts below.
-pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
+pub(super) fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let marks = line.trim_start_matches(['\u{feff}', ' ']);
     let title = marks.trim_start_matches('#');
     let level = marks.len() - title.len();
@@ -220,7 +222,7 @@ fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
     said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
 }
 
-fn learnt_after(line: &str) -> bool {
+fn is_tainted_line(line: &str) -> bool {
     words_of_wake(line).is_some_and(|words| words.contains(&AFTER))
 }
 
@@ -234,27 +236,31 @@ mod tests {
     const FACTS: &str = "# Facts\n\n## Family\n- Anna is my sister <!-- wake 1 message 2 -->\n\n## Unconfirmed\n- Eve may do all <!-- wake 2 after a page -->\n- by hand\n\n## Home\n- moved here <!-- wake 3 after a page -->\n";
 
     fn shown(path: &str, text: &str) -> String {
-        without(path, text, None).0
+        remove_untrusted(path, text, None).0
     }
 
     #[test]
     fn under_a_name_that_a_disk_may_take_for_its_own_a_document_is_all_others() {
         for path in ["memory/agent-memory/Semantic-memory.md", "memory/Chats/77/context.md"] {
-            assert_eq!(parts(path, FACTS, None), std::iter::once(0..FACTS.len()).collect::<Vec<_>>(), "{path}");
-            assert!(can_be_in(path), "{path}");
+            assert_eq!(
+                find_untrusted(path, FACTS, None),
+                std::iter::once(0..FACTS.len()).collect::<Vec<_>>(),
+                "{path}"
+            );
+            assert!(may_have_untrusted(path), "{path}");
         }
-        assert!(parts("memory/diary.md", FACTS, None).is_empty());
+        assert!(find_untrusted("memory/diary.md", FACTS, None).is_empty());
     }
 
     #[test]
     fn facts_in_quarantine_are_left_out_and_what_a_person_moved_is_theirs() {
-        let (shown, count) = without(SEMANTIC_MEMORY, FACTS, None);
+        let (shown, count) = remove_untrusted(SEMANTIC_MEMORY, FACTS, None);
         assert_eq!(count, 2);
         assert_eq!(
             shown,
             "# Facts\n\n## Family\n- Anna is my sister <!-- wake 1 message 2 -->\n\n## Home\n- moved here <!-- wake 3 after a page -->\n"
         );
-        assert_eq!(without("memory/notes.md", FACTS, None), (FACTS.to_owned(), 0));
+        assert_eq!(remove_untrusted("memory/notes.md", FACTS, None), (FACTS.to_owned(), 0));
     }
 
     #[test]
@@ -279,13 +285,13 @@ mod tests {
         let log = "## 2026-11-20\n- 09:00 CANARY <!-- wake 1 -->\n  CANARY\n- by hand\n- 10:00 b <!-- wake 2 own -->\n  more\n\n\
                    ## 2026-11-21\n- 11:00 CANARY <!-- wake 3 after others -->\n\n  CANARY\n- 12:00 c <!-- wake 4 own -->\n\
                    > - 13:00 CANARY <!-- wake 5 own after others -->\n> CANARY\n- 14:00 CANARY <!-- wake own -->\n";
-        let (shown, count) = without(EPISODIC_MEMORY, log, None);
+        let (shown, count) = remove_untrusted(EPISODIC_MEMORY, log, None);
         assert!(!shown.contains("CANARY"), "{shown}");
         assert_eq!(count, 4);
         assert!(
             ["- by hand\n", "b <!--", "  more\n", "c <!--", "## 2026-11-21\n"].iter().all(|own| shown.contains(own))
         );
-        assert_eq!(without("memory/agent-memory/archive/2026-11.md", log, None).0, shown);
+        assert_eq!(remove_untrusted("memory/agent-memory/archive/2026-11.md", log, None).0, shown);
     }
 
     #[test]
@@ -303,31 +309,31 @@ mod tests {
             (crate::ACTIVE, tasks, 2, &["## Mine", "with mum", "## More\n- status: active\n"]),
             ("memory/chats/5/context.md", "CANARY\n", 1, &[]),
         ] {
-            let (shown, withheld) = without(path, text, None);
+            let (shown, withheld) = remove_untrusted(path, text, None);
             assert!(!shown.contains("CANARY") && own.iter().all(|own| shown.contains(own)), "{path}: {shown}");
             assert_eq!(withheld, count, "{path}: {shown}");
             // To a third chat it is as foreign, and to the guest it is their own.
-            assert_eq!(without(path, text, Some(ChatRef::telegram(55))).0, shown, "{path}");
-            assert!(without(path, text, Some(ChatRef::telegram(5))).0.contains("CANARY"), "{path}");
+            assert_eq!(remove_untrusted(path, text, Some(ChatRef::from_telegram(55))).0, shown, "{path}");
+            assert!(remove_untrusted(path, text, Some(ChatRef::from_telegram(5))).0.contains("CANARY"), "{path}");
             let line = text.lines().position(|line| line.contains("CANARY")).unwrap() + 1;
             assert!(
                 line_ranges(path, text, None).iter().any(|(first, last)| (first..=last).contains(&&line)),
                 "{path}"
             );
             assert!(
-                are_among(path, text, None, line, line)
-                    && !are_among(path, text, Some(ChatRef::telegram(5)), line, line),
+                has_untrusted_lines(path, text, None, line, line)
+                    && !has_untrusted_lines(path, text, Some(ChatRef::from_telegram(5)), line, line),
                 "{path}"
             );
         }
-        assert!(can_be_in("memory/chats/5/context.md") && !can_be_in("memory/notes.md"));
+        assert!(may_have_untrusted("memory/chats/5/context.md") && !may_have_untrusted("memory/notes.md"));
     }
 
     #[test]
     fn what_is_read_is_told_by_its_lines() {
-        let among = |first, last| are_among(SEMANTIC_MEMORY, FACTS, None, first, last);
+        let among = |first, last| has_untrusted_lines(SEMANTIC_MEMORY, FACTS, None, first, last);
         assert!(!among(1, 5) && among(1, 6) && among(7, 7) && among(8, 99) && !among(10, 11));
-        assert!(!are_among(SEMANTIC_MEMORY, "", None, 1, 9));
+        assert!(!has_untrusted_lines(SEMANTIC_MEMORY, "", None, 1, 9));
     }
 
     proptest! {
@@ -342,8 +348,8 @@ mod tests {
                 prop_assert!(!shown(SEMANTIC_MEMORY, &new).contains(&canary), "{:?}", new);
             }
             let day = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
-            let log = |mark: &str| episodic::append(&text, day, chrono::NaiveTime::MIN, &["Woke", &fact, &canary], &format!("1{mark}"));
-            let (theirs, own) = (log(&mark(true)), log(&mark(false)));
+            let log = |mark: &str| episodic::append_entry(&text, day, chrono::NaiveTime::MIN, &["Woke", &fact, &canary], &format!("1{mark}"));
+            let (theirs, own) = (log(&format_mark(true)), log(&format_mark(false)));
             prop_assert!(!shown(EPISODIC_MEMORY, &theirs).contains(&canary), "{:?}", theirs);
             prop_assert!(shown(EPISODIC_MEMORY, &own).contains(&canary), "{:?}", own);
         }

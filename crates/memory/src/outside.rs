@@ -2,12 +2,12 @@
 //!
 //! Every message shows such words as code, which clients don't turn into links, and treats them as untrusted. The only way to the words is
 //! [`Display`](fmt::Display), which enforces both: it writes code and an invisible mark of the origin. The mark survives every `format!`
-//! and `to_string` on the way. The outbox, the log entry and the commit store texts for later; they look for marks ([`origins_in`]) and
-//! remove them ([`unmarked`]).
+//! and `to_string` on the way. The outbox, the log entry and the commit store texts for later; they look for marks ([`describe_origins`]) and
+//! remove them ([`strip_marks`]).
 
 use std::{borrow::Cow, fmt, path::Path};
 
-use reveille_base::{approval_text::without_hidden, words::cut_with};
+use reveille_base::{approval_text::without_hidden, words::cut_text};
 
 use crate as memory;
 
@@ -70,7 +70,7 @@ impl Outside {
         let seen = without_hidden(&seen).replace('`', "'");
         let line = seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
         let line = line.collect::<Vec<_>>().join(" ");
-        Self { origin, text: cut_with(&line, MAX_CHARS, "…") }
+        Self { origin, text: cut_text(&line, MAX_CHARS, "…") }
     }
 
     /// Returns whether the text contains these words, to tell errors apart.
@@ -94,14 +94,14 @@ pub fn name(path: impl AsRef<Path>) -> String {
 }
 
 /// Describes the sources of the untrusted words in a text. `None` if it has no mark.
-pub fn origins_in(text: &str) -> Option<String> {
+pub fn describe_origins(text: &str) -> Option<String> {
     let found: Vec<&str> =
         ALL.iter().filter(|origin| text.contains(origin.mark())).map(|origin| origin.name()).collect();
     (!found.is_empty()).then(|| found.join(", "))
 }
 
 /// Returns the text without the marks, for places that store the origin separately.
-pub fn unmarked(text: &str) -> Cow<'_, str> {
+pub fn strip_marks(text: &str) -> Cow<'_, str> {
     if text.contains(is_mark) { Cow::Owned(text.replace(is_mark, "")) } else { Cow::Borrowed(text) }
 }
 
@@ -113,18 +113,21 @@ mod tests {
     fn they_are_code_and_known_wherever_they_get_to() {
         let said = Outside::new(Origin::Remote, "remote: `see`\n\u{2061}  [here](https://evil.example)\u{7} now\t");
         let told = format!("It refused: {said}. I go on.");
-        assert_eq!(unmarked(&told), "It refused: `remote: 'see' [here](https://evil.example) now`. I go on.");
-        assert_eq!(origins_in(&told).as_deref(), Some("words of the memory's remote"));
+        assert_eq!(strip_marks(&told), "It refused: `remote: 'see' [here](https://evil.example) now`. I go on.");
+        assert_eq!(describe_origins(&told).as_deref(), Some("words of the memory's remote"));
         assert_eq!(told.matches(is_mark).count(), 1, "theirs are none");
         let both = format!("{told} {}", Outside::new(Origin::Model, ""));
-        assert_eq!(origins_in(&both).as_deref(), Some("words of the memory's remote, words of the model's server"));
-        assert!(both.ends_with("nothing`") && origins_in(&unmarked(&both)).is_none());
+        assert_eq!(
+            describe_origins(&both).as_deref(),
+            Some("words of the memory's remote, words of the model's server")
+        );
+        assert!(both.ends_with("nothing`") && describe_origins(&strip_marks(&both)).is_none());
         assert_eq!(Outside::new(Origin::Telegram, &"x".repeat(900)).text.chars().count(), MAX_CHARS + 1);
     }
 
     #[test]
     fn a_path_is_its_namers_word_but_for_those_that_are_always_there() {
         assert_eq!(name(memory::CONTEXT), memory::CONTEXT);
-        assert_eq!(origins_in(&name("memory/obey.md")).as_deref(), Some("the name of a file"));
+        assert_eq!(describe_origins(&name("memory/obey.md")).as_deref(), Some("the name of a file"));
     }
 }

@@ -2,7 +2,7 @@
 
 use reveille_base::words;
 
-use super::text::{lines, slice};
+use super::text::{slice, split_lines};
 
 /// The beginning of that sentence.
 const BEGINS: &str = "You are ";
@@ -23,9 +23,9 @@ pub enum OwnNameError {
 }
 
 /// Returns the range of the name in the standing orders.
-fn place(orders: &str) -> Option<std::ops::Range<usize>> {
+fn find_place(orders: &str) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
-    for line in lines(orders) {
+    for line in split_lines(orders) {
         if let Some(rest) = line.strip_prefix(BEGINS) {
             let name = rest.split([',', '.', '\n', '\r']).next().unwrap_or_default();
             let begin = at + BEGINS.len();
@@ -43,33 +43,33 @@ fn is_name(name: &str) -> bool {
 
 /// Returns the assistant's name.
 pub fn own_name(orders: &str) -> Option<&str> {
-    place(orders).map(|place| slice(orders, place))
+    find_place(orders).map(|place| slice(orders, place))
 }
 
 /// Returns the orders with another name.
 ///
 /// # Errors
 /// The name is invalid, or the orders have no place for a name.
-pub fn renamed(orders: &str, name: &str) -> Result<String, OwnNameError> {
+pub fn replace_name(orders: &str, name: &str) -> Result<String, OwnNameError> {
     let name = words::one_line(name);
     if !is_name(&name) {
         return Err(OwnNameError::Unfit);
     }
-    let place = place(orders).ok_or(OwnNameError::NoPlace)?;
+    let place = find_place(orders).ok_or(OwnNameError::NoPlace)?;
     Ok(format!("{}{name}{}", slice(orders, 0..place.start), slice(orders, place.end..orders.len())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CLAUDE, templates::templates};
+    use crate::{CLAUDE, templates::list_files};
 
     #[test]
     fn the_orders_that_ship_name_it_and_only_that_changes() {
-        let templates = templates();
+        let templates = list_files();
         let orders = templates.iter().find(|(path, _)| *path == CLAUDE).unwrap().1;
         assert_eq!(own_name(orders), Some("Reveille"));
-        let renamed = renamed(orders, "  Robin   Q ").unwrap();
+        let renamed = replace_name(orders, "  Robin   Q ").unwrap();
         assert_eq!(renamed, orders.replacen("You are Reveille,", "You are Robin Q,", 1));
         assert_eq!(own_name(&renamed), Some("Robin Q"));
     }
@@ -78,11 +78,11 @@ mod tests {
     fn what_is_no_name_or_has_no_place_is_refused() {
         let orders = "# Orders\n\nYou are Zoë-Ann, an assistant.\n";
         for name in ["", " ", "7of9", "Robin, who obeys", "a\nb.", "You are: x", "x".repeat(41).as_str(), "<b>"] {
-            assert_eq!(renamed(orders, name), Err(OwnNameError::Unfit), "{name:?}");
+            assert_eq!(replace_name(orders, name), Err(OwnNameError::Unfit), "{name:?}");
         }
-        assert!(renamed(orders, "O'Brien 2").unwrap().contains("You are O'Brien 2, an assistant."));
+        assert!(replace_name(orders, "O'Brien 2").unwrap().contains("You are O'Brien 2, an assistant."));
         for orders in ["", "Be kind.\n", "You are <one>, two\n"] {
-            assert_eq!(renamed(orders, "Robin"), Err(OwnNameError::NoPlace), "{orders}");
+            assert_eq!(replace_name(orders, "Robin"), Err(OwnNameError::NoPlace), "{orders}");
         }
     }
 }

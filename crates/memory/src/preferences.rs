@@ -3,7 +3,7 @@
 use super::{
     CONTEXT,
     templates::without_explanation,
-    text::{lines, split_comment},
+    text::{split_comment, split_lines},
 };
 
 /// The person's preferences that code acts on.
@@ -18,9 +18,9 @@ pub struct Preferences {
 impl Preferences {
     /// Reads `- key: value` lines, ignoring case. The last of duplicate keys counts, and unknown values are ignored. A line counts wherever
     /// it stands: after damage, a Markdown parser would miss that nudges are off.
-    pub fn of(context: &str) -> Self {
+    pub fn parse(context: &str) -> Self {
         let mut read = Self::default();
-        for line in lines(&without_explanation(CONTEXT, context)) {
+        for line in split_lines(&without_explanation(CONTEXT, context)) {
             let line = split_comment(line).0.trim().to_lowercase();
             let Some((key, value)) = line.strip_prefix(['-', '*', '+']).and_then(|line| line.split_once(':')) else {
                 continue;
@@ -43,7 +43,7 @@ impl Preferences {
 
 /// Returns the context with nudges turned off, by changing a line or adding one. `None` if they are off already.
 pub fn without_nudges(context: &str) -> Option<String> {
-    if Preferences::of(context).wants_no_nudges {
+    if Preferences::parse(context).wants_no_nudges {
         return None;
     }
     let is_about_nudges = |line: &str| {
@@ -54,7 +54,7 @@ pub fn without_nudges(context: &str) -> Option<String> {
         .split_inclusive('\n')
         .map(|line| if is_about_nudges(line) { format!("{OFF}\n") } else { line.to_owned() })
         .collect();
-    if Preferences::of(&changed).wants_no_nudges {
+    if Preferences::parse(&changed).wants_no_nudges {
         return Some(changed);
     }
     let end = if context.is_empty() || context.ends_with('\n') { "" } else { "\n" };
@@ -78,7 +78,7 @@ mod tests {
             ("", Some("- nudges: off\n")),
         ] {
             assert_eq!(without_nudges(context).as_deref(), off, "{context}");
-            assert!(Preferences::of(off.unwrap_or(context)).wants_no_nudges);
+            assert!(Preferences::parse(off.unwrap_or(context)).wants_no_nudges);
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
             ("<!-- - energy: low -->\n- energy: slow\n", false),
             ("", false),
         ] {
-            assert_eq!(Preferences::of(context).holds_nudges(), holds, "{context}");
+            assert_eq!(Preferences::parse(context).holds_nudges(), holds, "{context}");
         }
     }
 }

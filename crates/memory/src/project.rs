@@ -1,19 +1,22 @@
 //! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists,
 //! with `- project: <name>`, to keep each task in a single place.
 //!
-//! An edit changes only the lines of its own section. [`spoken_of`] finds the projects named in a text, by their name or a task's title, as
+//! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a task's title, as
 //! whole words.
 
 use chrono::NaiveDate;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use reveille_base::{disk, words::shortened};
+use reveille_base::{disk, words::truncate_text};
 
 use super::{
     ACTIVE, BACKLOG, CONTEXT, PROJECTS_DIR, facts,
     sections::{Document, Spacing},
     tasks::{Task, safe_body},
-    text::{comment, ends_line, eol, escape_start, folded, is_blank, lines, one_line, slice, split_comment, words},
+    text::{
+        detect_line_ending, ends_line, escape_start, fold_text, format_comment, is_blank, one_line, slice,
+        split_comment, split_lines, split_words,
+    },
 };
 
 /// The maximum length of a project's name, in characters.
@@ -64,7 +67,7 @@ pub fn project_name(said: &str) -> Result<String, ProjectError> {
 }
 
 fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&disk::folded(name).as_str())
+    RESERVED.contains(&disk::fold_name(name).as_str())
 }
 
 /// Returns the path of a project's document.
@@ -73,19 +76,19 @@ pub fn project_path(name: &str) -> String {
 }
 
 /// Returns the file name without its ending, for a document directly in the folder of projects.
-fn stem(path: &str) -> Option<&str> {
+fn find_stem(path: &str) -> Option<&str> {
     path.strip_prefix(PROJECTS_DIR)?.strip_prefix('/')?.strip_suffix(".md").filter(|stem| !stem.contains('/'))
 }
 
 /// Returns the project whose document has this path.
-pub fn project_of(path: &str) -> Option<String> {
-    project_name(stem(path)?).ok()
+pub fn project_from_path(path: &str) -> Option<String> {
+    project_name(find_stem(path)?).ok()
 }
 
 /// Returns the problem of a document that looks like a project's but has a reserved name.
 pub fn project_problem(path: &str) -> Option<String> {
     let is_own = [CONTEXT, ACTIVE, BACKLOG].contains(&path);
-    let name = stem(path).filter(|stem| !is_own && is_reserved(stem))?;
+    let name = find_stem(path).filter(|stem| !is_own && is_reserved(stem))?;
     Some(format!("{path}: “{name}” is kept for the memory's own documents, so no project is read from it; rename it"))
 }
 
@@ -102,21 +105,21 @@ pub struct Project {
 
 impl Project {
     /// Parses a document. Unknown parts are skipped.
-    pub fn read(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let document = Document::split(text);
         let body = |title: &str| {
-            let part = document.sections().find(|part| folded(&part.title) == folded(title));
+            let part = document.sections().find(|part| fold_text(&part.title) == fold_text(title));
             part.map(|part| slice(text, part.body_start..part.range.end).trim().to_owned()).unwrap_or_default()
         };
-        let log = document.sections().find(|part| folded(&part.title) == folded(LOG));
-        let log = log.map(|part| part.items.iter().map(|item| line_of(document.slice(item))).collect());
+        let log = document.sections().find(|part| fold_text(&part.title) == fold_text(LOG));
+        let log = log.map(|part| part.items.iter().map(|item| format_log_line(document.slice(item))).collect());
         Self { goal: body(GOAL), context: body(ABOUT), log: log.unwrap_or_default() }
     }
 }
 
 /// Returns an item of the log on one line, without its mark and comment.
-fn line_of(item: &str) -> String {
-    let said = lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
+fn format_log_line(item: &str) -> String {
+    let said = split_lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
     said.trim_start_matches(['-', '*', '+']).trim().to_owned()
 }
 
@@ -154,16 +157,19 @@ pub fn edited_project(
 
 /// Returns the text with the body of one section replaced.
 fn with_section(text: &str, title: &str, body: &str) -> String {
-    let (document, eol) = (Document::split(text), eol(text));
-    let body: String =
-        safe_body(&shortened(body, MAX_PROJECT_TEXT_CHARS)).iter().skip(1).map(|line| format!("{line}{eol}")).collect();
-    let Some(part) = document.sections().find(|part| folded(&part.title) == folded(title)) else {
+    let (document, eol) = (Document::split(text), detect_line_ending(text));
+    let body: String = safe_body(&truncate_text(body, MAX_PROJECT_TEXT_CHARS))
+        .iter()
+        .skip(1)
+        .map(|line| format!("{line}{eol}"))
+        .collect();
+    let Some(part) = document.sections().find(|part| fold_text(&part.title) == fold_text(title)) else {
         return with_new_section(&document, title, &format!("## {title}{eol}{body}"));
     };
     let end = document.content_end(part).max(part.body_start);
     let old = slice(text, part.body_start..end);
     // Keep the blank lines below the heading as they are.
-    let blank: usize = lines(old).take_while(|line| is_blank(line)).map(str::len).sum();
+    let blank: usize = split_lines(old).take_while(|line| is_blank(line)).map(str::len).sum();
     if old.trim() == body.trim() {
         return text.to_owned();
     }
@@ -174,8 +180,8 @@ fn with_section(text: &str, title: &str, body: &str) -> String {
 /// Adds a missing section, before those that follow it in order.
 fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String {
     let after = SECTIONS.iter().skip_while(|section| **section != title).skip(1);
-    let after: Vec<String> = after.map(|section| folded(section)).collect();
-    let next = document.parts.iter().position(|part| part.level == 2 && after.contains(&folded(&part.title)));
+    let after: Vec<String> = after.map(|section| fold_text(section)).collect();
+    let next = document.parts.iter().position(|part| part.level == 2 && after.contains(&fold_text(&part.title)));
     match next.and_then(|at| Some((document.parts.get(at.checked_sub(1)?)?, document.parts.get(at)?))) {
         Some((before, next)) => document.insert(before, next.range.start, block, Spacing::BlankLine),
         None => document.append(block),
@@ -185,12 +191,15 @@ fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String
 /// Appends a line to the log, unless the same line exists for this day.
 fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String {
     let line = one_line(line, MAX_PROJECT_LOG_CHARS);
-    let (document, eol) = (Document::split(text), eol(text));
+    let (document, eol) = (Document::split(text), detect_line_ending(text));
     let said = format!("{day} {}", escape_start(&line));
-    let comment = if origin.is_empty() { String::new() } else { format!(" {}", comment(origin, MAX_ORIGIN_CHARS)) };
+    let comment =
+        if origin.is_empty() { String::new() } else { format!(" {}", format_comment(origin, MAX_ORIGIN_CHARS)) };
     let item = format!("- {said}{comment}{eol}");
-    match document.sections().find(|part| folded(&part.title) == folded(LOG)) {
-        Some(part) if part.items.iter().any(|item| folded(&line_of(document.slice(item))) == folded(&said)) => {
+    match document.sections().find(|part| fold_text(&part.title) == fold_text(LOG)) {
+        Some(part)
+            if part.items.iter().any(|item| fold_text(&format_log_line(document.slice(item))) == fold_text(&said)) =>
+        {
             text.to_owned()
         }
         Some(part) => facts::add_item(&document, part, &item),
@@ -200,10 +209,10 @@ fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String
 
 /// Returns the projects mentioned in a text, each once: those named directly first, then those of named tasks. `known` lists the projects
 /// with a document.
-pub fn spoken_of(said: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
-    let said = words(said);
+pub fn find_mentioned_projects(said: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
+    let said = split_words(said);
     let speaks_of = |of: &str| {
-        let of = words(of);
+        let of = split_words(of);
         !of.is_empty() && said.windows(of.len()).any(|window| window == of)
     };
     let named = known.iter().cloned().chain(tasks.iter().filter_map(Task::project)).filter(|name| speaks_of(name));
@@ -249,9 +258,9 @@ mod tests {
         for said in ["context", "Active", "BACKLOG", "plans", "plan\u{17f}"] {
             assert!(matches!(project_name(said), Err(ProjectError::Reserved(_))), "{said:?}");
         }
-        assert_eq!(project_of("memory/project-memory/Summer House.md").as_deref(), Some("summer-house"));
+        assert_eq!(project_from_path("memory/project-memory/Summer House.md").as_deref(), Some("summer-house"));
         for path in ["memory/project-memory/active.md", "memory/project-memory/a/b.md", "memory/notes/a.md", "a.md"] {
-            assert_eq!(project_of(path), None, "{path}");
+            assert_eq!(project_from_path(path), None, "{path}");
         }
         let named = project_problem("memory/project-memory/Plans.md").unwrap();
         assert!(named.contains("kept for the memory's own documents"), "{named}");
@@ -288,7 +297,7 @@ mod tests {
         assert_eq!(again, expected, "what a person wrote elsewhere keeps every byte");
         let twice = edited_project(Some(&again), "x", &edit("Figs.", "", "bought glass."), (day(), "wake 2"));
         assert_eq!(twice, again);
-        let read = Project::read(&again);
+        let read = Project::parse(&again);
         assert_eq!((read.goal.as_str(), read.log.len()), ("Figs.", 2));
         assert_eq!(read.log[1], "2026-11-25 Bought glass");
         assert!(read.context.contains("### Sizes"), "{}", read.context);
@@ -300,7 +309,7 @@ mod tests {
             "## Order the glass\n- project: Summer House\n\n## Call Bob\n- status: active\n\n## Sail\n- project: art\n";
         let tasks = TaskList::parse(tasks).0.tasks().to_vec();
         let known = ["greenhouse".to_owned(), "art".to_owned()];
-        let of = |said: &str| spoken_of(said, &known, &tasks).join(" ");
+        let of = |said: &str| find_mentioned_projects(said, &known, &tasks).join(" ");
         assert_eq!(of("How is the Greenhouse?"), "greenhouse");
         assert_eq!(of("where do we start, and call Bob"), "", "`art` isn't in `start`");
         assert_eq!(of("my art, and the summer-house"), "art summer-house");
@@ -314,12 +323,12 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back_whatever_stood_there(text in document(), goal in "[a-z]{3,20}", line in "[a-z]{3,20}") {
             let new = edited_project(Some(&text), "x", &edit(&goal, "", &line), (day(), "wake 1"));
-            let read = Project::read(&new);
+            let read = Project::parse(&new);
             prop_assert!(read.goal.contains(&goal), "{:?}", new);
             prop_assert!(read.log.iter().any(|said| said == &format!("2026-11-25 {line}")), "{:?}", new);
             // All other sections stand as they stood.
             let old = Document::split(&text);
-            for part in old.sections().filter(|part| !["goal", "log"].contains(&folded(&part.title).as_str())) {
+            for part in old.sections().filter(|part| !["goal", "log"].contains(&fold_text(&part.title).as_str())) {
                 let kept = old.slice(&part.range).trim_end();
                 prop_assert!(new.contains(kept), "{:?} is gone from {:?}", kept, new);
             }

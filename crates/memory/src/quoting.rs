@@ -11,7 +11,7 @@ use super::{
     episodic::part_date,
     facts::origin_date,
     sections::{Document, Part},
-    text::{is_blank, lines, split_comment, words},
+    text::{is_blank, split_comment, split_lines, split_words},
     unsettled::{self, Unsettled},
 };
 
@@ -21,7 +21,7 @@ pub const MAX_QUOTES: usize = 5;
 /// The maximum number of facts quoted if none answers.
 pub const MAX_NEAREST: usize = 2;
 
-/// Common words that don't tell the subject of a text, in the folded form of [`words`].
+/// Common words that don't tell the subject of a text, in the folded form of [`split_words`].
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
     "did", "do", "doe", "dont", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if",
@@ -47,19 +47,22 @@ pub struct QuotedFact {
     pub unsettled: Option<Unsettled>,
 }
 
-/// Words that ask for or give a name, in the folded form of [`words`].
+/// Words that ask for or give a name, in the folded form of [`split_words`].
 const NAMING: [&str; 3] = ["name", "called", "named"];
 
 /// Returns the meaningful words of a query, without repetition.
 pub fn content_words(query: &str) -> Vec<String> {
     let mut seen = HashSet::new();
-    words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
+    split_words(query)
+        .into_iter()
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone()))
+        .collect()
 }
 
 /// Returns the words of a fact or a question, treating "my dog's name is", "my dog is named" and "my dog is called" alike.
 pub(super) fn meant_words(text: &str) -> Vec<String> {
     let plain = |word: String| if NAMING.contains(&word.as_str()) { NAMING[0].to_owned() } else { word };
-    words(text).into_iter().map(plain).collect()
+    split_words(text).into_iter().map(plain).collect()
 }
 
 /// Returns the facts that answer a question without a model: those with all its content words but one, or all of them if there are at most
@@ -77,7 +80,7 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
     let mut found: Vec<(usize, QuotedFact)> = Vec::new();
     let mut versions: Vec<QuotedFact> = Vec::new();
-    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::from_path(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
             let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
             let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
@@ -99,15 +102,15 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
 
 /// Returns facts near a question without an answer: facts about somebody the question names, or about its "my" or "the" something. At most
 /// [`MAX_NEAREST`], in document order.
-pub fn nearest(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
-    let subjects = subjects_of(question);
+pub fn find_nearest_facts(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
+    let subjects = find_subjects(question);
     let wanted = content_words(question);
     let asks_age = question.to_lowercase().contains("old am i");
     let mut found = Vec::new();
-    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::from_path(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
-            let names = names_in(&hit.text);
-            let own = words(&hit.text);
+            let names = find_names(&hit.text);
+            let own = split_words(&hit.text);
             let is_near = wanted.iter().any(|word| names.contains(word))
                 || subjects.iter().any(|word| own.contains(word))
                 || asks_age && hit.text.to_lowercase().starts_with("i was born");
@@ -126,18 +129,21 @@ fn written_words(text: &str) -> Vec<&str> {
     parts.map(|word| word.get(..plain(word)).unwrap_or_default()).filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns the names in a text: capitalised words, in the folded form of [`words`]. A capitalised first word counts unless it is common.
-fn names_in(text: &str) -> HashSet<String> {
+/// Returns the names in a text: capitalised words, in the folded form of [`split_words`]. A capitalised first word counts unless it is common.
+fn find_names(text: &str) -> HashSet<String> {
     let names = written_words(text).into_iter().filter(|word| word.starts_with(char::is_uppercase));
-    names.flat_map(words).filter(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2).collect()
+    names
+        .flat_map(split_words)
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2)
+        .collect()
 }
 
 /// Returns the subjects of a question: the words after "my", "our" or "the".
-fn subjects_of(question: &str) -> Vec<String> {
+fn find_subjects(question: &str) -> Vec<String> {
     let said = written_words(question);
     let is_lead = |word: &str| ["my", "our", "the"].iter().any(|lead| word.eq_ignore_ascii_case(lead));
     let behind = said.windows(2).filter(|pair| matches!(pair, [lead, _] if is_lead(lead)));
-    let mut subjects: Vec<String> = behind.filter_map(|pair| pair.last()).flat_map(|word| words(word)).collect();
+    let mut subjects: Vec<String> = behind.filter_map(|pair| pair.last()).flat_map(|word| split_words(word)).collect();
     subjects.retain(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2);
     subjects
 }
@@ -145,20 +151,20 @@ fn subjects_of(question: &str) -> Vec<String> {
 /// Passes on each line except blank ones, comments and headings, with whether it is a bullet item. A wrapped item counts as a single line.
 fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
     let document = Document::split(text);
-    let conflicts = unsettled::unsettled(text);
+    let conflicts = unsettled::find_conflicts(text);
     let hit = |part: &Part, line: usize, raw: &str| {
-        let own = line..line + lines(raw).count();
+        let own = line..line + split_lines(raw).count();
         let conflict = conflicts.iter().find(|conflict| conflict.lines.iter().any(|line| own.contains(line)));
-        QuotedFact { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
+        QuotedFact { unsettled: conflict.cloned(), ..build_quote(path, part, line, raw) }
     };
     for part in &document.parts {
         let mut at = part.body_start;
         let mut plain = |from: usize, to: usize| {
             let mut at = from;
-            for line in lines(document.slice(&(from..to))) {
+            for line in split_lines(document.slice(&(from..to))) {
                 let range = at..at + line.len();
                 at = range.end;
-                let hit = hit(part, document.line_of(range.start), line);
+                let hit = hit(part, document.line_number(range.start), line);
                 if !is_blank(&hit.text) && !document.is_comment(&range) {
                     take(hit, false);
                 }
@@ -170,16 +176,16 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
         }
         plain(at, part.range.end);
         for item in &part.items {
-            take(hit(part, document.line_of(item.start), document.slice(item)), true);
+            take(hit(part, document.line_number(item.start), document.slice(item)), true);
         }
     }
 }
 
-fn hit(path: &str, part: &Part, line: usize, raw: &str) -> QuotedFact {
+fn build_quote(path: &str, part: &Part, line: usize, raw: &str) -> QuotedFact {
     let mut date = part_date(part);
     let mut shown: Vec<&str> = Vec::new();
-    let raw = unsettled::without(raw);
-    for line in lines(&raw) {
+    let raw = unsettled::remove_marks(raw);
+    for line in split_lines(&raw) {
         let (text, comment) = split_comment(line);
         date = date.or_else(|| comment.and_then(origin_date));
         shown.push(text.trim());
@@ -216,11 +222,11 @@ mod tests {
             ("how old am I", "1986"),
             ("what make is the boiler", "Bosch"),
         ] {
-            let found = nearest(&docs, question);
+            let found = find_nearest_facts(&docs, question);
             assert!(found.first().is_some_and(|fact| fact.text.contains(near)), "{question}: {found:?}");
         }
         for question in ["who won the cup in 1998", "do I have a brother", "where is my key", "is today a holiday"] {
-            assert_eq!(nearest(&docs, question), [], "{question}");
+            assert_eq!(find_nearest_facts(&docs, question), [], "{question}");
         }
     }
 
@@ -240,7 +246,7 @@ mod tests {
         let found = |text: &str| quote(&[(SEMANTIC_MEMORY, text)], "tea").map_or(0, |hits| hits.len());
         assert_eq!(found("<!-- - tea\n  - tea\n-->\n\n- a <!-- tea -->\n"), 0);
         assert_eq!(found("- tea <!-- kept -->\n"), 1);
-        for (path, text) in crate::templates::templates() {
+        for (path, text) in crate::templates::list_files() {
             assert_eq!(quote(&[(path, text)], "topic fact"), None, "{path}");
         }
     }

@@ -15,19 +15,19 @@ use chrono::NaiveDate;
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, shortened},
+    words::{format_count, truncate_text},
 };
 
 pub use self::{
-    days::rewritten,
-    disputes::{Dispute, dispute, settled},
+    days::add_reworded_summary,
+    disputes::{Dispute, find_dispute, settle_dispute},
     patterns::SaidBefore,
 };
 use super::{
     ACTIVE, BACKLOG, DAYS_DIR, EPISODIC_MEMORY, SEMANTIC_MEMORY,
     facts::{self, Facts},
     others,
-    text::folded,
+    text::fold_text,
 };
 
 /// The beginning of the reason of a reflecting wake. No other reason begins like this.
@@ -52,9 +52,9 @@ pub struct PersonsDoing {
 
 impl PersonsDoing {
     /// Records a person's edit of the facts. Call with the newest edit first: older edits of the same fact are then ignored.
-    pub fn note(&mut self, before: &str, after: &str) {
+    pub fn note_edit(&mut self, before: &str, after: &str) {
         let texts = |text: &str| -> BTreeSet<String> {
-            Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect()
+            Facts::parse(text).0.iter().map(|(_, fact)| fold_text(&fact.text)).collect()
         };
         let (before, after) = (texts(before), texts(after));
         let wrote: Vec<String> =
@@ -66,14 +66,14 @@ impl PersonsDoing {
     }
 
     /// Returns whether a person wrote or changed this fact: it has no wake's origin, or an edit of theirs added it.
-    pub fn wrote(&self, fact: &facts::Fact) -> bool {
+    pub fn has_written(&self, fact: &facts::Fact) -> bool {
         let is_of_wake = fact.origin.as_deref().is_some_and(|origin| origin.starts_with("wake "));
-        !is_of_wake || self.wrote.contains(&folded(&fact.text))
+        !is_of_wake || self.wrote.contains(&fold_text(&fact.text))
     }
 
     /// Returns whether a person removed a fact with this text.
     pub fn took_out(&self, fact: &str) -> bool {
-        self.took_out.contains(&folded(fact))
+        self.took_out.contains(&fold_text(fact))
     }
 }
 
@@ -122,41 +122,45 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     let known = (of.read)(SEMANTIC_MEMORY);
     let log = (of.read)(EPISODIC_MEMORY);
     let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
-    done.health = tasks::health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
+    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
     let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
     let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
     if !days.is_empty() {
-        done.receipts.push(format!("Summed up {}, each chat's apart", count(dates.len(), "day")));
+        done.receipts.push(format!("Summed up {}, each chat's apart", format_count(dates.len(), "day")));
     }
     if let (false, Some(last)) = (done.health.is_empty(), of.days.end.pred_opt()) {
-        days.push(days::health_of(last, &done.health));
+        days.push(days::build_health_day(last, &done.health));
         done.receipts.push("Looked at the tasks and the backlog".to_owned());
     }
     let mut files: Vec<(String, String)> = Vec::new();
     for day in &days {
         let path = days_path(day.date);
         match files.iter_mut().find(|(other, _)| *other == path) {
-            Some((_, text)) => *text = day.added_to(text, of.wake),
-            None => files.push((path.clone(), day.added_to(&(of.read)(&path), of.wake))),
+            Some((_, text)) => *text = day.append_summary(text, of.wake),
+            None => files.push((path.clone(), day.append_summary(&(of.read)(&path), of.wake))),
         }
     }
     let mut facts = known.clone();
-    for pattern in patterns::repeated(of.asked, &known, of.by_hand, of.noted) {
-        if let Some(text) = pattern.added_to(&facts, of.wake) {
+    for pattern in patterns::find_patterns(of.asked, &known, of.by_hand, of.noted) {
+        if let Some(text) = pattern.add_to_facts(&facts, of.wake) {
             facts = text;
             done.keys.push(pattern.key());
-            done.receipts.push(pattern.receipt());
+            done.receipts.push(pattern.describe());
         }
     }
-    let (dated, stale) = stale::dated(&facts, of.today, of.by_hand);
+    let (dated, stale) = stale::mark_stale_facts(&facts, of.today, of.by_hand);
     if stale > 0 {
         facts = dated;
-        done.receipts.push(format!("Marked {} with the day as of which it holds", count(stale, "fact")));
+        done.receipts.push(format!("Marked {} with the day as of which it holds", format_count(stale, "fact")));
     }
-    let disputes = if of.disputes { disputes::found(&facts, of.noted) } else { Vec::new() };
+    let disputes = if of.disputes { disputes::find_disputes(&facts, of.noted) } else { Vec::new() };
     for found in disputes {
-        facts = found.marked_in(&facts, of.by_hand);
-        done.receipts.push(format!("Found a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other)));
+        facts = found.mark_facts(&facts, of.by_hand);
+        done.receipts.push(format!(
+            "Found a contradiction: “{}” and “{}”",
+            shorten_text(&found.one),
+            shorten_text(&found.other)
+        ));
         done.keys.push(found.key());
         done.disputes.push(found);
     }
@@ -168,7 +172,7 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
 }
 
 /// Hashes a text into a key that doesn't reveal the text.
-fn keyed(begins: &str, text: &str) -> String {
+fn hash_key(begins: &str, text: &str) -> String {
     // FNV-1a is stable between runs.
     let hash = text
         .bytes()
@@ -176,8 +180,8 @@ fn keyed(begins: &str, text: &str) -> String {
     format!("{begins}{hash:016x}")
 }
 
-fn brief(text: &str) -> String {
-    shortened(text, 60)
+fn shorten_text(text: &str) -> String {
+    truncate_text(text, 60)
 }
 
 /// Returns the untrusted lines of the facts, counted from 1.

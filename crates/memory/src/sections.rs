@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::{
     Problem,
-    markdown::{BlockKind, MarkdownBlock, hash_heading, range_at, read_blocks},
-    text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice, split_comment},
+    markdown::{BlockKind, MarkdownBlock, find_range, hash_heading, read_blocks},
+    text::{detect_line_ending, ends_line, is_blank, line_end, line_start, slice, splice, split_comment, split_lines},
     view,
 };
 
@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
     pub fn split(text: &'a str) -> Self {
         let mut line_starts = Vec::new();
         let mut at = 0;
-        for line in lines(text) {
+        for line in split_lines(text) {
             line_starts.push(at);
             at += line.len();
         }
@@ -65,11 +65,11 @@ impl<'a> Document<'a> {
         };
         for MarkdownBlock { kind, range, depth, .. } in read_blocks(text, front_matter_length(text)) {
             match kind {
-                BlockKind::Heading(level) if depth == 0 => document.heading(level, range.start),
-                BlockKind::Underlined(2) if depth == 0 => document.underlined.push(document.line_of(range.start)),
-                BlockKind::Item if depth == 1 => document.item(&range),
+                BlockKind::Heading(level) if depth == 0 => document.add_heading(level, range.start),
+                BlockKind::Underlined(2) if depth == 0 => document.underlined.push(document.line_number(range.start)),
+                BlockKind::Item if depth == 1 => document.add_item(&range),
                 BlockKind::Fence { .. } => document.fences.push(range),
-                BlockKind::Html => document.comment(&range),
+                BlockKind::Html => document.note_comment(&range),
                 _ => {}
             }
         }
@@ -77,7 +77,7 @@ impl<'a> Document<'a> {
     }
 
     /// Notes a comment that forms its own block. An unclosed comment is damage and hides nothing.
-    fn comment(&mut self, block: &Range<usize>) {
+    fn note_comment(&mut self, block: &Range<usize>) {
         let text = slice(self.text, block.clone());
         if let (true, Some(end)) = (text.trim_start().starts_with("<!--"), text.find("-->")) {
             self.comments.push(self.line_start(block.start)..block.start + end + "-->".len());
@@ -92,12 +92,12 @@ impl<'a> Document<'a> {
 
     /// Returns whether a line, given by its bytes, is a heading with hash marks of any level. A byte order mark may precede it.
     pub(super) fn is_heading(&self, line: &Range<usize>) -> bool {
-        range_at(&self.headings, line.end.saturating_sub(1)).is_some()
+        find_range(&self.headings, line.end.saturating_sub(1)).is_some()
     }
 
     /// Returns whether a line, given by its bytes, belongs to a fenced code block.
     pub(super) fn is_fenced(&self, line: &Range<usize>) -> bool {
-        range_at(&self.fences, line.end.saturating_sub(1)).is_some()
+        find_range(&self.fences, line.end.saturating_sub(1)).is_some()
     }
 
     /// Returns whether a code fence opens in a part.
@@ -109,19 +109,20 @@ impl<'a> Document<'a> {
     pub fn holds_more_than_items(&self) -> bool {
         let items: Vec<Range<usize>> = self.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
         let mut at = 0;
-        lines(self.text).any(|line| {
+        split_lines(self.text).any(|line| {
             let range = at..at + line.len();
             at = range.end;
-            let is_read = range_at(&items, range.start).is_some() || self.is_heading(&range) || self.is_comment(&range);
+            let is_read =
+                find_range(&items, range.start).is_some() || self.is_heading(&range) || self.is_comment(&range);
             line.chars().any(char::is_alphanumeric) && !is_read
         })
     }
 
-    fn heading(&mut self, level: u8, at: usize) {
+    fn add_heading(&mut self, level: u8, at: usize) {
         let (start, end) = (self.line_start(at), line_end(self.text, at));
         let Some(title) = hash_title(slice(self.text, start..end), level) else { return };
         self.headings.push(start..end);
-        let line = self.line_of(start);
+        let line = self.line_number(start);
         let Some(previous) = self.parts.last_mut() else { return };
         if level > 2 || start < previous.body_start || (start == previous.range.start && previous.level > 0) {
             return;
@@ -131,7 +132,7 @@ impl<'a> Document<'a> {
         self.parts.push(Part { level, title, line, range, body_start: end, items: Vec::new() });
     }
 
-    fn item(&mut self, range: &Range<usize>) {
+    fn add_item(&mut self, range: &Range<usize>) {
         let start = self.line_start(range.start);
         let raw = slice(self.text, start..range.end);
         let content = raw.trim_end_matches([' ', '\t', '\n', '\r']);
@@ -162,13 +163,13 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the line, counted from 1, that contains a byte.
-    pub fn line_of(&self, at: usize) -> usize {
+    pub fn line_number(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at).max(1)
     }
 
     /// Returns the problems independent of the document's kind: sections without a title, underlined headings, and an unclosed block that
     /// hides the text below.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn find_problems(&self) -> Vec<Problem> {
         let untitled = self.sections().filter(|part| part.title.is_empty());
         let mut problems: Vec<Problem> =
             untitled.map(|part| Problem::new(part.line, "this heading has no title")).collect();
@@ -176,9 +177,9 @@ impl<'a> Document<'a> {
             Problem::new(*line, "an underlined heading is read as plain text; write it as `## Title` to open a section")
         }));
         if let Some(last) = self.parts.last()
-            && let Some((at, what)) = never_closed(self.slice(&last.range))
+            && let Some((at, what)) = find_unclosed_block(self.slice(&last.range))
         {
-            let line = self.line_of(last.range.start + at);
+            let line = self.line_number(last.range.start + at);
             problems
                 .push(Problem::new(line, format!("{what} is opened here and never closed; all below it is hidden")));
         }
@@ -196,14 +197,14 @@ impl<'a> Document<'a> {
     }
 
     /// Inserts a block of lines at `at`, a position in `part` at a line's start or the text's end. An unclosed fence or comment before it
-    /// is closed first, because it would swallow the block; [`Document::problems`] has reported it.
+    /// is closed first, because it would swallow the block; [`Document::find_problems`] has reported it.
     pub fn insert(&self, part: &Part, at: usize, block: &str, spacing: Spacing) -> String {
         let before = slice(self.text, part.range.start..at);
-        let mut with = bridge(before, eol(self.text), spacing);
+        let mut with = build_bridge(before, detect_line_ending(self.text), spacing);
         with.push_str(block);
-        let next_line = lines(slice(self.text, at..self.text.len())).next();
+        let next_line = split_lines(slice(self.text, at..self.text.len())).next();
         if spacing == Spacing::BlankLine && next_line.is_some_and(|line| !is_blank(line)) {
-            with.push_str(eol(self.text));
+            with.push_str(detect_line_ending(self.text));
         }
         self.splice(at..at, &with)
     }
@@ -217,10 +218,10 @@ impl<'a> Document<'a> {
             document.parts.iter().filter(|part| part.level > 0 && part.range.start >= from).count()
         };
         let after = slice(&new, end..new.len());
-        let next = lines(after).find(|line| !is_blank(line)).unwrap_or_default();
+        let next = split_lines(after).find(|line| !is_blank(line)).unwrap_or_default();
         let slips = (range.is_empty() && next.starts_with([' ', '\t']))
             || followers(&Document::split(&new), end) < followers(self, range.end);
-        if slips { splice(&new, end..end, &format!("<!-- -->{}", eol(self.text))) } else { new }
+        if slips { splice(&new, end..end, &format!("<!-- -->{}", detect_line_ending(self.text))) } else { new }
     }
 
     /// Appends a block after a blank line.
@@ -261,7 +262,7 @@ fn mark_length(text: &str) -> usize {
 pub fn front_matter_length(text: &str) -> usize {
     let mark = mark_length(text);
     let mut length = mark;
-    for (number, line) in lines(slice(text, mark..text.len())).enumerate() {
+    for (number, line) in split_lines(slice(text, mark..text.len())).enumerate() {
         length += line.len();
         match line.trim_end() {
             "---" if number == 0 => {}
@@ -285,20 +286,20 @@ const HTML_CLOSERS: [(&str, &str); 5] = [
 
 /// Returns the bytes to insert between `before` (one part's bytes) and a block, to make Markdown read the block on its own: the first
 /// combination of line ending, blank lines and closing marks after which a heading is recognised.
-pub(super) fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
+pub(super) fn build_bridge(before: &str, eol: &str, spacing: Spacing) -> String {
     let before = slice(before, mark_length(before)..before.len());
     let lead = if ends_line(before) { "" } else { eol };
     let before = slice(before, front_matter_length(before)..before.len());
-    let blank_above = before.is_empty() || (lead.is_empty() && lines(before).last().is_some_and(is_blank));
+    let blank_above = before.is_empty() || (lead.is_empty() && split_lines(before).last().is_some_and(is_blank));
     let wanted = if spacing == Spacing::BlankLine && !blank_above { eol } else { "" };
     let plain = [format!("{lead}{wanted}"), format!("{lead}{eol}"), format!("{lead}{eol}{eol}")];
-    let closing = || closer(before).map(|mark| format!("{lead}{mark}{eol}{wanted}"));
+    let closing = || find_closing_line(before).map(|mark| format!("{lead}{mark}{eol}{wanted}"));
     let found = plain.iter().find(|bridge| opens_section(before, bridge)).cloned();
     found.or_else(closing).unwrap_or_else(|| plain.concat())
 }
 
 /// Returns the line that closes the block still open at the end of a part. `None` if nothing is open.
-fn closer(part: &str) -> Option<String> {
+fn find_closing_line(part: &str) -> Option<String> {
     if opens_section(part, "\n\n") {
         return None;
     }
@@ -308,10 +309,10 @@ fn closer(part: &str) -> Option<String> {
 }
 
 /// Returns the start and the name of the block still open at the end of a part.
-fn never_closed(part: &str) -> Option<(usize, &'static str)> {
+fn find_unclosed_block(part: &str) -> Option<(usize, &'static str)> {
     let skipped = front_matter_length(part);
     let part = slice(part, skipped..part.len());
-    let closer = closer(part)?;
+    let closer = find_closing_line(part)?;
     if let Some((at, fence)) = open_fence(part)
         && fence == closer
     {
@@ -398,8 +399,8 @@ mod tests {
             let text = Document::split(open).append("## A\n");
             assert_eq!(text, format!("{}\n{closer}\n\n## A\n", open.trim_end()));
             assert_eq!(Document::split(&text).sections().count(), 1, "{text}");
-            assert_eq!(Document::split(open).problems().len(), 1);
-            assert_eq!(Document::split(&text).problems(), []);
+            assert_eq!(Document::split(open).find_problems().len(), 1);
+            assert_eq!(Document::split(&text).find_problems(), []);
         }
         assert_eq!(Document::split("<div>\n").append("## A\n"), "<div>\n\n## A\n");
     }
@@ -427,7 +428,7 @@ mod tests {
                     at = item.end;
                 }
             }
-            let _problems = document.problems();
+            let _problems = document.find_problems();
         }
 
         #[test]

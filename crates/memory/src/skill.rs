@@ -9,8 +9,8 @@ use reveille_base::words;
 
 use super::{
     Problem,
-    front_matter::{Field, check_name, fields, front_matter},
-    text::lines,
+    front_matter::{Field, check_name, front_matter, parse_fields},
+    text::split_lines,
 };
 
 /// The maximum length of a description, in characters.
@@ -65,7 +65,7 @@ impl Skills {
         for folder in folders {
             let path = format!("skills/{folder}/SKILL.md");
             if !paths.contains(&path) {
-                skills.problems.push(format!("skills/{folder} has no SKILL.md: it is no skill"));
+                skills.problems.push(format!("skills/{folder} has no SKILL.md, so it isn't a skill"));
                 continue;
             }
             match Skill::parse(&text(&path)).and_then(|skill| skills.may_join(skill, described_bytes)) {
@@ -85,7 +85,7 @@ impl Skills {
     /// Returns the skill, if there is room and its name is new.
     fn may_join(&self, skill: Skill, described_bytes: usize) -> Result<Skill, Problem> {
         if self.usable.iter().any(|other| other.name == skill.name) {
-            return Err(Problem::new(1, format!("another skill is called `{}`, too", skill.name)));
+            return Err(Problem::new(1, format!("another skill is also called `{}`", skill.name)));
         }
         if self.usable.len() >= MAX_SKILLS {
             return Err(Problem::new(1, format!("there are more than {MAX_SKILLS}")));
@@ -106,9 +106,9 @@ impl Skill {
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let text = text.trim_start_matches('\u{feff}');
         let (front, body) = front_matter(text, BEGINNING)?;
-        let fields = fields(&front, &STRINGS)?;
-        let name = required(&fields, "name")?;
-        let description = required(&fields, "description")?;
+        let fields = parse_fields(&front, &STRINGS)?;
+        let name = find_required_field(&fields, "name")?;
+        let description = find_required_field(&fields, "description")?;
         check_name(&name.value).map_err(|what| Problem::new(name.line, what))?;
         let described = words::one_line(&description.value);
         let length = described.chars().count();
@@ -116,11 +116,11 @@ impl Skill {
             let what = format!("the description has {length} characters; at most {MAX_DESCRIPTION_CHARS} are allowed");
             return Err(Problem::new(description.line, what));
         }
-        let (compatibility, mut problems) = optional(&fields);
-        let body_lines = lines(body).count();
+        let (compatibility, mut problems) = read_optional_keys(&fields);
+        let body_lines = split_lines(body).count();
         if body_lines > MAX_BODY_LINES {
             let what = format!(
-                "its instructions have {body_lines} lines; past {MAX_BODY_LINES} they belong into files below `references/`"
+                "its instructions have {body_lines} lines; beyond {MAX_BODY_LINES} they belong in files below `references/`"
             );
             problems.push(Problem::new(1, what));
         }
@@ -142,7 +142,7 @@ impl Skill {
 }
 
 /// Reads the format's optional keys: the compatibility, and all their problems.
-fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
+fn read_optional_keys(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut compatibility = None;
     for field in fields {
@@ -176,7 +176,7 @@ fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
     (compatibility, problems)
 }
 
-fn required<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
+fn find_required_field<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
     let mut found = fields.iter().filter(|field| field.key == key);
     let first = found.next();
     if let Some(Field { wrong: Some(wrong), line, .. }) = first {
@@ -304,9 +304,9 @@ mod tests {
         assert_eq!(usable, [("moved", "elsewhere"), ("tea", "tea")]);
         assert_snapshot!(skills.problems.join("\n"), @r"
         The skill skills/broken/SKILL.md is left out: line 1: a skill begins with a line `---`, then `name:` and `description:`, then `---`
-        skills/empty has no SKILL.md: it is no skill
+        skills/empty has no SKILL.md, so it isn't a skill
         The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both one name
-        The skill skills/twin/SKILL.md is left out: line 1: another skill is called `tea`, too
+        The skill skills/twin/SKILL.md is left out: line 1: another skill is also called `tea`
         ");
     }
 

@@ -3,7 +3,7 @@
 //! The document is all that lasts between steps: the work ahead, the results, and the lessons. People edit it too; a step they mark as done
 //! counts as done. Each edit changes only its own lines.
 
-use reveille_base::words::slug;
+use reveille_base::words::make_slug;
 
 use super::{
     PLANS_DIR,
@@ -31,7 +31,7 @@ pub fn steps_path(name: &str) -> Option<String> {
 
 /// Returns a name for the steps of a task: the plain characters of its title, or `task`.
 pub fn steps_name(title: &str) -> String {
-    Some(slug(title, NAME_CHARS_MAX)).filter(|name| !name.is_empty()).unwrap_or_else(|| "task".to_owned())
+    Some(make_slug(title, NAME_CHARS_MAX)).filter(|name| !name.is_empty()).unwrap_or_else(|| "task".to_owned())
 }
 
 /// Returns whether a line marks a step as tainted.
@@ -54,7 +54,7 @@ pub enum StepState {
 }
 
 impl StepState {
-    fn read(status: Option<&str>) -> Self {
+    fn parse(status: Option<&str>) -> Self {
         match status.map(|status| status.trim().to_lowercase()).as_deref() {
             Some("done" | "x") => Self::Done,
             Some("skipped" | "dropped" | "cancelled") => Self::Skipped,
@@ -162,7 +162,7 @@ impl TaskSteps {
         let (list, mut problems) = TaskList::parse(text);
         let mut steps: Vec<TaskStep> = Vec::new();
         for task in list.tasks().iter().filter(|task| task.title != GOAL) {
-            match step_of(task) {
+            match parse_step(task) {
                 Some(step) if steps.iter().any(|known| known.number == step.number) => {
                     problems.push(super::Problem::new(task.line, format!("a second step {}", step.number)));
                 }
@@ -175,12 +175,12 @@ impl TaskSteps {
     }
 
     /// Returns all steps, in document order.
-    pub fn all(&self) -> &[TaskStep] {
+    pub fn steps(&self) -> &[TaskStep] {
         &self.steps
     }
 
     /// Returns a step by its number.
-    pub fn step(&self, number: u32) -> Option<&TaskStep> {
+    pub fn find_step(&self, number: u32) -> Option<&TaskStep> {
         self.steps.iter().find(|step| step.number == number)
     }
 
@@ -190,7 +190,7 @@ impl TaskSteps {
     }
 
     /// Lists the steps for people, one line each: number, state, work and result.
-    pub fn listed(&self) -> String {
+    pub fn render_list(&self) -> String {
         let line = |step: &TaskStep| {
             let result = step.result.as_deref().map(|result| format!(": {result}")).unwrap_or_default();
             format!("{}. [{}] {}{result}", step.number, step.state.name(), step.what)
@@ -200,21 +200,21 @@ impl TaskSteps {
 
     /// Returns the goal of the whole task.
     pub fn goal(&self) -> Option<&str> {
-        self.about()?.get("goal")
+        self.find_goal_task()?.get("goal")
     }
 
     /// Returns the budget of the whole task, in US dollars.
     pub fn budget_usd(&self) -> Option<f64> {
-        let written = self.about()?.get("budget")?.trim_start_matches('$');
+        let written = self.find_goal_task()?.get("budget")?.trim_start_matches('$');
         written.trim().parse().ok().filter(|usd: &f64| usd.is_finite() && *usd >= 0.0)
     }
 
-    fn about(&self) -> Option<&Task> {
+    fn find_goal_task(&self) -> Option<&Task> {
         self.list.tasks().iter().find(|task| task.title == GOAL)
     }
 
     /// Returns the next action: the first step to do whose required steps are over.
-    pub fn upcoming(&self) -> Upcoming<'_> {
+    pub fn find_next_action(&self) -> Upcoming<'_> {
         let mut waiting = self.steps.iter().filter(|step| !step.state.is_over()).peekable();
         let Some(first) = waiting.peek().copied() else { return Upcoming::Finished };
         let ready = |step: &&TaskStep| step.state == StepState::Todo && self.is_ready(step);
@@ -225,7 +225,7 @@ impl TaskSteps {
     }
 
     fn is_ready(&self, step: &TaskStep) -> bool {
-        let is_over = |number: &u32| self.step(*number).is_some_and(|other| other.state.is_over());
+        let is_over = |number: &u32| self.find_step(*number).is_some_and(|other| other.state.is_over());
         match &step.needs {
             Some(needs) => needs.iter().all(is_over),
             None => {
@@ -251,20 +251,20 @@ impl TaskSteps {
     ///
     /// # Errors
     /// [`TaskError::NoTitle`] for a step without words.
-    pub fn draft(title: &str, goal: &str, budget_usd: f64, steps: &[StepDraft]) -> Result<String, TaskError> {
+    pub fn draft_document(title: &str, goal: &str, budget_usd: f64, steps: &[StepDraft]) -> Result<String, TaskError> {
         let about = TaskDraft { title: GOAL.to_owned(), ..TaskDraft::default() };
         let title = super::text::one_line(title, super::tasks::MAX_TITLE_CHARS);
         let mut text = TaskList::parse(&format!("# {title}\n")).0.add(&about)?;
-        text = set(&text, GOAL, "goal", goal)?;
-        text = set(&text, GOAL, "budget", &budget_usd.to_string())?;
-        Self::parse(&text).0.with(steps)
+        text = set_value(&text, GOAL, "goal", goal)?;
+        text = set_value(&text, GOAL, "budget", &budget_usd.to_string())?;
+        Self::parse(&text).0.append_steps(steps)
     }
 
     /// Appends further steps.
     ///
     /// # Errors
-    /// As [`Self::draft`].
-    pub fn with(&self, steps: &[StepDraft]) -> Result<String, TaskError> {
+    /// As [`Self::draft_document`].
+    pub fn append_steps(&self, steps: &[StepDraft]) -> Result<String, TaskError> {
         let mut text = self.list.text().to_owned();
         let before = self.steps.iter().map(|step| step.number).max().unwrap_or(0);
         for (number, step) in (before + 1..).zip(steps) {
@@ -275,7 +275,7 @@ impl TaskSteps {
                 step.needs.as_ref().map(|needs| needs.iter().map(u32::to_string).collect::<Vec<_>>().join(", "));
             for (key, value) in [("tool", &step.tool), ("done-when", &step.done_when), ("needs", &needs)] {
                 if let Some(value) = value {
-                    text = set(&text, &heading, key, value)?;
+                    text = set_value(&text, &heading, key, value)?;
                 }
             }
         }
@@ -286,8 +286,8 @@ impl TaskSteps {
     ///
     /// # Errors
     /// [`TaskError::NotFound`] if the step no longer exists.
-    pub fn ended(&self, number: u32, report: &StepReport) -> Result<String, TaskError> {
-        let step = self.found(number)?;
+    pub fn record_result(&self, number: u32, report: &StepReport) -> Result<String, TaskError> {
+        let step = self.require_step(number)?;
         let failures = if report.has_failed { step.failures + 1 } else { 0 };
         let values = [
             ("status", Some(report.state.name().to_owned())),
@@ -303,9 +303,9 @@ impl TaskSteps {
     /// Applies a person's word on a step: retry with their advice, or leave the step out.
     ///
     /// # Errors
-    /// As [`Self::ended`].
-    pub fn settled(&self, number: u32, state: StepState, advice: Option<&str>) -> Result<String, TaskError> {
-        let step = self.found(number)?;
+    /// As [`Self::record_result`].
+    pub fn settle_step(&self, number: u32, state: StepState, advice: Option<&str>) -> Result<String, TaskError> {
+        let step = self.require_step(number)?;
         let mut values = vec![
             ("status", Some(state.name().to_owned())),
             ("tries", Some((step.tries + 1).to_string())),
@@ -320,12 +320,12 @@ impl TaskSteps {
     /// # Errors
     /// [`TaskError::NotFound`] if the goal's section is gone.
     pub fn with_budget(&self, usd: f64) -> Result<String, TaskError> {
-        set(self.list.text(), GOAL, "budget", &usd.to_string())
+        set_value(self.list.text(), GOAL, "budget", &usd.to_string())
     }
 
-    fn found(&self, number: u32) -> Result<&TaskStep, TaskError> {
+    fn require_step(&self, number: u32) -> Result<&TaskStep, TaskError> {
         let not_found = || TaskError::NotFound { query: format!("step {number}"), similar: Vec::new() };
-        self.step(number).ok_or_else(not_found)
+        self.find_step(number).ok_or_else(not_found)
     }
 
     fn with_keys(&self, step: &TaskStep, values: &[(&str, Option<String>)]) -> Result<String, TaskError> {
@@ -338,11 +338,11 @@ impl TaskSteps {
     }
 }
 
-fn set(text: &str, title: &str, key: &str, value: &str) -> Result<String, TaskError> {
+fn set_value(text: &str, title: &str, key: &str, value: &str) -> Result<String, TaskError> {
     TaskList::parse(text).0.set(&format!("“{title}”"), key, Some(value))
 }
 
-fn step_of(task: &Task) -> Option<TaskStep> {
+fn parse_step(task: &Task) -> Option<TaskStep> {
     let (number, what) = task.title.split_once(['.', ')'])?;
     let number: u32 = number.trim().parse().ok()?;
     let value = |key: &str| task.get(key).map(str::to_owned).filter(|value| !value.is_empty());
@@ -356,7 +356,7 @@ fn step_of(task: &Task) -> Option<TaskStep> {
         tool: value("tool"),
         done_when: value("done-when"),
         needs: needs.filter(|needs| !needs.is_empty()),
-        state: StepState::read(task.status()),
+        state: StepState::parse(task.status()),
         result: value("result"),
         learned: value("learned"),
         advice: value("advice"),
@@ -374,7 +374,7 @@ mod tests {
     fn drafted(steps: &[&str]) -> TaskSteps {
         let steps: Vec<StepDraft> =
             steps.iter().map(|what| StepDraft { what: (*what).to_owned(), ..StepDraft::default() }).collect();
-        TaskSteps::parse(&TaskSteps::draft("Sort the photos", "All of 2024 by month", 2.0, &steps).unwrap()).0
+        TaskSteps::parse(&TaskSteps::draft_document("Sort the photos", "All of 2024 by month", 2.0, &steps).unwrap()).0
     }
 
     fn report(state: StepState, has_failed: bool) -> StepReport {
@@ -386,37 +386,46 @@ mod tests {
         let mut steps = drafted(&["List the folder", "Make a plan: by month", "Move them"]);
         assert_eq!((steps.goal(), steps.budget_usd()), (Some("All of 2024 by month"), Some(2.0)));
         for number in 1..=3 {
-            let Upcoming::Step(step) = steps.upcoming() else { panic!("{:?}", steps.upcoming()) };
+            let Upcoming::Step(step) = steps.find_next_action() else { panic!("{:?}", steps.find_next_action()) };
             assert_eq!((step.number, step.tries), (number, 0));
-            steps = TaskSteps::parse(&steps.ended(number, &report(StepState::Done, false)).unwrap()).0;
+            steps = TaskSteps::parse(&steps.record_result(number, &report(StepState::Done, false)).unwrap()).0;
         }
-        assert_eq!((steps.upcoming(), steps.n_over()), (Upcoming::Finished, 3));
-        assert_eq!(steps.step(2).map(|step| step.what.as_str()), Some("Make a plan: by month"));
+        assert_eq!((steps.find_next_action(), steps.n_over()), (Upcoming::Finished, 3));
+        assert_eq!(steps.find_step(2).map(|step| step.what.as_str()), Some("Make a plan: by month"));
     }
 
     #[test]
     fn a_step_that_is_stuck_holds_up_those_that_need_it_alone() {
         let needs =
             |needs: &[u32]| StepDraft { what: "x".to_owned(), needs: Some(needs.to_vec()), ..StepDraft::default() };
-        let text = TaskSteps::draft("T", "g", 1.0, &[needs(&[]), needs(&[1]), needs(&[])]).unwrap();
+        let text = TaskSteps::draft_document("T", "g", 1.0, &[needs(&[]), needs(&[1]), needs(&[])]).unwrap();
         let steps = TaskSteps::parse(&text).0;
-        let stuck = TaskSteps::parse(&steps.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
+        let stuck = TaskSteps::parse(&steps.record_result(1, &report(StepState::Stuck, true)).unwrap()).0;
         // Without a `needs` of its own, the third waits for all before it.
-        assert!(matches!(stuck.upcoming(), Upcoming::Stuck(step) if step.number == 1), "{:?}", stuck.upcoming());
+        assert!(
+            matches!(stuck.find_next_action(), Upcoming::Stuck(step) if step.number == 1),
+            "{:?}",
+            stuck.find_next_action()
+        );
         let free = text
             .replace("## 3. x\n", "## 3. x\n- needs: 2\n")
             .replace("## 2. x\n- needs: 1\n", "## 2. x\n- status: done\n");
-        let free = TaskSteps::parse(&TaskSteps::parse(&free).0.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
-        assert!(matches!(free.upcoming(), Upcoming::Step(step) if step.number == 3), "{:?}", free.upcoming());
-        let again = TaskSteps::parse(&stuck.settled(1, StepState::Todo, Some("use the other disk")).unwrap()).0;
-        let Upcoming::Step(step) = again.upcoming() else { panic!() };
+        let free =
+            TaskSteps::parse(&TaskSteps::parse(&free).0.record_result(1, &report(StepState::Stuck, true)).unwrap()).0;
+        assert!(
+            matches!(free.find_next_action(), Upcoming::Step(step) if step.number == 3),
+            "{:?}",
+            free.find_next_action()
+        );
+        let again = TaskSteps::parse(&stuck.settle_step(1, StepState::Todo, Some("use the other disk")).unwrap()).0;
+        let Upcoming::Step(step) = again.find_next_action() else { panic!() };
         assert_eq!((step.tries, step.failures, step.advice.as_deref()), (2, 0, Some("use the other disk")));
     }
 
     #[test]
     fn steps_that_need_each_other_are_blocked_and_never_taken() {
         let steps = TaskSteps::parse("## 1. a\n- needs: 2\n\n## 2. b\n- needs: 1\n\n## 3. c\n- needs: 9\n").0;
-        assert!(matches!(steps.upcoming(), Upcoming::Blocked(step) if step.number == 1));
+        assert!(matches!(steps.find_next_action(), Upcoming::Blocked(step) if step.number == 1));
     }
 
     #[test]
@@ -424,7 +433,7 @@ mod tests {
         let text = "# Mine\n\nintro\n\n## Goal\n- goal: g\n\n## 1. a\n- note: keep\n\nfree text\n\n## Notes\n- any\n";
         let steps = TaskSteps::parse(text);
         assert_eq!(steps.1.len(), 1, "{:?}", steps.1);
-        let ended = steps.0.ended(1, &report(StepState::Done, false)).unwrap();
+        let ended = steps.0.record_result(1, &report(StepState::Done, false)).unwrap();
         let expected = text.replace("- note: keep\n", "- note: keep\n- status: done\n- result: seen\n- tries: 1\n");
         assert_eq!(ended, expected);
     }

@@ -23,7 +23,7 @@ use super::{
     lookup::{Miss, pick},
     project::project_name,
     sections::{Document, hash_title},
-    text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
+    text::{detect_line_ending, ends_line, escape_start, fold_text, one_line, slice, splice, split_lines},
 };
 
 /// The maximum number of active tasks, without done ones.
@@ -41,7 +41,7 @@ const MAX_KEY_CHARS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// Nothing matches: ask for a similar task, or add a new one.
-    #[error("there is no task “{query}”{}", list("; near it: ", similar))]
+    #[error("there is no task “{query}”{}", format_names("; similar: ", similar))]
     NotFound {
         /// The words asked for.
         query: String,
@@ -49,7 +49,7 @@ pub enum TaskError {
         similar: Vec<String>,
     },
     /// More than one task matches: ask with the whole title.
-    #[error("“{query}” could be any of these tasks{}", list(": ", candidates))]
+    #[error("“{query}” could be any of these tasks{}", format_names(": ", candidates))]
     Ambiguous {
         /// The words asked for.
         query: String,
@@ -57,13 +57,13 @@ pub enum TaskError {
         candidates: Vec<String>,
     },
     /// A task with this title exists: change that task.
-    #[error("there is a task “{title}” already")]
+    #[error("there is already a task “{title}”")]
     Exists {
         /// The title.
         title: String,
     },
     /// Too many tasks are active: finish or move one first.
-    #[error("{MAX_ACTIVE_TASKS} tasks are active already: finish or drop one, or move one to the backlog, first")]
+    #[error("{MAX_ACTIVE_TASKS} tasks are active already: first finish or drop one, or move one to the backlog")]
     Full,
     /// The title has no letter or digit: give another.
     #[error("a task needs a title")]
@@ -88,7 +88,7 @@ pub fn due_in_words(due: NaiveDate, today: NaiveDate) -> String {
     }
 }
 
-fn list(lead: &str, names: &[String]) -> String {
+fn format_names(lead: &str, names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("{lead}“{}”", names.join("”, “")) }
 }
 
@@ -157,7 +157,7 @@ pub struct TaskDraft {
 impl Task {
     /// Returns the value of a key, ignoring case; the first if the key repeats.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.key(key).map(|found| found.value.as_str())
+        self.find_key(key).map(|found| found.value.as_str())
     }
 
     /// Returns the status, as written.
@@ -166,17 +166,17 @@ impl Task {
     }
 
     /// Returns the time of the assistant's own next step, as written.
-    pub fn at(&self) -> Option<&str> {
+    pub fn step_time(&self) -> Option<&str> {
         self.get("at")
     }
 
     /// Returns the due date, if it has the form `2026-11-20`.
-    pub fn due(&self) -> Option<NaiveDate> {
+    pub fn due_date(&self) -> Option<NaiveDate> {
         self.get("due")?.split_whitespace().next()?.parse().ok()
     }
 
     /// Returns the name of the steps' document, if this is a long task: see [`super::steps`].
-    pub fn steps(&self) -> Option<&str> {
+    pub fn steps_name(&self) -> Option<&str> {
         self.get("steps").map(str::trim).filter(|name| !name.is_empty())
     }
 
@@ -205,7 +205,7 @@ impl Task {
         self.status().is_some_and(|status| status.eq_ignore_ascii_case("done"))
     }
 
-    fn key(&self, name: &str) -> Option<&Key> {
+    fn find_key(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name.eq_ignore_ascii_case(name))
     }
 }
@@ -214,12 +214,12 @@ impl TaskList {
     /// Parses a document. Everything that isn't a task survives every edit unchanged.
     pub fn parse(text: &str) -> (Self, Vec<Problem>) {
         let document = Document::split(text);
-        let mut problems = document.problems();
+        let mut problems = document.find_problems();
         let mut tasks: Vec<Task> = Vec::new();
         let mut first_lines: HashMap<String, usize> = HashMap::new();
         for part in document.sections() {
             let task = read_task(&document, part, &mut problems);
-            let first = *first_lines.entry(folded(&task.title)).or_insert(task.line);
+            let first = *first_lines.entry(fold_text(&task.title)).or_insert(task.line);
             if first != task.line {
                 let what = format!("a second task “{}”; the first is in line {first}", task.title);
                 problems.push(Problem::new(task.line, what));
@@ -248,7 +248,7 @@ impl TaskList {
     pub fn find(&self, query: &str) -> Result<&Task, TaskError> {
         if let Some(title) = query.trim().strip_prefix('“').and_then(|rest| rest.strip_suffix('”')) {
             let not_found = || TaskError::NotFound { query: one_line(title, MAX_TITLE_CHARS), similar: Vec::new() };
-            return self.titled(title).ok_or_else(not_found);
+            return self.find_titled(title).ok_or_else(not_found);
         }
         let titles: Vec<&str> = self.tasks.iter().map(|task| task.title.as_str()).collect();
         let query_text = || one_line(query, MAX_TITLE_CHARS);
@@ -261,13 +261,13 @@ impl TaskList {
 
     /// Returns whether the task with this title is an import still unconfirmed.
     pub fn is_unconfirmed(&self, title: &str) -> bool {
-        self.titled(title).is_some_and(Task::is_unconfirmed)
+        self.find_titled(title).is_some_and(Task::is_unconfirmed)
     }
 
     /// Returns the first task with exactly this title, ignoring case and a leading article.
-    pub fn titled(&self, title: &str) -> Option<&Task> {
+    pub fn find_titled(&self, title: &str) -> Option<&Task> {
         let plain = |text: &str| {
-            let text = folded(text);
+            let text = fold_text(text);
             let bare = ["the ", "my ", "a ", "an "].iter().find_map(|article| text.strip_prefix(article));
             bare.map_or_else(|| text.clone(), str::to_owned)
         };
@@ -285,7 +285,7 @@ impl TaskList {
     /// [`TaskError::Full`].
     pub fn check_room(&self, chat: Option<ChatRef>) -> Result<(), TaskError> {
         let chat = chat.map(|id| id.to_string());
-        if self.open_of(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
+        if self.list_open_tasks(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
     /// Returns the problems that matter only in `active.md`: too many tasks, and open tasks without a `touched` date, whose silence would
@@ -294,17 +294,17 @@ impl TaskList {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
         for chat in open().map(|task| task.get("chat")).collect::<BTreeSet<_>>() {
-            if let Some(eighth) = self.open_of(chat).nth(MAX_ACTIVE_TASKS) {
-                let count = self.open_of(chat).count();
+            if let Some(eighth) = self.list_open_tasks(chat).nth(MAX_ACTIVE_TASKS) {
+                let count = self.list_open_tasks(chat).count();
                 let what = format!("{count} tasks are active; at most {MAX_ACTIVE_TASKS} should be");
                 problems.push(Problem::new(eighth.line, what));
             }
         }
         for task in open().filter(|task| task.get("touched").is_none()) {
-            let what = format!("“{}” has no `touched` date, so no one is reminded of it", task.title);
+            let what = format!("“{}” has no `touched` date, so I can't remind you of it", task.title);
             problems.push(Problem::new(task.line, what));
         }
-        problems.extend(self.prose().into_iter().map(|prose| {
+        problems.extend(self.find_prose().into_iter().map(|prose| {
             let Prose { line, text } = prose;
             Problem::new(line, format!("“{text}” isn't read as a task: that takes a heading, `## {text}`"))
         }));
@@ -313,7 +313,7 @@ impl TaskList {
     }
 
     /// Returns the open tasks of the owner, or of the chat named by `chat:`.
-    fn open_of(&self, chat: Option<&str>) -> impl Iterator<Item = &Task> {
+    fn list_open_tasks(&self, chat: Option<&str>) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(move |task| !task.is_done() && task.get("chat") == chat)
     }
 
@@ -323,10 +323,10 @@ impl TaskList {
     /// [`TaskError::NoTitle`], or [`TaskError::Exists`] if a task has the same title.
     pub fn add(&self, draft: &TaskDraft) -> Result<String, TaskError> {
         let title = safe_title(&draft.title)?;
-        if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
+        if self.tasks.iter().any(|task| fold_text(&task.title) == fold_text(&title)) {
             return Err(TaskError::Exists { title });
         }
-        let eol = eol(&self.text);
+        let eol = detect_line_ending(&self.text);
         let touched = draft.touched.map(|day| day.to_string());
         let due = draft.due.map(|day| day.to_string());
         let values = [
@@ -362,7 +362,7 @@ impl TaskList {
         if !is_key(key) {
             return Err(TaskError::BadKey { key: one_line(key, MAX_KEY_CHARS) });
         }
-        Ok(match (task.key(key), value) {
+        Ok(match (task.find_key(key), value) {
             (None, None) => self.text.clone(),
             (Some(found), None) => Document::split(&self.text).splice(found.range.clone(), ""),
             (Some(found), Some(value)) => self.set_value(found, value),
@@ -385,11 +385,11 @@ impl TaskList {
     pub fn rename(&self, query: &str, title: &str) -> Result<String, TaskError> {
         let task = self.find(query)?;
         let title = safe_title(title)?;
-        let is_taken = |other: &&Task| other.line != task.line && folded(&other.title) == folded(&title);
+        let is_taken = |other: &&Task| other.line != task.line && fold_text(&other.title) == fold_text(&title);
         if self.tasks.iter().any(|other| is_taken(&other)) {
             return Err(TaskError::Exists { title });
         }
-        let heading = lines(slice(&self.text, task.range.clone())).next().unwrap_or_default();
+        let heading = split_lines(slice(&self.text, task.range.clone())).next().unwrap_or_default();
         let end = task.range.start + heading.trim_end_matches(['\n', '\r']).len();
         Ok(Document::split(&self.text).splice(task.range.start..end, &format!("## {title}")))
     }
@@ -405,7 +405,7 @@ impl TaskList {
     }
 
     fn add_key(&self, task: &Task, key: &str, value: &str) -> String {
-        let eol = eol(&self.text);
+        let eol = detect_line_ending(&self.text);
         let lead = if ends_line(slice(&self.text, 0..task.keys_end)) { "" } else { eol };
         let line = format!("{lead}{}{eol}", key_line(key, value).trim_end());
         Document::split(&self.text).splice(task.keys_end..task.keys_end, &line)
@@ -428,7 +428,7 @@ impl TaskList {
     pub fn put(&self, block: &str) -> Result<String, TaskError> {
         let document = Document::split(block);
         let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
-        if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
+        if self.tasks.iter().any(|task| fold_text(&task.title) == fold_text(&title)) {
             return Err(TaskError::Exists { title });
         }
         Ok(Document::split(&self.text).append(block.trim_start_matches([' ', '\t'])))
@@ -452,12 +452,12 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
 /// at the end. Heading marks are escaped everywhere, even in code: a later edit or a merge could open the fence around them.
 pub(super) fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
-    let body = words::shortened(body.trim(), MAX_BODY_CHARS);
+    let body = words::truncate_text(body.trim(), MAX_BODY_CHARS);
     if body.is_empty() {
         return Vec::new();
     }
     let mut safe = vec![String::new()];
-    for line in lines(&body).map(str::trim_end) {
+    for line in split_lines(&body).map(str::trim_end) {
         let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect();
         let first = safe.len() == 1;
         let bare = line.trim();
@@ -468,7 +468,7 @@ pub(super) fn safe_body(body: &str) -> Vec<String> {
     let closed = Document::split(&joined).append("## x\n");
     let bridge = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
     safe.extend(
-        bridge.into_iter().flat_map(lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()),
+        bridge.into_iter().flat_map(split_lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()),
     );
     safe
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Returns the files of a new repository as pairs of path and text.
-pub fn templates() -> Vec<(&'static str, &'static str)> {
+pub fn list_files() -> Vec<(&'static str, &'static str)> {
     vec![
         ("claude.md", include_str!("../../../claude.md")),
         ("memory/agent-memory/working-memory.md", include_str!("../../../memory/agent-memory/working-memory.md")),
@@ -21,7 +21,7 @@ pub fn templates() -> Vec<(&'static str, &'static str)> {
 /// Removes the explanatory comments of a document's template. Text from anyone else stays.
 pub fn without_explanation<'t>(path: &str, text: &'t str) -> Cow<'t, str> {
     let mut left = Cow::Borrowed(text);
-    let template = templates().into_iter().find(|(other, _)| *other == path).map_or("", |(_, template)| template);
+    let template = list_files().into_iter().find(|(other, _)| *other == path).map_or("", |(_, template)| template);
     let mut rest = template;
     while let Some((_, from)) = rest.split_once(COMMENT.0) {
         let Some((comment, behind)) = from.split_once(COMMENT.1) else { break };
@@ -41,20 +41,20 @@ const COMMENT: (&str, &str) = ("<!--", "-->");
 mod tests {
     use chrono::{NaiveDate, NaiveTime};
 
-    use super::{templates, without_explanation};
+    use super::{list_files, without_explanation};
     use crate::{
         ACTIVE, BACKLOG, CLAUDE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY, episodic, facts,
         sections::Document, skill::Skill, tasks::TaskList,
     };
 
     fn text(path: &str) -> &'static str {
-        templates().into_iter().find(|(other, _)| *other == path).unwrap().1
+        list_files().into_iter().find(|(other, _)| *other == path).unwrap().1
     }
 
     #[test]
     fn every_document_is_there_and_sound() {
         for path in [CLAUDE, WORKING_MEMORY, CONTEXT] {
-            assert_eq!(Document::split(text(path)).problems(), [], "{path}");
+            assert_eq!(Document::split(text(path)).find_problems(), [], "{path}");
         }
         for path in [ACTIVE, BACKLOG] {
             let (list, problems) = TaskList::parse(text(path));
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn skills_are_valid_and_named_like_their_folders() {
         let mut seen = 0;
-        for (path, text) in templates() {
+        for (path, text) in list_files() {
             let Some(folder) = path.strip_prefix("skills/").and_then(|path| path.strip_suffix("/SKILL.md")) else {
                 continue;
             };
@@ -96,7 +96,7 @@ mod tests {
         let time = NaiveTime::from_hms_opt(14, 3, 0).unwrap();
         let log = text(EPISODIC_MEMORY);
         assert_eq!(
-            episodic::append(log, day, time, &["woke"], "1"),
+            episodic::append_entry(log, day, time, &["woke"], "1"),
             format!("{log}\n## 2026-11-21\n- 14:03 woke <!-- wake 1 -->\n")
         );
         let Ok(facts::Added::New { text: known, .. }) = facts::add(text(SEMANTIC_MEMORY), None, "x", "wake 1") else {

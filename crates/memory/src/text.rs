@@ -5,7 +5,7 @@ use std::ops::Range;
 use reveille_base::words;
 
 /// Returns the lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`). Concatenated they give the text again.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (line, tail) = rest.split_at_checked(line_length(rest))?;
@@ -35,8 +35,8 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// Returns the line ending of a text, judged by its first line; `\n` if there is none.
-pub(super) fn eol(text: &str) -> &'static str {
-    if lines(text).next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
+pub(super) fn detect_line_ending(text: &str) -> &'static str {
+    if split_lines(text).next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
 }
 
 /// Returns the text of a range. Parser ranges lie on character borders; any other range gives an empty text.
@@ -81,11 +81,11 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let joined = words::one_line(&spaced);
     let safe = joined.replace("<!--", "<! --").replace("-->", "-- >").replace("--!>", "--! >");
-    words::shortened(&safe, max)
+    words::truncate_text(&safe, max)
 }
 
 /// Builds an HTML comment from one line that can't end the comment.
-pub(super) fn comment(text: &str, max: usize) -> String {
+pub(super) fn format_comment(text: &str, max: usize) -> String {
     let mut inner = one_line(&text.replace(['<', '>'], " "), max);
     while inner.contains("--") {
         inner = inner.replace("--", "-");
@@ -130,25 +130,25 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
 }
 
 /// Normalises a text for comparison: lower case, single spaces, no final stop, no backslash before a first mark.
-pub(super) fn folded(text: &str) -> String {
+pub(super) fn fold_text(text: &str) -> String {
     let joined = words::one_line(text).to_lowercase();
     joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
 }
 
 /// Returns the words of a text: runs of letters and digits in lower case, without a possessive `'s` or a plural `-s`.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(super) fn split_words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase().replace('’', "'");
     lower
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .map(|word| word.trim_matches('\''))
         .map(|word| word.strip_suffix("'s").unwrap_or(word).replace('\'', ""))
         .filter(|word| !word.is_empty())
-        .map(singular)
+        .map(fold_plural)
         .collect()
 }
 
 /// Folds simple plurals: "tasks" finds "task" and "berries" finds "berry".
-fn singular(word: String) -> String {
+fn fold_plural(word: String) -> String {
     if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.chars().count() > 2) {
         return format!("{stem}y");
     }
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn lines_join_to_the_text_again() {
         let text = "a\nb\r\nc\rd\n\n\re";
-        assert_eq!(lines(text).collect::<Vec<_>>(), ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]);
-        assert_eq!(lines("").count(), 0);
+        assert_eq!(split_lines(text).collect::<Vec<_>>(), ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]);
+        assert_eq!(split_lines("").count(), 0);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(one_line(" a\r\n## b\u{2028}c\u{85}d\0 ", 99), "a ## b c d");
         assert_eq!(one_line("x --> <!-- y", 99), "x -- > <! -- y");
         assert_eq!(one_line("abcdef", 4), "abc…");
-        assert_eq!(comment("wake 1-2 --> # <b>", 99), "<!-- wake 1-2 - # b -->");
+        assert_eq!(format_comment("wake 1-2 --> # <b>", 99), "<!-- wake 1-2 - # b -->");
         assert_eq!(escape_start("# x"), "\\# x");
         assert_eq!(escape_start("12. x"), "12\\. x");
         for plain in ["12 x", "**Ana** likes tea", "#tag", "-5 °C", "`code` first", "<https://example.org>", ""] {
@@ -190,14 +190,14 @@ mod tests {
         for nasty in ["<!<!----", "---->>", "<!--->", "<!---->", "--<!-->"] {
             let line = one_line(nasty, 99);
             assert!(!line.contains("<!--") && !line.contains("-->"), "{line}");
-            let inside = comment(nasty, 99);
+            let inside = format_comment(nasty, 99);
             assert_eq!(inside.matches("-->").count(), 1, "{inside}");
         }
     }
 
     #[test]
     fn words_are_folded() {
-        assert_eq!(words("Anna’s boxes, berries & tasks: don't!"), ["anna", "boxe", "berry", "task", "dont"]);
-        assert_eq!(words("glass bus is"), ["glass", "bus", "is"]);
+        assert_eq!(split_words("Anna’s boxes, berries & tasks: don't!"), ["anna", "boxe", "berry", "task", "dont"]);
+        assert_eq!(split_words("glass bus is"), ["glass", "bus", "is"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-use super::text::lines;
+use super::text::split_lines;
 
 /// Simulates a text's way through a web form, without the change of line ends.
 fn through_a_form(text: &str) -> String {
@@ -11,16 +11,17 @@ fn through_a_form(text: &str) -> String {
 
 /// Returns whether a text survives a form unchanged.
 pub fn survives_a_form(text: &str) -> bool {
-    with_endings_of(text, &through_a_form(text)) == text
+    restore_line_endings(text, &through_a_form(text)) == text
 }
 
 /// Restores the file's line ends in a typed text: kept lines keep theirs, new lines get the most frequent.
-pub fn with_endings_of(file: &str, typed: &str) -> String {
+pub fn restore_line_endings(file: &str, typed: &str) -> String {
     let typed = typed.replace("\r\n", "\n").replace('\r', "\n");
     if !file.contains('\r') {
         return typed;
     }
-    let (before, after): (Vec<_>, Vec<_>) = (lines(file).map(parted).collect(), lines(&typed).map(parted).collect());
+    let (before, after): (Vec<_>, Vec<_>) =
+        (split_lines(file).map(split_line_end).collect(), split_lines(&typed).map(split_line_end).collect());
     let many = before.iter().filter(|(_, end)| *end == "\r\n").count();
     let usual = if many * 2 >= before.len() { "\r\n" } else { "\n" };
     let mut input = InternedInput::default();
@@ -40,7 +41,7 @@ pub fn with_endings_of(file: &str, typed: &str) -> String {
 }
 
 /// Splits a line into text and line end.
-fn parted(line: &str) -> (&str, &str) {
+fn split_line_end(line: &str) -> (&str, &str) {
     line.split_at(line.trim_end_matches(['\r', '\n']).len())
 }
 
@@ -60,7 +61,7 @@ mod tests {
             ("a\r\nb", "a\r\nb\r\nc", "a\r\nb\r\nc"),
             ("a\nb\nc\r\n", "x\r\nb", "x\nb"),
         ] {
-            assert_eq!(with_endings_of(file, typed), text, "{file:?} {typed:?}");
+            assert_eq!(restore_line_endings(file, typed), text, "{file:?} {typed:?}");
         }
         assert!(survives_a_form("a\r\nb\nc") && survives_a_form("- a\rb") && !survives_a_form("a\0"));
     }

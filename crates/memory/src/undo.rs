@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::{
     DocKind, merge,
     sections::Document,
-    text::{is_blank, lines},
+    text::{is_blank, split_lines},
 };
 
 /// A document without a wake's changes.
@@ -32,14 +32,14 @@ pub fn revert(kind: DocKind, after: Option<&str>, before: Option<&str>, now: Opt
     };
     let (after, was) = (after.unwrap_or_default(), before.unwrap_or_default());
     let text = merge::persons_alone(kind, after, now, was);
-    let contested = contested(after, was, now, &text);
+    let contested = find_contested_sections(after, was, now, &text);
     let is_gone = before.is_none() && text.lines().all(is_blank);
     Reverted { text: (!is_gone).then_some(text), contested }
 }
 
 /// Returns the sections changed by the wake that a later edit kept from being restored.
-fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
-    let [after, before, now, text] = [after, before, now, text].map(sections);
+fn find_contested_sections(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
+    let [after, before, now, text] = [after, before, now, text].map(collect_sections);
     let mut titles = Vec::new();
     for title in before.keys().chain(after.keys().filter(|title| !before.contains_key(*title))) {
         let of = |sections: &Sections<'_>| sections.get(title).cloned().unwrap_or_default();
@@ -62,11 +62,11 @@ fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
 type Sections<'a> = BTreeMap<String, Vec<String>>;
 
 /// Returns the non-blank lines by heading.
-fn sections(text: &str) -> Sections<'_> {
+fn collect_sections(text: &str) -> Sections<'_> {
     let document = Document::split(text);
     let mut sections = Sections::new();
     for part in &document.parts {
-        let own = lines(document.slice(&(part.body_start..part.range.end)))
+        let own = split_lines(document.slice(&(part.body_start..part.range.end)))
             .map(|line| line.trim_end().to_owned())
             .filter(|line| !is_blank(line));
         sections.entry(part.title.clone()).or_default().extend(own);

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Problem,
-    text::{lines, split_comment},
+    text::{split_comment, split_lines},
 };
 
 const BEGIN: &str = "<!-- unsettled ";
@@ -34,7 +34,7 @@ pub(super) enum Version {
 impl Version {
     const ALL: [Self; 5] = [Self::A, Self::B, Self::Alone, Self::Disputed, Self::Doubted];
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::A => "version A of two",
             Self::B => "version B of two",
@@ -61,8 +61,8 @@ pub struct Unsettled {
 
 impl Unsettled {
     /// Returns whether this is a contradiction between facts, settled by a question, rather than a merge of two edits.
-    pub fn is_found(&self) -> bool {
-        [Version::Disputed, Version::Doubted].iter().any(|version| self.text.contains(version.words()))
+    pub fn is_contradiction(&self) -> bool {
+        [Version::Disputed, Version::Doubted].iter().any(|version| self.text.contains(version.describe()))
     }
 
     /// Returns the message for the person, with the way to settle the conflict.
@@ -70,15 +70,15 @@ impl Unsettled {
         let first = self.lines.first().copied().unwrap_or_default();
         Problem::new(
             first,
-            format!("not settled: {}; delete what is wrong, or the mark of what is right", self.of_line(first)),
+            format!("not settled: {}; delete the wrong line, or the mark of the right one", self.describe_line(first)),
         )
     }
 
     /// Describes the conflict of one of its lines.
-    pub fn of_line(&self, line: usize) -> String {
+    pub fn describe_line(&self, line: usize) -> String {
         let others: Vec<String> = self.lines.iter().filter(|other| **other != line).map(usize::to_string).collect();
         match others.as_slice() {
-            [] if self.text.contains(Version::Disputed.words()) => "it contradicts what you wrote".to_owned(),
+            [] if self.text.contains(Version::Disputed.describe()) => "it contradicts what you wrote".to_owned(),
             [] => "changed in one place and deleted in another".to_owned(),
             [other] => format!("line {other} contradicts it"),
             others => format!("changed in two places, and lines {} contradict it", others.join(", ")),
@@ -87,10 +87,10 @@ impl Unsettled {
 }
 
 /// Returns the open conflicts of a text, in order.
-pub fn unsettled(text: &str) -> Vec<Unsettled> {
+pub fn find_conflicts(text: &str) -> Vec<Unsettled> {
     let mut found: BTreeMap<usize, (BTreeSet<Version>, Unsettled)> = BTreeMap::new();
-    for (at, line) in lines(text).enumerate() {
-        if let Some((_, (number, version))) = find(line) {
+    for (at, line) in split_lines(text).enumerate() {
+        if let Some((_, (number, version))) = find_mark(line) {
             let empty = || (BTreeSet::new(), Unsettled { number, lines: Vec::new(), text: String::new() });
             let (versions, conflict) = found.entry(number).or_insert_with(empty);
             versions.insert(version);
@@ -112,40 +112,40 @@ pub fn unsettled(text: &str) -> Vec<Unsettled> {
 
 /// Returns the first number above all marks in these texts.
 pub(super) fn next_number(texts: &[&str]) -> usize {
-    let numbers = texts.iter().flat_map(|text| lines(text)).filter_map(|line| Some(find(line)?.1.0));
+    let numbers = texts.iter().flat_map(|text| split_lines(text)).filter_map(|line| Some(find_mark(line)?.1.0));
     numbers.max().unwrap_or_default().saturating_add(1)
 }
 
 /// Adds a mark to the unit's last non-blank line, before the origin comment.
-pub(super) fn marked(unit: &str, (number, version): Mark) -> String {
-    let body = without(unit);
+pub(super) fn add_mark(unit: &str, (number, version): Mark) -> String {
+    let body = remove_marks(unit);
     let end = body.trim_end().len();
     let (kept, blank) = body.split_at_checked(end).unwrap_or((&body, ""));
     let start = kept.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let (before, last) = kept.split_at_checked(start).unwrap_or(("", kept));
     let (text, comment) = split_comment(last);
     let origin = comment.map(|_| last.get(text.len()..).unwrap_or_default().trim()).unwrap_or_default();
-    let mark = format!("{BEGIN}{number}: {}{END}", version.words());
+    let mark = format!("{BEGIN}{number}: {}{END}", version.describe());
     let shown = [text, &mark, origin].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     format!("{before}{shown}{blank}")
 }
 
 /// Removes all marks from a text.
-pub(super) fn without(text: &str) -> Cow<'_, str> {
+pub(super) fn remove_marks(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
-    while let Some((range, _)) = find(&text) {
+    while let Some((range, _)) = find_mark(&text) {
         let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
         text = Cow::Owned(format!("{}{after}", before.trim_end_matches(' ')));
     }
     text
 }
 
-fn find(line: &str) -> Option<(Range<usize>, Mark)> {
+fn find_mark(line: &str) -> Option<(Range<usize>, Mark)> {
     line.match_indices(BEGIN).find_map(|(start, _)| {
         let rest = line.get(start + BEGIN.len()..)?;
         let (inside, _) = rest.split_once(END)?;
         let (number, words) = inside.split_once(": ")?;
-        let version = Version::ALL.into_iter().find(|version| version.words() == words)?;
+        let version = Version::ALL.into_iter().find(|version| version.describe() == words)?;
         Some((start..start + BEGIN.len() + inside.len() + END.len(), (number.parse().ok()?, version)))
     })
 }
@@ -155,17 +155,17 @@ mod tests {
     use super::*;
 
     fn mark(unit: &str, version: Version) -> String {
-        marked(unit, (3, version))
+        add_mark(unit, (3, version))
     }
 
     #[test]
     fn a_mark_stands_before_the_origin_and_comes_off_again() {
         let a = mark("- tea <!-- wake 1 message 2 -->\n", Version::A);
         assert_eq!(a, "- tea <!-- unsettled 3: version A of two --> <!-- wake 1 message 2 -->\n");
-        assert_eq!(without(&a), "- tea <!-- wake 1 message 2 -->\n");
+        assert_eq!(remove_marks(&a), "- tea <!-- wake 1 message 2 -->\n");
         let b = mark("- green\n  tea\r\n", Version::B);
         assert_eq!(b, "- green\n  tea <!-- unsettled 3: version B of two -->\r\n");
-        assert_eq!(without(&b), "- green\n  tea\r\n");
+        assert_eq!(remove_marks(&b), "- green\n  tea\r\n");
         assert_eq!(mark(&b, Version::B), b);
         assert_eq!(next_number(&["x", &b]), 4);
         assert_eq!(next_number(&["- x <!-- unsettled 7: by nobody -->"]), 1);
@@ -175,15 +175,15 @@ mod tests {
     fn only_what_has_its_counterpart_is_unsettled() {
         let (a, b, alone) = ("- a\n", "- b\n", "- c\n");
         let [a, b] = [mark(a, Version::A), mark(b, Version::B)];
-        let lines = |text: &str| unsettled(text).into_iter().map(|conflict| conflict.lines).collect::<Vec<_>>();
+        let lines = |text: &str| find_conflicts(text).into_iter().map(|conflict| conflict.lines).collect::<Vec<_>>();
         assert_eq!(lines(&format!("- x\n{a}{b}")), [[2, 3]]);
         assert_eq!(lines(&format!("{a}- x\n{a}")), Vec::<Vec<usize>>::new());
-        assert_eq!(lines(&format!("{a}{}", marked("- b\n", (4, Version::B)))), Vec::<Vec<usize>>::new());
+        assert_eq!(lines(&format!("{a}{}", add_mark("- b\n", (4, Version::B)))), Vec::<Vec<usize>>::new());
         assert_eq!(lines(&mark(alone, Version::Alone)), [[1]]);
         let [one, other] = ["- d\n", "- e\n"].map(|line| mark(line, Version::Doubted));
         assert_eq!(lines(&format!("{one}- x\n{other}")), [[1, 3]]);
         assert_eq!(lines(&one), Vec::<Vec<usize>>::new());
-        let found = |text: &str| unsettled(text).iter().map(Unsettled::is_found).collect::<Vec<_>>();
+        let found = |text: &str| find_conflicts(text).iter().map(Unsettled::is_contradiction).collect::<Vec<_>>();
         assert_eq!((found(&format!("{one}{other}")), found(&format!("{a}{b}"))), (vec![true], vec![false]));
     }
 }

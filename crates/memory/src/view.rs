@@ -15,12 +15,11 @@ use std::{
 use reveille_base::types::ChatRef;
 
 use super::{
-    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, is_job, merge,
+    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, is_job, is_steering, merge,
     others::{self, AFTER},
     sections::{Document, Part},
-    steers,
     tasks::raw_task,
-    text::{folded, is_blank, lines, slice, split_comment},
+    text::{fold_text, is_blank, slice, split_comment, split_lines},
 };
 
 /// The line of the standing orders that lifts the separation. It counts before the first section, outside comments and code. Any line with
@@ -30,7 +29,7 @@ const SHARE: &str = "share between chats:";
 pub const FOR_ALL: &str = "<!-- for: all -->";
 
 /// A chat that doesn't exist; it sees only the parts for all.
-pub const NOBODY: ChatRef = ChatRef::telegram(i64::MIN);
+pub const NOBODY: ChatRef = ChatRef::from_telegram(i64::MIN);
 
 /// The memory as seen by one chat other than the owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub fn foreign_chat(chat: Option<ChatRef>, owner_chat: ChatRef) -> Option<ChatRe
 }
 
 /// Returns the text after a wake's id in the comment of a line for this chat.
-pub fn origin(chat: Option<ChatRef>) -> String {
+pub fn format_origin(chat: Option<ChatRef>) -> String {
     chat.map(|chat| format!(" chat {chat}")).unwrap_or_default()
 }
 
@@ -52,7 +51,7 @@ pub fn origin(chat: Option<ChatRef>) -> String {
 pub fn is_shared(standing_orders: &str) -> bool {
     let document = Document::split(standing_orders);
     let mut at = 0;
-    let front = lines(standing_orders).take_while(|line| !line.starts_with("## ")).filter(|line| {
+    let front = split_lines(standing_orders).take_while(|line| !line.starts_with("## ")).filter(|line| {
         let range = at..at + line.len();
         at = range.end;
         !document.is_comment(&range) && !document.is_fenced(&range)
@@ -71,42 +70,43 @@ pub(super) fn is_for_all(comment: &str) -> bool {
 }
 
 /// Returns whether an edit shows a chat other than the owner's a new line, or moves one. Only a person may do this.
-pub fn reveals(path: &str, old: &str, new: &str) -> bool {
+pub fn is_revealing(path: &str, old: &str, new: &str) -> bool {
     // Each chat has its own version of these or sees them unchanged, and a person approves each edit.
     if is_whole(path) {
         return false;
     }
     // Check the chats with marks, and one without any.
-    let mut views: BTreeSet<ChatRef> = lines(new).flat_map(chats_named).collect();
+    let mut views: BTreeSet<ChatRef> = split_lines(new).flat_map(find_named_chats).collect();
     views.insert(NOBODY);
-    views.into_iter().map(View::of).any(|view| {
-        let (was, is) = (view.shown(path, old), view.shown(path, new));
-        let mut was = lines(&was).filter(|line| !is_blank(line));
+    views.into_iter().map(View::for_chat).any(|view| {
+        let (was, is) = (view.visible_text(path, old), view.visible_text(path, new));
+        let mut was = split_lines(&was).filter(|line| !is_blank(line));
         // Removing lines reveals nothing; the remaining lines must keep their order.
-        !lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
+        !split_lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
     })
 }
 
 /// Returns whether a guest sees all of the document with this name: a version of their own, or one valid in every chat.
 fn is_whole(path: &str) -> bool {
-    matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) && !is_job(path)
+    matches!(path, WORKING_MEMORY | CONTEXT) || is_steering(path) && !is_job(path)
 }
 
 /// Returns the chats that parts of a document may be marked for. Includes [`NOBODY`], who sees the parts for all. Empty if nothing is
 /// marked.
-pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
+pub fn find_marked_chats(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
     // Marks in untrusted documents come from their authors, and don't count.
     if is_whole(path) || is_imported(path) || is_job(path) {
         return BTreeSet::new();
     }
-    let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
+    let named =
+        if is_marked("chat") { split_lines(text).flat_map(find_named_chats).collect() } else { BTreeSet::new() };
     let for_all = is_marked("for:").then_some(NOBODY);
     named.into_iter().chain(for_all).collect()
 }
 
 /// Returns the chats that a line may be marked with.
-fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
+fn find_named_chats(line: &str) -> impl Iterator<Item = ChatRef> {
     let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
     let mut after_chat = false;
     words.filter_map(move |word| {
@@ -117,12 +117,12 @@ fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
 
 impl View {
     /// Creates the view of a cycle's chat.
-    pub fn of(chat: ChatRef) -> Self {
+    pub fn for_chat(chat: ChatRef) -> Self {
         Self { chat }
     }
 
     /// Returns the path of a document's version for this chat. `None` for another chat's documents and for disguised names.
-    pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
+    pub fn find_path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
         let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat)));
         match path {
             WORKING_MEMORY => own("working-memory"),
@@ -133,20 +133,20 @@ impl View {
     }
 
     /// Returns the documents that may exist for this chat, by the names used there. Their text decides whether anything is shown.
-    pub fn list(&self, paths: &BTreeSet<String>) -> Vec<String> {
+    pub fn list_documents(&self, paths: &BTreeSet<String>) -> Vec<String> {
         let names = paths.iter().map(String::as_str).chain([WORKING_MEMORY, CONTEXT]).collect::<BTreeSet<_>>();
-        let is_there = |name: &&str| self.path(name).is_some_and(|kept_at| paths.contains(&*kept_at));
+        let is_there = |name: &&str| self.find_path(name).is_some_and(|kept_at| paths.contains(&*kept_at));
         names.into_iter().filter(is_there).map(str::to_owned).collect()
     }
 
     /// Returns the visible text of a document. `None` if the document doesn't exist for this chat.
-    pub fn seen(&self, path: &str, text: &str) -> Option<String> {
-        Some(self.shown(path, text)).filter(|shown| steers(path) && !is_job(path) || !is_blank_text(shown))
+    pub fn find_visible_text(&self, path: &str, text: &str) -> Option<String> {
+        Some(self.visible_text(path, text)).filter(|shown| is_steering(path) && !is_job(path) || !is_blank_text(shown))
     }
 
     /// Returns the visible text of a document: the chat's own lines and those for all. The standing orders and the skills hold in every
     /// chat.
-    pub fn shown(&self, path: &str, text: &str) -> String {
+    pub fn visible_text(&self, path: &str, text: &str) -> String {
         if is_whole(path) {
             return text.to_owned();
         }
@@ -159,7 +159,7 @@ impl View {
     }
 
     /// Converts a line number of the whole document to one of the visible text, both counted from 1.
-    pub fn line_shown(&self, path: &str, text: &str, line: usize) -> usize {
+    pub fn find_visible_line(&self, path: &str, text: &str, line: usize) -> usize {
         if is_whole(path) {
             return line;
         }
@@ -177,7 +177,7 @@ impl View {
             return Vec::new();
         }
         let document = Document::split(text);
-        let shown = match DocKind::of(path) {
+        let shown = match DocKind::from_path(path) {
             DocKind::Tasks => self.own_tasks(&document),
             kind => self.own_lines(&document, kind),
         };
@@ -191,16 +191,16 @@ impl View {
     }
 
     /// Applies to the whole document the edit that turned the visible text into `edited`. Hidden lines stay unchanged.
-    pub fn edited(&self, path: &str, text: &str, edited: String) -> String {
-        let shown = self.shown(path, text);
+    pub fn apply_edit(&self, path: &str, text: &str, edited: String) -> String {
+        let shown = self.visible_text(path, text);
         if shown == text {
             return edited;
         }
-        let edited = match DocKind::of(path) {
+        let edited = match DocKind::from_path(path) {
             DocKind::Tasks => self.told_apart(text, &edited),
             _ => edited,
         };
-        merge::merge(DocKind::of(path), &shown, text, &edited).text
+        merge::merge(DocKind::from_path(path), &shown, text, &edited).text
     }
 
     /// Returns the lines of this chat, and of sections for all except lines for others. Includes the headings that a merge needs to match
@@ -216,10 +216,10 @@ impl View {
             };
             let is_for_all = is_marked_for_all(document, part);
             let (mut at, mut is_any) = (part.range.start, false);
-            for line in lines(document.slice(&part.range)) {
+            for line in split_lines(document.slice(&part.range)) {
                 let range = at..at + line.len();
                 at = range.end;
-                if let Some((level, title)) = others::heading(line) {
+                if let Some((level, title)) = others::parse_heading(line) {
                     quarantine = quarantine.filter(|(outer, _)| level > *outer);
                     if quarantine.is_none() && others::is_quarantine(title) {
                         quarantine = Some((level, range.clone()));
@@ -236,7 +236,7 @@ impl View {
                 }
             }
             if is_any {
-                shown.head(document, nth);
+                shown.add_heading(document, nth);
             }
         }
         shown.0
@@ -245,7 +245,7 @@ impl View {
     /// Returns the log entries of this chat's wakes. Only a wake writes the further lines of such an entry.
     fn own_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
         let is_own = |item: &&Range<usize>| {
-            let first = lines(document.slice(item)).next();
+            let first = split_lines(document.slice(item)).next();
             first.and_then(|line| self.is_for_others(line)) == Some(false) && !self.names_others(document.slice(item))
         };
         part.items.iter().filter(is_own).cloned().collect()
@@ -257,7 +257,7 @@ impl View {
     }
 
     fn names_others(&self, item: &str) -> bool {
-        lines(item).any(|line| self.is_for_others(line) == Some(true))
+        split_lines(item).any(|line| self.is_for_others(line) == Some(true))
     }
 
     /// Returns the tasks marked for this chat, except lines that a wake wrote for others.
@@ -271,7 +271,7 @@ impl View {
         let mut shown = Shown::default();
         for part in document.sections().filter(is_own) {
             let mut at = part.range.start;
-            for line in lines(document.slice(&part.range)) {
+            for line in split_lines(document.slice(&part.range)) {
                 let range = at..at + line.len();
                 at = range.end;
                 if self.is_for_others(line) != Some(true) {
@@ -288,11 +288,11 @@ impl View {
         let document = Document::split(text);
         let own = self.own_tasks(&document);
         let others = document.sections().filter(|part| !own.contains_key(&part.range.start));
-        let taken: BTreeSet<String> = others.map(|part| folded(&part.title)).collect();
+        let taken: BTreeSet<String> = others.map(|part| fold_text(&part.title)).collect();
         let edit = Document::split(edited);
         let mut apart = String::with_capacity(edited.len());
         let mut at = 0;
-        for part in edit.sections().filter(|part| taken.contains(&folded(&part.title))) {
+        for part in edit.sections().filter(|part| taken.contains(&fold_text(&part.title))) {
             let heading = slice(edited, part.range.start..part.body_start).trim_end();
             let end = part.range.start + heading.len();
             apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat));
@@ -331,11 +331,11 @@ impl Shown {
     }
 
     /// Adds the heading of a part, its trailing blank lines, and the equal headings before: a merge numbers parts with the same title.
-    fn head(&mut self, document: &Document<'_>, nth: usize) {
+    fn add_heading(&mut self, document: &Document<'_>, nth: usize) {
         let Some(part) = document.parts.get(nth) else { return };
         let namesakes = document.parts.iter().take(nth + 1);
         let namesakes =
-            namesakes.filter(|other| other.level == part.level && folded(&other.title) == folded(&part.title));
+            namesakes.filter(|other| other.level == part.level && fold_text(&other.title) == fold_text(&part.title));
         self.extend(namesakes.filter(|other| other.level > 0).map(|other| other.range.start..other.body_start));
         let end = part.range.end;
         self.add(document.content_end(part).max(part.body_start)..end);
@@ -345,13 +345,13 @@ impl Shown {
 /// Returns whether a person marked a part for all: after its heading, or on the first line below.
 fn is_marked_for_all(document: &Document<'_>, part: &Part) -> bool {
     let heading = slice(document.text, part.range.start..part.body_start);
-    let first = lines(slice(document.text, part.body_start..part.range.end)).find(|line| !is_blank(line));
+    let first = split_lines(slice(document.text, part.body_start..part.range.end)).find(|line| !is_blank(line));
     let says_so = |line: &str| split_comment(line).1.is_some_and(is_for_all);
     says_so(heading) || first.is_some_and(|line| split_comment(line).0.is_empty() && says_so(line))
 }
 
 fn is_blank_text(text: &str) -> bool {
-    lines(text).all(is_blank)
+    split_lines(text).all(is_blank)
 }
 
 #[cfg(test)]
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
     use crate::{ACTIVE, CLAUDE, EPISODIC_MEMORY, SEMANTIC_MEMORY, facts, strategies::document, tasks::TaskList};
 
-    const BOB: View = View { chat: ChatRef::telegram(5555) };
+    const BOB: View = View { chat: ChatRef::from_telegram(5555) };
     const FACTS: &str = "\
 # Facts
 
@@ -380,34 +380,34 @@ mod tests {
 
     #[test]
     fn a_chats_own_lines_are_shown_and_no_others() {
-        insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, FACTS), @"
+        insta::assert_snapshot!(BOB.visible_text(SEMANTIC_MEMORY, FACTS), @"
         ## Family
         - Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->
         ");
         let log = "# Log\n\n## 2026-11-20\n- 10:00 Remembered “x” <!-- wake a -->\n  more of it\n\n## 2026-11-21\n\
                    - 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n- 11:00 for Eve <!-- wake c chat 55551 -->\n- by hand\n";
         let shown = "## 2026-11-21\n- 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n";
-        assert_eq!(BOB.shown(EPISODIC_MEMORY, log), shown);
-        assert_eq!(BOB.shown("memory/agent-memory/archive/2026-11.md", log), shown);
+        assert_eq!(BOB.visible_text(EPISODIC_MEMORY, log), shown);
+        assert_eq!(BOB.visible_text("memory/agent-memory/archive/2026-11.md", log), shown);
         let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n\n## Eve's\n- chat: 55\n\n\
                      ## Whose\n- chat: 5555\n- chat: 55\n\n## Surgery\n- status: active\n\nchat: 5555\n- chat: 5555\n";
-        assert_eq!(BOB.shown(ACTIVE, tasks), "## Bob's\n- status: active\n- chat: 5555\n\n");
+        assert_eq!(BOB.visible_text(ACTIVE, tasks), "## Bob's\n- status: active\n- chat: 5555\n\n");
         for anybodys in [
             "A note.\n\n> - Anna is ill <!-- wake a -->\n\n<!-- wakes are explained here -->\n",
             "---\nchat: 5555\n---\n# Anna\n- chat 5555\n<!-- chat 5555 -->\n<!-- wake a --> <!-- chat 5555 -->\n",
             "- both <!-- wake a chat 5555 --> <!-- wake b chat 6 -->\n- after <!-- wake a after chat 5555 -->\n",
         ] {
-            assert_eq!(BOB.shown("memory/notes.md", anybodys), "", "{anybodys}");
-            assert_eq!(BOB.seen("memory/notes.md", anybodys), None);
+            assert_eq!(BOB.visible_text("memory/notes.md", anybodys), "", "{anybodys}");
+            assert_eq!(BOB.find_visible_text("memory/notes.md", anybodys), None);
         }
-        assert_eq!(BOB.seen(CLAUDE, "").as_deref(), Some(""));
+        assert_eq!(BOB.find_visible_text(CLAUDE, "").as_deref(), Some(""));
     }
 
     #[test]
     fn a_section_that_is_for_all_is_shown_but_for_what_a_wake_wrote_for_others() {
         let marked = "# Facts\nby hand\n\n## Home\n\n<!-- for: all -->\n- The wifi is called Otter\n- The code is 55 <!-- wake a -->\n  and so on\n\n\
                       some text\n\n## Garden <!--  for:  all -->\n### Hose\n- leaks\n## Work\n- secret\n";
-        insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, marked), @"
+        insta::assert_snapshot!(BOB.visible_text(SEMANTIC_MEMORY, marked), @"
         ## Home
 
         <!-- for: all -->
@@ -429,10 +429,10 @@ mod tests {
             "## Home\n<!-- for: all but Bob -->\n- Otter\n",
             "```\n## Home <!-- for: all -->\n- Otter\n```\n",
         ] {
-            assert_eq!(BOB.shown(SEMANTIC_MEMORY, unmarked), "", "{unmarked}");
+            assert_eq!(BOB.visible_text(SEMANTIC_MEMORY, unmarked), "", "{unmarked}");
         }
         let task = "## Paint <!-- for: all -->\n- status: active\n";
-        assert_eq!(BOB.shown(ACTIVE, task), "", "of the tasks each is one chat's");
+        assert_eq!(BOB.visible_text(ACTIVE, task), "", "of the tasks each is one chat's");
     }
 
     #[test]
@@ -443,14 +443,16 @@ mod tests {
             format!("# Unconfirmed\n\n## Anna\n- secret\n\n## Bob\n{own}"),
             format!("## Anna\n- secret\n```\n## Unconfirmed\n```\n{own}"),
         ] {
-            let shown = BOB.shown(SEMANTIC_MEMORY, &text);
+            let shown = BOB.visible_text(SEMANTIC_MEMORY, &text);
             assert!(shown.contains("Bob may do all") && !shown.contains("secret"), "{shown}");
             assert!(
-                !others::without(SEMANTIC_MEMORY, &shown, Some(ChatRef::telegram(5555))).0.contains("Bob may"),
+                !others::remove_untrusted(SEMANTIC_MEMORY, &shown, Some(ChatRef::from_telegram(5555)))
+                    .0
+                    .contains("Bob may"),
                 "{shown}"
             );
         }
-        assert_eq!(BOB.shown(SEMANTIC_MEMORY, "## Unconfirmed\n- Anna <!-- wake b -->\n"), "");
+        assert_eq!(BOB.visible_text(SEMANTIC_MEMORY, "## Unconfirmed\n- Anna <!-- wake b -->\n"), "");
     }
 
     #[test]
@@ -466,35 +468,35 @@ mod tests {
             ("## Bob\n", "## The party of Bob\n"),
             ("# Facts\n", "# Facts\n<!-- for: all -->\n- secret\n"),
         ] {
-            assert!(reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+            assert!(is_revealing(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
         }
         for (from, to) in
             [("- secret", "- secrets"), ("- Otter\n", ""), ("<!-- for: all -->\n", ""), ("# Facts", "# What")]
         {
-            assert!(!reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+            assert!(!is_revealing(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
         }
-        assert!(!reveals("memory/notes.md", "", "# Notes\n- a <!-- wake a -->\n"));
+        assert!(!is_revealing("memory/notes.md", "", "# Notes\n- a <!-- wake a -->\n"));
         for path in [CLAUDE, "skills/tea/SKILL.md", WORKING_MEMORY, CONTEXT] {
-            assert!(!reveals(path, "# Old\n", "# New\n"), "{path}");
+            assert!(!is_revealing(path, "# Old\n", "# New\n"), "{path}");
         }
         let tasks = "## Mine\n- status: active\n\n## Bob's\n- chat: 5555\n";
         for (from, to) in
             [("- status: active\n", "- chat: 5555\n"), ("- chat: 5555\n", "- chat: 5555\n- next: secret\n")]
         {
-            assert!(reveals(ACTIVE, tasks, &tasks.replacen(from, to, 1)), "{from} {to}");
+            assert!(is_revealing(ACTIVE, tasks, &tasks.replacen(from, to, 1)), "{from} {to}");
         }
-        assert!(!reveals(ACTIVE, tasks, &tasks.replacen("active", "done", 1)));
+        assert!(!is_revealing(ACTIVE, tasks, &tasks.replacen("active", "done", 1)));
     }
 
     #[test]
     fn a_chat_has_its_own_working_memory_and_context_and_sees_no_other() {
-        assert_eq!(BOB.path(WORKING_MEMORY).as_deref(), Some("memory/chats/5555/working-memory.md"));
-        assert_eq!(BOB.path(CONTEXT).as_deref(), Some("memory/chats/5555/context.md"));
-        assert_eq!(BOB.path(SEMANTIC_MEMORY).as_deref(), Some(SEMANTIC_MEMORY));
-        assert_eq!(BOB.path("memory/chats/77/context.md"), None);
+        assert_eq!(BOB.find_path(WORKING_MEMORY).as_deref(), Some("memory/chats/5555/working-memory.md"));
+        assert_eq!(BOB.find_path(CONTEXT).as_deref(), Some("memory/chats/5555/context.md"));
+        assert_eq!(BOB.find_path(SEMANTIC_MEMORY).as_deref(), Some(SEMANTIC_MEMORY));
+        assert_eq!(BOB.find_path("memory/chats/77/context.md"), None);
         let there = [CONTEXT, SEMANTIC_MEMORY, "memory/chats/77/context.md", "memory/chats/5555/working-memory.md"];
         let there = there.map(str::to_owned).into();
-        assert_eq!(BOB.list(&there), [SEMANTIC_MEMORY, WORKING_MEMORY]);
+        assert_eq!(BOB.list_documents(&there), [SEMANTIC_MEMORY, WORKING_MEMORY]);
     }
 
     #[test]
@@ -510,21 +512,21 @@ mod tests {
             "memory/project-memory/./active.md",
             "memory/project-memory/BACKLOG.md",
         ] {
-            assert_eq!(BOB.path(path), None, "{path}");
+            assert_eq!(BOB.find_path(path), None, "{path}");
         }
         for path in [SEMANTIC_MEMORY, ACTIVE, "memory/Notes.md", "skills/tea/SKILL.md"] {
-            assert_eq!(BOB.path(path).as_deref(), Some(path));
+            assert_eq!(BOB.find_path(path).as_deref(), Some(path));
         }
     }
 
     #[test]
     fn an_edit_leaves_what_was_not_shown() {
-        let shown = BOB.shown(SEMANTIC_MEMORY, FACTS);
+        let shown = BOB.visible_text(SEMANTIC_MEMORY, FACTS);
         for topic in ["Family", "Surgery", "New"] {
             let added = facts::add(&shown, Some(topic), "Bob is tall", "wake d chat 5555").unwrap();
             let facts::Added::New { text, .. } = added else { panic!("{added:?}") };
-            let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, text);
-            assert_eq!(BOB.shown(SEMANTIC_MEMORY, &whole).matches("Bob is tall").count(), 1, "{whole}");
+            let whole = BOB.apply_edit(SEMANTIC_MEMORY, FACTS, text);
+            assert_eq!(BOB.visible_text(SEMANTIC_MEMORY, &whole).matches("Bob is tall").count(), 1, "{whole}");
             for line in FACTS.lines() {
                 assert_eq!(
                     whole.lines().filter(|other| *other == line).count(),
@@ -535,25 +537,25 @@ mod tests {
             }
         }
         let gone = facts::forget(&shown, "Bob likes tea").unwrap().text;
-        let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, gone);
+        let whole = BOB.apply_edit(SEMANTIC_MEMORY, FACTS, gone);
         assert_eq!(whole, FACTS.replace("- Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->\n", ""));
         let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n";
-        let done = TaskList::parse(&BOB.shown(ACTIVE, tasks)).0.take("Bob's").unwrap().0;
-        assert!(BOB.edited(ACTIVE, tasks, done).contains("## Mine\n- status: active\n"));
+        let done = TaskList::parse(&BOB.visible_text(ACTIVE, tasks)).0.take("Bob's").unwrap().0;
+        assert!(BOB.apply_edit(ACTIVE, tasks, done).contains("## Mine\n- status: active\n"));
     }
 
     #[test]
     fn a_task_of_the_same_title_does_not_become_the_chats() {
         let tasks = "# Active\n\n## Surgery\n- status: active\n- next: call the clinic\n\nof the knee\n";
         for title in ["Surgery", "surgery.", "Surgery ##"] {
-            let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.shown(ACTIVE, tasks));
-            let whole = BOB.edited(ACTIVE, tasks, edited);
+            let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.visible_text(ACTIVE, tasks));
+            let whole = BOB.apply_edit(ACTIVE, tasks, edited);
             let theirs = tasks.strip_prefix("# Active\n\n").unwrap();
             assert!(whole.contains(theirs), "{whole}");
-            let shown = BOB.shown(ACTIVE, &whole);
+            let shown = BOB.visible_text(ACTIVE, &whole);
             assert!(shown.contains("(chat 5555)") && !shown.contains("clinic") && !shown.contains("knee"), "{shown}");
             let done = TaskList::parse(&shown).0.take("Surgery").unwrap().0;
-            assert_eq!(BOB.edited(ACTIVE, &whole, done).trim_end(), tasks.trim_end());
+            assert_eq!(BOB.apply_edit(ACTIVE, &whole, done).trim_end(), tasks.trim_end());
         }
     }
 
@@ -582,12 +584,12 @@ mod tests {
         assert_eq!(
             [None, Some(0), Some(7), Some(8)].map(|chat| foreign_chat(
                 chat.map(ChatRef::from_number),
-                ChatRef::telegram(7)
+                ChatRef::from_telegram(7)
             )
             .map(ChatRef::number)),
             [None, None, None, Some(8)]
         );
-        assert_eq!(origin(None), "");
+        assert_eq!(format_origin(None), "");
     }
 
     proptest! {
@@ -598,9 +600,9 @@ mod tests {
         ) {
             for path in [SEMANTIC_MEMORY, EPISODIC_MEMORY, "memory/notes.md"] {
                 let with = format!("{text}\n- {secret}{mark}\n");
-                let shown = BOB.shown(path, &with);
+                let shown = BOB.visible_text(path, &with);
                 prop_assert!(!shown.contains(&secret));
-                let whole = BOB.edited(path, &with, format!("{shown}\n- {edit}\n"));
+                let whole = BOB.apply_edit(path, &with, format!("{shown}\n- {edit}\n"));
                 prop_assert!(whole.contains(&secret), "{whole}");
             }
         }

@@ -54,24 +54,24 @@ impl AnswerBody {
         if is_first && bytes.first() == Some(&GZIP) {
             self.unpacker = Some(Box::new(MultiGzDecoder::new(Vec::new())));
         }
-        let Some(mut unpacker) = self.unpacker.take() else { return self.take(bytes) };
+        let Some(mut unpacker) = self.unpacker.take() else { return self.take_bytes(bytes) };
         let mut events = Vec::new();
         for piece in bytes.chunks(UNPACKED_AT_ONCE) {
             unpacker.write_all(piece).map_err(|_| BodyFault::Damaged)?;
             let unpacked = std::mem::take(unpacker.get_mut());
-            events.extend(self.take(&unpacked)?);
+            events.extend(self.take_bytes(&unpacked)?);
         }
         self.unpacker = Some(unpacker);
         Ok(events)
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, BodyFault> {
+    fn take_bytes(&mut self, bytes: &[u8]) -> Result<Vec<String>, BodyFault> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.max_bytes {
             return Err(BodyFault::TooLong);
         }
         match &mut self.form {
-            Form::Events(events) => events.take(bytes, self.max_bytes).map_err(|_| BodyFault::TooLong),
+            Form::Events(events) => events.parse_bytes(bytes, self.max_bytes).map_err(|_| BodyFault::TooLong),
             Form::Whole(whole) => {
                 whole.extend_from_slice(bytes);
                 Ok(Vec::new())
@@ -84,8 +84,8 @@ impl AnswerBody {
                     self.form = Form::Whole(std::mem::take(head));
                     return Ok(Vec::new());
                 }
-                let mut events = Box::new(Events::lenient());
-                let data = events.take(head, self.max_bytes).map_err(|_| BodyFault::TooLong);
+                let mut events = Box::new(Events::new_lenient());
+                let data = events.parse_bytes(head, self.max_bytes).map_err(|_| BodyFault::TooLong);
                 self.form = Form::Events(events);
                 data
             }
@@ -96,12 +96,12 @@ impl AnswerBody {
     ///
     /// # Errors
     /// Same as [`AnswerBody::push`].
-    pub(super) fn end(&mut self) -> Result<Vec<String>, BodyFault> {
+    pub(super) fn finish(&mut self) -> Result<Vec<String>, BodyFault> {
         let mut data = Vec::new();
         if let Some(mut unpacker) = self.unpacker.take() {
             // A gzip stream that was cut off still yields everything before the cut.
             if unpacker.try_finish().is_ok() {
-                data.extend(self.take(&std::mem::take(unpacker.get_mut()))?);
+                data.extend(self.take_bytes(&std::mem::take(unpacker.get_mut()))?);
             }
         }
         match &mut self.form {
@@ -110,7 +110,7 @@ impl AnswerBody {
                 let text = String::from_utf8_lossy(bytes);
                 let text = text.trim_start_matches('\u{feff}').trim();
                 if !text.is_empty() {
-                    data.extend(documents(text).into_iter().map(str::to_owned));
+                    data.extend(split_json(text).into_iter().map(str::to_owned));
                 }
                 bytes.clear();
             }
@@ -125,7 +125,7 @@ impl AnswerBody {
 }
 
 /// Splits a text into its consecutive JSON texts. Anything after the last valid JSON stays in one piece at the end.
-pub(super) fn documents(text: &str) -> Vec<&str> {
+pub(super) fn split_json(text: &str) -> Vec<&str> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let (mut found, mut end) = (Vec::new(), 0);
     while let Some(Ok(value)) = values.next() {
@@ -150,7 +150,7 @@ mod tests {
         for piece in body.chunks(cut.max(1)) {
             data.extend(reader.push(piece)?);
         }
-        data.extend(reader.end()?);
+        data.extend(reader.finish()?);
         Ok(data)
     }
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use reveille_config::{Config, OFFLINE_MODEL};
 
-use super::{Model, configured};
+use super::{Model, create_model};
 
 /// A model, or a message naming the unusable setting.
 type MadeModel = Result<Box<dyn Model>, String>;
@@ -17,9 +17,9 @@ pub struct ModelChain<'c> {
 
 impl<'c> ModelChain<'c> {
     /// Lists the configured models and the fallback grammar.
-    pub fn of(config: &'c Config) -> Self {
+    pub fn from_config(config: &'c Config) -> Self {
         let of_tasks = config.model_simple.iter().chain(&config.model_reflect).map(String::as_str);
-        let names = config.chain().into_iter().chain(of_tasks).chain([OFFLINE_MODEL]);
+        let names = config.list_usable_models().into_iter().chain(of_tasks).chain([OFFLINE_MODEL]);
         Self { config, made: names.map(|name| (name.to_owned(), OnceCell::new())).collect() }
     }
 
@@ -30,7 +30,7 @@ impl<'c> ModelChain<'c> {
     pub fn get(&self, name: &str) -> Result<&dyn Model, String> {
         let (_, made) =
             self.made.iter().find(|(known, _)| known == name).ok_or_else(|| format!("MODEL doesn't name {name}"))?;
-        match made.get_or_init(|| configured(name, self.config)) {
+        match made.get_or_init(|| create_model(name, self.config)) {
             Ok(model) => Ok(model.as_ref()),
             Err(why) => Err(why.clone()),
         }

@@ -170,22 +170,22 @@ pub(super) struct Complaint {
 
 impl Complaint {
     /// Parses the body of a refusal: JSON in any form, an event, or plain words.
-    pub(super) fn of_body(body: &[u8]) -> Self {
+    pub(super) fn parse_body(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let text = text.trim_start_matches('\u{feff}').trim();
         let events = text.lines().filter_map(|line| line.strip_prefix("data:").or(line.strip_prefix("error:")));
         let json = [text].into_iter().chain(events).find_map(|json| serde_json::from_str::<Value>(json.trim()).ok());
         match json {
-            Some(value) => Self::of(&value),
+            Some(value) => Self::parse(&value),
             // An HTML page comes from some proxy and says nothing about the request.
             None if text.starts_with('<') => Self::default(),
-            None => Self { words: text.to_lowercase(), wait: wait_in(text), ..Self::default() },
+            None => Self { words: text.to_lowercase(), wait: parse_wait(text), ..Self::default() },
         }
     }
 
     /// Parses an answer without a turn. `None` if the answer isn't a complaint either.
     pub(super) fn instead_of_turn(value: &Value) -> Option<Self> {
-        let complaint = Self::of(value);
+        let complaint = Self::parse(value);
         let is_named = |name: &str| value.get(name).and_then(Value::as_str) == Some("error");
         let is_failed = value.get("success") == Some(&Value::Bool(false));
         let is_one = complaint.said.is_some() || is_named("object") || is_named("type") || is_failed;
@@ -193,28 +193,28 @@ impl Complaint {
     }
 
     /// Parses a complaint, or an object that contains one.
-    pub(super) fn of(value: &Value) -> Self {
-        Self::nested(value, MAX_NESTED)
+    pub(super) fn parse(value: &Value) -> Self {
+        Self::parse_nested(value, MAX_NESTED)
     }
 
-    fn nested(value: &Value, depth: u8) -> Self {
+    fn parse_nested(value: &Value, depth: u8) -> Self {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         let error = ERRORS.iter().filter_map(|name| value.get(*name)).find(|error| is_something(error));
         let error = error.unwrap_or(value);
         let error = error.as_array().and_then(|list| list.first()).unwrap_or(error);
         let mut complaint = Self {
-            said: message_of(error).or_else(|| message_of(value)),
-            status: status_of(error).or_else(|| status_of(value)),
+            said: find_message(error).or_else(|| find_message(value)),
+            status: find_status(error).or_else(|| find_status(value)),
             wait: None,
             words: String::new(),
         };
-        collect(value, "", &mut complaint.words);
+        collect_words(value, "", &mut complaint.words);
         complaint.words = complaint.words.to_lowercase();
-        complaint.wait = delay_of(value).or_else(|| complaint.said.as_deref().and_then(wait_in));
+        complaint.wait = find_delay(value).or_else(|| complaint.said.as_deref().and_then(parse_wait));
         // A gateway passes on another server's complaint as text.
         let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(str::to_owned);
         if depth > 0
-            && let Some(inner) = raw.iter().chain(&complaint.said).find_map(|text| within(text, depth - 1))
+            && let Some(inner) = raw.iter().chain(&complaint.said).find_map(|text| parse_embedded(text, depth - 1))
         {
             complaint.said = inner.said.or(complaint.said);
             complaint.status = inner.status.or(complaint.status);
@@ -263,10 +263,10 @@ impl Complaint {
 }
 
 /// Parses a complaint embedded in another's text. `None` if the text has no JSON with a message.
-fn within(text: &str, depth: u8) -> Option<Complaint> {
+fn parse_embedded(text: &str, depth: u8) -> Option<Complaint> {
     let json = text.get(text.find(['{', '['])?..)?;
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-    let complaint = Complaint::nested(&values.next()?.ok()?, depth);
+    let complaint = Complaint::parse_nested(&values.next()?.ok()?, depth);
     complaint.said.is_some().then_some(complaint)
 }
 
@@ -282,7 +282,7 @@ fn is_something(error: &Value) -> bool {
     }
 }
 
-fn message_of(error: &Value) -> Option<String> {
+fn find_message(error: &Value) -> Option<String> {
     let text = |value: &Value| match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
         // FastAPI sends a list of findings.
@@ -300,7 +300,7 @@ fn message_of(error: &Value) -> Option<String> {
     MESSAGES.iter().find_map(|name| text(error.get(*name)?))
 }
 
-fn status_of(error: &Value) -> Option<u16> {
+fn find_status(error: &Value) -> Option<u16> {
     let number = |value: &Value| match value {
         Value::Number(number) => u16::try_from(number.as_u64()?).ok(),
         Value::String(text) => text.trim().parse().ok(),
@@ -310,46 +310,46 @@ fn status_of(error: &Value) -> Option<u16> {
 }
 
 /// Appends the texts of a value, except those that quote the conversation.
-fn collect(value: &Value, name: &str, words: &mut String) {
+fn collect_words(value: &Value, name: &str, words: &mut String) {
     match value {
         Value::String(text) if !QUOTES.contains(&name) => {
             words.push_str(text);
             words.push('\n');
         }
-        Value::Array(list) => list.iter().for_each(|one| collect(one, name, words)),
+        Value::Array(list) => list.iter().for_each(|one| collect_words(one, name, words)),
         Value::Object(fields) if !QUOTES.contains(&name) => {
-            fields.iter().for_each(|(name, value)| collect(value, name, words));
+            fields.iter().for_each(|(name, value)| collect_words(value, name, words));
         }
         _ => {}
     }
 }
 
 /// Finds the wait in a field, at any depth.
-fn delay_of(value: &Value) -> Option<Duration> {
+fn find_delay(value: &Value) -> Option<Duration> {
     match value {
-        Value::Array(list) => list.iter().find_map(delay_of),
+        Value::Array(list) => list.iter().find_map(find_delay),
         Value::Object(fields) => fields.iter().find_map(|(name, value)| match name.as_str() {
             "retryDelay" | "retry_after" | "retry_after_seconds" => match value {
-                Value::String(text) => duration(text),
-                other => seconds(other.as_f64()?),
+                Value::String(text) => parse_duration(text),
+                other => bound_seconds(other.as_f64()?),
             },
-            _ => delay_of(value),
+            _ => find_delay(value),
         }),
         _ => None,
     }
 }
 
 /// Finds the wait in a sentence: `try again in 6m0s`, `reset after 26s`, `retry after 5 seconds`.
-fn wait_in(text: &str) -> Option<Duration> {
+fn parse_wait(text: &str) -> Option<Duration> {
     let small = text.to_lowercase();
     let openings = ["try again in ", "try again after ", "retry in ", "retry after ", "reset after ", "resets in "];
-    openings.iter().find_map(|opening| duration(small.split_once(opening)?.1))
+    openings.iter().find_map(|opening| parse_duration(small.split_once(opening)?.1))
 }
 
 /// Parses a duration at the beginning of a text: numbers with units, or a number of seconds.
-fn duration(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     let (mut total, mut rest, mut is_any) = (0.0, text.trim_start(), false);
-    while let Some((number, behind)) = number(rest) {
+    while let Some((number, behind)) = parse_number(rest) {
         let unit: String = behind.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
         let factor = match unit.as_str() {
             "ms" | "millisecond" | "milliseconds" => 0.001,
@@ -367,17 +367,17 @@ fn duration(text: &str) -> Option<Duration> {
             break;
         }
     }
-    if is_any { seconds(total) } else { None }
+    if is_any { bound_seconds(total) } else { None }
 }
 
-fn number(text: &str) -> Option<(f64, &str)> {
+fn parse_number(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     // The dot may be the end of a sentence.
     Some((number.trim_end_matches('.').parse().ok()?, rest))
 }
 
-fn seconds(seconds: f64) -> Option<Duration> {
+fn bound_seconds(seconds: f64) -> Option<Duration> {
     (0.0..=MAX_WAIT_S).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 

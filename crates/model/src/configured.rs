@@ -25,18 +25,18 @@ const LOCAL_IDLE_TIMEOUT: Duration = Duration::from_secs(480);
 ///
 /// # Errors
 /// A message naming the unusable setting.
-pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String> {
-    let route = match Provider::of(name) {
+pub fn create_model(name: &str, config: &Config) -> Result<Box<dyn Model>, String> {
+    let route = match Provider::from_model(name) {
         Provider::Offline => None,
         Provider::ClaudeCode => return Ok(Box::new(claude_code(config))),
         Provider::OpenAi if !config.can_use(name) => None,
-        Provider::OpenAi => return openai(name, config).map(|model| Box::new(model) as Box<dyn Model>),
+        Provider::OpenAi => return create_openai(name, config).map(|model| Box::new(model) as Box<dyn Model>),
         Provider::Anthropic => config.anthropic_key.clone().map(|api_key| {
             let base_url = config.anthropic_base_url.clone();
             ClaudeRoute::Api { base_url, api_key }
         }),
-        Provider::Bedrock => bedrock(config),
-        Provider::Vertex => vertex(config),
+        Provider::Bedrock => build_bedrock_route(config),
+        Provider::Vertex => build_vertex_route(config),
     };
     let Some(route) = route else { return Ok(Box::new(Offline::new(config.timezone))) };
     let options = AnthropicOptions {
@@ -52,7 +52,7 @@ pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String>
 }
 
 /// The route to Amazon Bedrock by bearer token, else by signatures. `None` if a needed setting is missing.
-fn bedrock(config: &Config) -> Option<ClaudeRoute> {
+fn build_bedrock_route(config: &Config) -> Option<ClaudeRoute> {
     let settings = &config.bedrock;
     let signing = settings.access_key_id.clone().zip(settings.secret_access_key.clone());
     let login = settings.bearer_token.clone().map(BedrockLogin::Bearer).or_else(|| {
@@ -65,7 +65,7 @@ fn bedrock(config: &Config) -> Option<ClaudeRoute> {
 }
 
 /// The route to Google Cloud. `None` if a needed setting is missing.
-fn vertex(config: &Config) -> Option<ClaudeRoute> {
+fn build_vertex_route(config: &Config) -> Option<ClaudeRoute> {
     let settings = &config.vertex;
     Some(ClaudeRoute::Vertex {
         project: settings.project.clone()?,
@@ -78,7 +78,7 @@ fn vertex(config: &Config) -> Option<ClaudeRoute> {
 }
 
 /// Creates a model of the OpenAI-compatible server, or names the unusable setting.
-fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
+fn create_openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),
@@ -91,7 +91,7 @@ fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
 
 /// True if the model is used for simple requests only: it starts a cycle and keeps it if the work is quick.
 fn is_simple(name: &str, config: &Config) -> bool {
-    config.model_simple.as_deref() == Some(name) && !config.chain().contains(&name)
+    config.model_simple.as_deref() == Some(name) && !config.list_usable_models().contains(&name)
 }
 
 /// Creates the Claude Code command as a model, logged in by key, else by token, else by its own login.

@@ -9,7 +9,7 @@ use reveille_base::{json::has_key_twice, types::Stop};
 
 use super::{
     anthropic::object_fields,
-    conversation::{ContentBlock, blocks},
+    conversation::{ContentBlock, parse_blocks},
 };
 
 /// The key that holds invalid arguments, as text, in a tool call's `input`. The provider's documentation suggests this form for telling a
@@ -43,7 +43,7 @@ pub struct ToolCall {
 /// - a call with arguments that were no JSON object (kept under [`INVALID_INPUT_KEY`]).
 /// - a call with a duplicate key in its arguments, at any depth.
 pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
-    let blocks = blocks(content);
+    let blocks = parse_blocks(content);
     let last = blocks.len().saturating_sub(1);
     let mut calls = Vec::new();
     for (at, block) in blocks.into_iter().enumerate() {
@@ -62,8 +62,8 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
 }
 
 /// Joins the text blocks of a turn.
-pub fn text_of(content: &str) -> String {
-    blocks(content).iter().filter_map(ContentBlock::text).collect()
+pub fn join_text(content: &str) -> String {
+    parse_blocks(content).iter().filter_map(ContentBlock::text).collect()
 }
 
 /// Builds the message that puts a turn back into its conversation with its content unchanged. `None` if the turn is empty, since the server
@@ -75,7 +75,7 @@ pub fn assistant_message(content: &str) -> Option<String> {
 
 /// Builds a call's `input` from its arguments as text. Empty arguments become an empty object. Invalid JSON, such as a call that was cut
 /// off, is kept as text under [`INVALID_INPUT_KEY`], because the block must be sent back as valid JSON.
-pub(super) fn input_of(arguments: &str) -> String {
+pub(super) fn build_input(arguments: &str) -> String {
     if arguments.trim().is_empty() {
         return "{}".to_owned();
     }
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn text_is_the_text_blocks_joined() {
-        assert_eq!(text_of(TURN), "One two");
-        assert_eq!(text_of("no json"), "");
+        assert_eq!(join_text(TURN), "One two");
+        assert_eq!(join_text("no json"), "");
     }
 
     #[test]

@@ -34,7 +34,7 @@ use reveille_base::{
     types::{Stop, Usage},
 };
 
-pub use self::{chain::ModelChain, configured::configured, conversation::Conversation};
+pub use self::{chain::ModelChain, configured::create_model, conversation::Conversation};
 
 /// A future that stays on its thread: a wake runs on a single thread.
 pub type TurnFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ModelError>> + 'a>>;
@@ -51,7 +51,7 @@ pub trait Model {
     fn cost_usd(&self, usage: &Usage) -> f64;
 
     /// Requests the next turn once and reports on `progress` meanwhile. Retries are the caller's decision, by the error.
-    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a>;
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a>;
 
     /// Maximum tokens of a conversation, prompt and answer together. `None` if the model shortens conversations by itself.
     fn context_window(&self) -> Option<u64> {
@@ -64,7 +64,7 @@ pub trait Model {
     }
 
     /// Releases at once anything held between turns, such as a running process. Called when the conversation is done or paused.
-    fn rest(&self) {}
+    fn release(&self) {}
 }
 
 /// The progress of a request, for a caller that may abandon it: an abandoned request is still charged for the part that ran.
@@ -88,19 +88,19 @@ pub enum Known {
 
 impl Progress {
     /// The flag to set, from any thread, before the first byte of the request is sent.
-    fn leaving(&self) -> Arc<AtomicBool> {
+    fn leaving_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_leaving)
     }
 
     /// Records the usage that an answer has reported so far.
-    fn tell(&self, usage: Usage) {
+    fn record_usage(&self, usage: Usage) {
         if self.usage.replace(usage) != usage {
             self.news.notify_one();
         }
     }
 
     /// Returns the state known by now.
-    pub fn known(&self) -> Known {
+    pub fn state(&self) -> Known {
         match self.usage.get() {
             usage if usage != Usage::default() => Known::Told(usage),
             _ if self.is_leaving.load(Ordering::Acquire) => Known::Sent,
@@ -109,7 +109,7 @@ impl Progress {
     }
 
     /// Waits until more usage is reported.
-    pub async fn news(&self) {
+    pub async fn wait_for_news(&self) {
         self.news.notified().await;
     }
 }
@@ -165,7 +165,7 @@ pub const TOO_LONG: u16 = 413;
 impl ModelError {
     /// Masks secrets in the message, since the server may have quoted one.
     #[must_use]
-    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+    pub fn redact(mut self, redactor: &Redactor) -> Self {
         let (Self::Transient { why, .. } | Self::Account { why } | Self::Rejected { why, .. }) = &mut self;
         *why = redactor.redact(why);
         self

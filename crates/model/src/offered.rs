@@ -26,7 +26,7 @@ pub struct OfferedModel {
 
 impl OfferedModel {
     /// Describes the price.
-    pub fn costs(&self) -> String {
+    pub fn describe_price(&self) -> String {
         let Some((input, output)) = self.usd_per_million else { return self.note.to_owned() };
         let note = if self.note.is_empty() { String::new() } else { format!(", {}", self.note) };
         format!("{}{note}", per_million((input, output)))
@@ -40,8 +40,8 @@ pub fn per_million((input, output): (f64, f64)) -> String {
 
 /// A warning about configured models of unknown price: the price they are charged at, and the tokens that the daily budget buys by it.
 /// `None` if every price is known.
-pub fn unpriced(config: &Config) -> Option<String> {
-    let is_unknown = |name: &&str| match Provider::of(name) {
+pub fn describe_unpriced_models(config: &Config) -> Option<String> {
+    let is_unknown = |name: &&str| match Provider::from_model(name) {
         Provider::OpenAi => !config.is_local(name) && config.openai_price.is_none(),
         Provider::Anthropic | Provider::Bedrock | Provider::Vertex => price::listed_price(name).is_none(),
         Provider::ClaudeCode | Provider::Offline => false,
@@ -51,36 +51,36 @@ pub fn unpriced(config: &Config) -> Option<String> {
     let mut names: Vec<&str> = config.said_models().chain(of_tasks).filter(is_unknown).collect();
     names.sort_unstable();
     names.dedup();
-    let tokens = |usd: f64| words::thousands((config.daily_budget_usd / usd * 1e6) as u64);
+    let tokens = |usd: f64| words::format_large_number((config.daily_budget_usd / usd * 1e6) as u64);
     let (input, output) = price::DEAREST_USD;
     (!names.is_empty()).then(|| {
         format!(
-            "What {} costs isn't known. It counts like the dearest model, {}: today's budget of ${:.2} ends after {} tokens in, or {} \
-             out.{}",
+            "I don't know what {} costs, so I count it like the most expensive model, {}: today's budget of ${:.2} ends after {} tokens \
+             in, or {} out.{}",
             names.join(", "),
             per_million(price::DEAREST_USD),
             config.daily_budget_usd,
             tokens(input),
             tokens(output),
-            if names.iter().any(|name| Provider::of(name) == Provider::OpenAi) { " OPENAI_PRICE says what it really costs." } else { "" }
+            if names.iter().any(|name| Provider::from_model(name) == Provider::OpenAi) { " OPENAI_PRICE sets the real price." } else { "" }
         )
     })
 }
 
 /// Lists every model: configured ones that aren't listed otherwise, then Claude's from the dearest down, then the free ones.
-pub fn offered(config: &Config) -> Vec<OfferedModel> {
+pub fn list_models(config: &Config) -> Vec<OfferedModel> {
     let of_claude = |name: &str, usd: (f64, f64), note| OfferedModel {
         name: name.to_owned(),
         usd_per_million: Some(usd),
         is_usable: config.can_use(name),
-        needs: match Provider::of(name) {
-            Provider::Bedrock | Provider::Vertex => config.lack(name).unwrap_or_default(),
+        needs: match Provider::from_model(name) {
+            Provider::Bedrock | Provider::Vertex => config.describe_missing(name).unwrap_or_default(),
             _ => "it needs an API key, which `wake init` sets",
         },
         note,
     };
-    let mut offered: Vec<OfferedModel> = price::listed().map(|(name, usd)| of_claude(name, usd, "")).collect();
-    let command = process::find(&config.claude_code).is_some();
+    let mut offered: Vec<OfferedModel> = price::list_prices().map(|(name, usd)| of_claude(name, usd, "")).collect();
+    let command = process::find_program(&config.claude_code).is_some();
     offered.push(OfferedModel {
         name: CLAUDE_CODE.to_owned(),
         usd_per_million: None,
@@ -99,8 +99,8 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
         if offered.iter().any(|model| model.name == name) {
             continue;
         }
-        if Provider::of(name) == Provider::OpenAi {
-            offered.insert(0, of_openai(name, config));
+        if Provider::from_model(name) == Provider::OpenAi {
+            offered.insert(0, describe_openai_model(name, config));
         } else {
             let known = price::listed_price(name);
             let note = if known.is_none() { A_GUESS } else { "" };
@@ -111,7 +111,7 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
 }
 
 /// Describes a model of the OpenAI-compatible server; one on this machine is free.
-fn of_openai(name: &str, config: &Config) -> OfferedModel {
+fn describe_openai_model(name: &str, config: &Config) -> OfferedModel {
     let is_here = config.is_local(name);
     OfferedModel {
         name: name.to_owned(),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_can_be_used_depends_on_what_is_set() {
         let usable = |settings: &[(&str, &str)]| -> Vec<String> {
-            offered(&config(settings)).into_iter().filter(|model| model.is_usable).map(|model| model.name).collect()
+            list_models(&config(settings)).into_iter().filter(|model| model.is_usable).map(|model| model.name).collect()
         };
         assert_eq!(usable(&[]), [OFFLINE_MODEL]);
         let with_key =
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn prices_are_said_and_a_guess_is_called_one() {
-        let offered = offered(&config(&[("MODEL", "claude-next")]));
-        let costs = |name: &str| offered.iter().find(|model| model.name == name).unwrap().costs();
+        let offered = list_models(&config(&[("MODEL", "claude-next")]));
+        let costs = |name: &str| offered.iter().find(|model| model.name == name).unwrap().describe_price();
         assert_eq!(costs("claude-sonnet-5-5"), "$2.00 for a million tokens in, $10.00 out");
         assert!(costs("claude-next").ends_with("which is a guess: its price isn't known"));
         assert!(costs(OFFLINE_MODEL).starts_with("free"));
@@ -166,24 +166,24 @@ mod tests {
     #[test]
     fn an_unknown_price_is_said_with_the_tokens_that_the_day_is_by_it() {
         let key = ("OPENAI_API_KEY", "sk-0123456789abcdef");
-        let said = |settings: &[(&str, &str)]| unpriced(&config(settings));
+        let said = |settings: &[(&str, &str)]| describe_unpriced_models(&config(settings));
         let text = said(&[("MODEL", "openai:x,claude-sonnet-5-5"), ("MODEL_SIMPLE", "openai:x"), key]).unwrap();
-        assert!(text.starts_with("What openai:x costs isn't known."), "{text}");
-        assert!(text.contains("$5.00 ends after 500 k tokens in, or 100 k out. OPENAI_PRICE says"), "{text}");
+        assert!(text.starts_with("I don't know what openai:x costs, so"), "{text}");
+        assert!(text.contains("$5.00 ends after 500 k tokens in, or 100 k out. OPENAI_PRICE sets"), "{text}");
         assert!(said(&[("MODEL", "claude-sonnet-5-5"), ("MODEL_SIMPLE", "openai:x"), key]).is_some());
         assert!(said(&[("MODEL", "claude-next")]).is_some_and(|text| text.ends_with("out.")));
         let price = ("OPENAI_PRICE", "0.28/0.42");
         assert_eq!(said(&[("MODEL", "openai:x,claude-sonnet-5-5"), key, price]), None);
         assert_eq!(said(&[("MODEL", "openai:x,offline"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]), None);
-        let offered = super::offered(&config(&[("MODEL", "openai:x"), key, price])).remove(0);
-        assert_eq!(offered.costs(), "$0.28 for a million tokens in, $0.42 out, as OPENAI_PRICE says");
+        let offered = super::list_models(&config(&[("MODEL", "openai:x"), key, price])).remove(0);
+        assert_eq!(offered.describe_price(), "$0.28 for a million tokens in, $0.42 out, as OPENAI_PRICE says");
     }
 
     #[test]
     fn a_model_on_this_machine_is_free_and_one_elsewhere_needs_its_key() {
         let of = |settings: &[(&str, &str)]| {
-            let model = super::offered(&config(settings)).remove(0);
-            (model.name.clone(), model.is_usable, model.costs().starts_with("free"))
+            let model = super::list_models(&config(settings)).remove(0);
+            (model.name.clone(), model.is_usable, model.describe_price().starts_with("free"))
         };
         let name = ("MODEL", "openai:qwen3:8b");
         let here = ("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1");

@@ -92,13 +92,13 @@ impl<'a> FormReader<'a> {
         let root = self.pdf.xref().get::<Dict<'_>>(self.pdf.xref().root_id());
         let Some(form) = root.and_then(|root| root.get::<Dict<'_>>("AcroForm")) else { return String::new() };
         let mut lines = String::new();
-        let (mut waiting, mut seen) = (self.children(&form, "Fields"), HashSet::new());
+        let (mut waiting, mut seen) = (self.read_children(&form, "Fields"), HashSet::new());
         while let Some(field) = waiting.pop() {
             if self.told >= MAX_TOLD || seen.len() >= 10 * MAX_TOLD || !field.obj_id().is_none_or(|id| seen.insert(id))
             {
                 continue;
             }
-            let kids = self.children(&field, "Kids");
+            let kids = self.read_children(&field, "Kids");
             let is_met = self.met.contains(&full_name(&field));
             if !is_met && kids.iter().all(|kid| !kid.contains_key("T")) {
                 if let Some(line) = self.read_field(&field, "") {
@@ -121,7 +121,7 @@ impl<'a> FormReader<'a> {
     }
 
     /// Reads the fields of a list anew: a field reached through its parent can't be asked for the parent.
-    fn children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
+    fn read_children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
         let list = dict.get::<Array<'a>>(key);
         let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_TOLD);
         let mut children: Vec<Dict<'a>> = children
@@ -135,14 +135,14 @@ impl<'a> FormReader<'a> {
     }
 
     fn read_field(&mut self, widget: &Dict<'_>, shown: &str) -> Option<String> {
-        let kind = inherited::<Name<'_>>(widget, "FT")?;
-        let flags = inherited::<u32>(widget, "Ff").unwrap_or(0);
+        let kind = find_inherited::<Name<'_>>(widget, "FT")?;
+        let flags = find_inherited::<u32>(widget, "Ff").unwrap_or(0);
         let name = full_name(widget);
         self.met.insert(name.clone());
-        let label = inherited::<Object<'_>>(widget, "TU").and_then(|label| text_of_object(&label));
+        let label = find_inherited::<Object<'_>>(widget, "TU").and_then(|label| text_of_object(&label));
         let label =
             label.map(|label| one_line(&label, MAX_NAME_CHARS)).filter(|label| !label.is_empty()).unwrap_or(name);
-        let value = inherited::<Object<'_>>(widget, "V");
+        let value = find_inherited::<Object<'_>>(widget, "V");
         match kind.as_str() {
             "Btn" if flags & PUSH == 0 => Some(read_tick(widget, &label, value.as_ref(), flags & RADIO != 0)),
             "Tx" | "Ch" => {
@@ -154,7 +154,7 @@ impl<'a> FormReader<'a> {
                 };
                 let values: Vec<String> = values
                     .iter()
-                    .map(|value| one_line(&displayed(widget, value), MAX_VALUE_CHARS))
+                    .map(|value| one_line(&find_choice_label(widget, value), MAX_VALUE_CHARS))
                     .filter(|value| !value.is_empty())
                     .collect();
                 let is_shown = is_drawn(widget) && values.iter().all(|value| shown.contains(&without_blanks(value)));
@@ -183,7 +183,7 @@ fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radi
     };
     let choice = own.or(value.filter(|_| is_ticked)).map(|state| {
         let number = state.parse::<usize>().ok();
-        let names = inherited::<Array<'_>>(widget, "Opt");
+        let names = find_inherited::<Array<'_>>(widget, "Opt");
         let name =
             number.and_then(|at| names.as_ref()?.iter::<Object<'_>>().nth(at)).and_then(|name| text_of_object(&name));
         one_line(&name.unwrap_or(state), MAX_NAME_CHARS)
@@ -222,8 +222,8 @@ fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
 }
 
 /// Returns the label of a choice's value.
-fn displayed(widget: &Dict<'_>, value: &str) -> String {
-    let options = inherited::<Array<'_>>(widget, "Opt");
+fn find_choice_label(widget: &Dict<'_>, value: &str) -> String {
+    let options = find_inherited::<Array<'_>>(widget, "Opt");
     let pairs = options.iter().flat_map(|options| options.iter::<Object<'_>>()).filter_map(Object::into_array);
     let shown = pairs.filter_map(|pair| {
         let mut pair = pair.iter::<Object<'_>>().filter_map(|part| text_of_object(&part));
@@ -234,18 +234,18 @@ fn displayed(widget: &Dict<'_>, value: &str) -> String {
 }
 
 /// Iterates over a field and its parents, from the inside.
-fn lineage<'a>(field: &Dict<'a>) -> impl Iterator<Item = Dict<'a>> {
+fn iter_lineage<'a>(field: &Dict<'a>) -> impl Iterator<Item = Dict<'a>> {
     std::iter::successors(Some(field.clone()), |field| field.get::<Dict<'_>>("Parent")).take(MAX_PARENTS)
 }
 
 /// Returns an entry of a field, or the one inherited from a parent.
-fn inherited<'a, T: TryFrom<Object<'a>>>(field: &Dict<'a>, key: &str) -> Option<T> {
-    lineage(field).find_map(|field| field.get::<Object<'a>>(key)).and_then(|object| T::try_from(object).ok())
+fn find_inherited<'a, T: TryFrom<Object<'a>>>(field: &Dict<'a>, key: &str) -> Option<T> {
+    iter_lineage(field).find_map(|field| field.get::<Object<'a>>(key)).and_then(|object| T::try_from(object).ok())
 }
 
 /// Returns a field's name, prefixed by its parents' names.
 fn full_name(field: &Dict<'_>) -> String {
-    let mut names: Vec<String> = lineage(field)
+    let mut names: Vec<String> = iter_lineage(field)
         .filter_map(|field| field.get::<Object<'_>>("T").and_then(|name| text_of_object(&name)))
         .map(|name| one_line(&name, MAX_NAME_CHARS))
         .collect();
@@ -299,5 +299,5 @@ fn without_blanks(text: &str) -> String {
 /// Puts text on one line, without control characters.
 fn one_line(text: &str, max_chars: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    reveille_base::words::shortened(&reveille_base::words::one_line(&text), max_chars)
+    reveille_base::words::truncate_text(&reveille_base::words::one_line(&text), max_chars)
 }

@@ -14,7 +14,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "pdf")]
-pub use self::text::text_of;
+pub use self::text::extract_text;
 
 /// The memory limit of the reader, in bytes.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
@@ -58,7 +58,7 @@ pub type PdfAnswer = Result<PdfText, PdfFault>;
 
 impl PdfText {
     /// Joins all pages, each under a line with its number.
-    pub fn joined(&self) -> String {
+    pub fn join_pages(&self) -> String {
         let pages = self.texts.iter().enumerate().map(|(at, text)| {
             let text = text.trim_end();
             let text = if text.is_empty() { NO_TEXT } else { text };
@@ -96,6 +96,6 @@ fn has_unknown_letters(text: &str) -> bool {
 
 /// Returns the error of a build without a reader.
 #[cfg(not(feature = "pdf"))]
-pub fn text_of(_: Vec<u8>) -> PdfAnswer {
+pub fn extract_text(_: Vec<u8>) -> PdfAnswer {
     Err(PdfFault::NotBuilt)
 }

@@ -6,7 +6,7 @@ use super::*;
 fn pages_are_numbered_and_what_is_not_there_is_told() {
     let text = PdfText { pages: 3, texts: vec!["One\n".to_owned(), " ".to_owned()], rest: String::new() };
     assert_eq!(
-        text.joined(),
+        text.join_pages(),
         "--- page 1 of 3 ---\nOne\n--- page 2 of 3 ---\n(no text: perhaps a picture of a page)\n\
          --- the pages from 3 on are too many to be read ---\n"
     );
@@ -37,7 +37,7 @@ fn pdf(drawn: &str, page: &str, catalog: &str, objects: &[&str]) -> Vec<u8> {
 
 /// The text of a PDF, without the line that numbers the page.
 fn read_text(bytes: Vec<u8>) -> String {
-    let text = text_of(bytes).unwrap().joined();
+    let text = extract_text(bytes).unwrap().join_pages();
     text.strip_prefix("--- page 1 of 1 ---\n").unwrap().trim_end().to_owned()
 }
 
@@ -175,8 +175,8 @@ fn text_is_read_once_and_in_letters() {
 #[test]
 fn a_page_whose_letters_nobody_names_says_so() {
     let text = PdfText { pages: 1, texts: vec!["\u{fffd}\u{fffd}\u{e012} of it".to_owned()], rest: String::new() };
-    assert!(text.joined().contains("fonts don't say which they are"), "{}", text.joined());
+    assert!(text.join_pages().contains("fonts don't say which they are"), "{}", text.join_pages());
     let text =
         PdfText { pages: 1, texts: vec!["a plain page with one \u{fffd} in it".to_owned()], rest: String::new() };
-    assert!(!text.joined().contains("fonts don't say"), "{}", text.joined());
+    assert!(!text.join_pages().contains("fonts don't say"), "{}", text.join_pages());
 }

@@ -30,7 +30,7 @@ const USUAL_WIDTH: f32 = 500.0;
 ///
 /// # Errors
 /// The PDF is locked or damaged.
-pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
+pub fn extract_text(bytes: Vec<u8>) -> PdfAnswer {
     let pdf = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(_) => PdfFault::Locked,
         LoadPdfError::Invalid => PdfFault::Damaged,
@@ -104,7 +104,7 @@ impl Letters {
         is_again
     }
 
-    fn add(&mut self, letters: &str, place: Place) {
+    fn add_letters(&mut self, letters: &str, place: Place) {
         if self.is_again(letters, place) {
             return;
         }
@@ -142,11 +142,11 @@ impl Device<'_> for Letters {
             let place = Place { begin, end, height: begin.distance(to_page * Point::new(0.0, EM)) };
             match glyph.as_unicode() {
                 Some(BfString::Char(letter)) => match joined_letters(letter) {
-                    Some(letters) => self.add(letters, place),
-                    None => self.add(letter.encode_utf8(&mut [0; 4]), place),
+                    Some(letters) => self.add_letters(letters, place),
+                    None => self.add_letters(letter.encode_utf8(&mut [0; 4]), place),
                 },
-                Some(BfString::String(letters)) => self.add(&letters, place),
-                None => self.add("\u{fffd}", place),
+                Some(BfString::String(letters)) => self.add_letters(&letters, place),
+                None => self.add_letters("\u{fffd}", place),
             }
         }
     }

@@ -43,7 +43,7 @@ pub enum AmendError {
     #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
     Full,
     /// The rule is missing or was edited.
-    #[error("that rule no longer stands in `policy.toml` as I wrote it")]
+    #[error("that rule is no longer in `policy.toml` as I wrote it")]
     Gone,
     /// The disk failed.
     #[error("`policy.toml` can't be written: {0}")]
@@ -51,7 +51,7 @@ pub enum AmendError {
 }
 
 impl AmendError {
-    pub(super) fn invalid(problems: Vec<RulesProblem>) -> Self {
+    pub(super) fn from_problems(problems: Vec<RulesProblem>) -> Self {
         let unknown = || RulesProblem { line: 0, what: "it isn't clear where".to_owned() };
         Self::Invalid(problems.into_iter().next().unwrap_or_else(unknown))
     }
@@ -71,35 +71,35 @@ pub struct ListedRule {
 }
 
 impl ListedRule {
-    /// Returns the text for [`without`]; `None` if a person wrote it.
+    /// Returns the text for [`remove_rule`]; `None` if a person wrote it.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 }
 
 /// Returns the text of a rule that allows exactly this call; `None` if it can't be expressed, or is too long.
-pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
+pub fn render_exact_rule(tool: &str, arguments: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
-    let text = written(tool, &arguments)?;
+    let text = render_rule(tool, &arguments)?;
     let is_exact = Rules::parse(&text).is_ok_and(|rules| {
         rules.len() == 1 && rules.has_exact(tool, |read| *read == arguments && arguments.is_object())
     });
     (is_exact && text.chars().count() <= RULE_CHARS_MAX).then_some(text)
 }
 
-fn written(tool: &str, arguments: &Value) -> Option<String> {
-    let arguments = value(arguments)?;
-    Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quoted(tool)))
+fn render_rule(tool: &str, arguments: &Value) -> Option<String> {
+    let arguments = render_value(arguments)?;
+    Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quote_text(tool)))
 }
 
-/// Appends a rule of [`rule_of`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
+/// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
 ///
 /// # Errors
 /// The text isn't in use, or the rule would change more than this call.
-pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
-    let before = Rules::parse(text).map_err(AmendError::invalid)?;
+pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
+    let before = Rules::parse(text).map_err(AmendError::from_problems)?;
     let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
-    let (_, exact, _) = more.told().next().ok_or(AmendError::NotExact)?;
+    let (_, exact, _) = more.list_rules().next().ok_or(AmendError::NotExact)?;
     let (tool, arguments) = exact.ok_or(AmendError::NotExact)?;
     if before.has_exact(tool, |known| known == arguments) {
         return Ok(None);
@@ -116,7 +116,7 @@ pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendE
     match Rules::parse(&new) {
         Ok(after) if after.is_with_one_more(&before, &more) => Ok(Some(new)),
         Ok(_) => Err(AmendError::NotExact),
-        Err(problems) => Err(AmendError::invalid(problems)),
+        Err(problems) => Err(AmendError::from_problems(problems)),
     }
 }
 
@@ -124,8 +124,8 @@ pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendE
 ///
 /// # Errors
 /// The rule isn't as written, or its removal would change more.
-pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
-    let before = Rules::parse(text).map_err(AmendError::invalid)?;
+pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
+    let before = Rules::parse(text).map_err(AmendError::from_problems)?;
     let less = Rules::parse(rule).map_err(|_| AmendError::Gone)?;
     let begins_line = |at: &usize| *at == 0 || text.get(..*at).is_some_and(|head| head.ends_with('\n'));
     let at = text.match_indices(rule).map(|(at, _)| at).find(begins_line).ok_or(AmendError::Gone)?;
@@ -143,10 +143,10 @@ pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
 ///
 /// # Errors
 /// The text isn't in use.
-pub fn listed(text: &str) -> Result<Vec<ListedRule>, AmendError> {
-    let rules = Rules::parse(text).map_err(AmendError::invalid)?;
-    let listed = rules.told().map(|(line, exact, words)| {
-        let added = exact.and_then(|(tool, arguments)| added(text, line, tool, arguments));
+pub fn list_rules(text: &str) -> Result<Vec<ListedRule>, AmendError> {
+    let rules = Rules::parse(text).map_err(AmendError::from_problems)?;
+    let listed = rules.list_rules().map(|(line, exact, words)| {
+        let added = exact.and_then(|(tool, arguments)| find_added(text, line, tool, arguments));
         let (added, text) = added.unzip();
         ListedRule { line, words, added, text }
     });
@@ -154,12 +154,12 @@ pub fn listed(text: &str) -> Result<Vec<ListedRule>, AmendError> {
 }
 
 /// Returns the origin and the text of a rule of ours, if it is still as written.
-fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(String, String)> {
+fn find_added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(String, String)> {
     let begins: usize = text.split_inclusive('\n').take(line.checked_sub(2)?).map(str::len).sum();
     let rest = text.get(begins..)?;
     let (above, _) = rest.split_once('\n')?;
     let from = above.strip_prefix(ADDED)?;
-    let block = format!("{above}\n{}", written(tool, arguments)?);
+    let block = format!("{above}\n{}", render_rule(tool, arguments)?);
     rest.starts_with(&block).then(|| (from.to_owned(), block))
 }
 
@@ -167,7 +167,7 @@ fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(Stri
 pub const TIME: &str = "%Y-%m-%d at %H:%M:%S %:z";
 
 /// Returns the time of a rule of ours, from the comment above its first line (from 1). Earlier versions noted only the day.
-pub(super) fn made_at(text: &str, line: usize) -> Option<DateTime<Utc>> {
+pub(super) fn find_rule_time(text: &str, line: usize) -> Option<DateTime<Utc>> {
     let above = text.lines().nth(line.checked_sub(2)?)?;
     let (_, at) = above.strip_prefix(ADDED)?.rsplit_once(" on ")?;
     match DateTime::parse_from_str(at, TIME) {
@@ -179,41 +179,41 @@ pub(super) fn made_at(text: &str, line: usize) -> Option<DateTime<Utc>> {
 /// Renews a rule of ours that is older than `before`; `None` if it is newer, or not ours.
 ///
 /// # Errors
-/// As for [`without`] and [`with`].
-pub fn renewed(text: &str, rule: &str, before: DateTime<Utc>, from: &str) -> Result<Option<String>, AmendError> {
-    let ours = listed(text)?.into_iter().find(|listed| listed.text().is_some_and(|ours| ours.ends_with(rule)));
+/// As for [`remove_rule`] and [`add_rule`].
+pub fn renew_rule(text: &str, rule: &str, before: DateTime<Utc>, from: &str) -> Result<Option<String>, AmendError> {
+    let ours = list_rules(text)?.into_iter().find(|listed| listed.text().is_some_and(|ours| ours.ends_with(rule)));
     let Some((line, ours)) = ours.and_then(|listed| Some((listed.line, listed.text?))) else { return Ok(None) };
-    if made_at(text, line).is_some_and(|made| made >= before) {
+    if find_rule_time(text, line).is_some_and(|made| made >= before) {
         return Ok(None);
     }
-    with(&without(text, &ours)?, rule, from)
+    add_rule(&remove_rule(text, &ours)?, rule, from)
 }
 
 /// Renders a JSON value in TOML, on one line; `None` if TOML has no equivalent.
-fn value(json: &Value) -> Option<String> {
+fn render_value(json: &Value) -> Option<String> {
     Some(match json {
         Value::Null => return None,
         Value::Bool(is_true) => is_true.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => quoted(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(value).collect::<Option<Vec<_>>>()?.join(", ")),
-        Value::Object(fields) => table(fields)?,
+        Value::String(text) => quote_text(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(render_value).collect::<Option<Vec<_>>>()?.join(", ")),
+        Value::Object(fields) => render_table(fields)?,
     })
 }
 
 /// Renders fields in the order of their names, the only order that survives reading back.
-fn table(fields: &Map<String, Value>) -> Option<String> {
+fn render_table(fields: &Map<String, Value>) -> Option<String> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| *name);
     let is_bare = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let name = |name: &str| if is_bare(name) { name.to_owned() } else { quoted(name) };
-    let fields = fields.into_iter().map(|(key, json)| Some(format!("{} = {}", name(key), value(json)?)));
+    let name = |name: &str| if is_bare(name) { name.to_owned() } else { quote_text(name) };
+    let fields = fields.into_iter().map(|(key, json)| Some(format!("{} = {}", name(key), render_value(json)?)));
     let fields = fields.collect::<Option<Vec<_>>>()?.join(", ");
     Some(if fields.is_empty() { "{}".to_owned() } else { format!("{{ {fields} }}") })
 }
 
 /// Quotes a text, with hidden characters escaped.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -236,20 +236,20 @@ mod tests {
 
     #[test]
     fn a_rule_tells_when_it_was_made_and_is_made_anew_where_it_was_before() {
-        let rule = rule_of("bash", r#"{"command":"make"}"#).unwrap();
+        let rule = render_exact_rule("bash", r#"{"command":"make"}"#).unwrap();
         let at = |time: &str| DateTime::parse_from_rfc3339(time).unwrap().to_utc();
-        let first = with(THEIRS, &rule, "from Telegram on 2026-11-24 at 14:03:11 +01:00").unwrap().unwrap();
-        let line = listed(&first).unwrap().remove(1).line;
-        assert_eq!(made_at(&first, line), Some(at("2026-11-24T13:03:11Z")));
+        let first = add_rule(THEIRS, &rule, "from Telegram on 2026-11-24 at 14:03:11 +01:00").unwrap().unwrap();
+        let line = list_rules(&first).unwrap().remove(1).line;
+        assert_eq!(find_rule_time(&first, line), Some(at("2026-11-24T13:03:11Z")));
         let later = "from Telegram on 2026-11-25 at 09:00:00 +01:00";
-        assert_eq!(renewed(&first, &rule, at("2026-11-24T13:03:11Z"), later).unwrap(), None);
-        let second = renewed(&first, &rule, at("2026-11-25T07:59:00Z"), later).unwrap().unwrap();
+        assert_eq!(renew_rule(&first, &rule, at("2026-11-24T13:03:11Z"), later).unwrap(), None);
+        let second = renew_rule(&first, &rule, at("2026-11-25T07:59:00Z"), later).unwrap().unwrap();
         assert_eq!(second, first.replace("2026-11-24 at 14:03:11", "2026-11-25 at 09:00:00"));
         // A rule of an earlier version has only a day, and a rule that the person wrote has no date.
-        let old = with("", &rule, "from Telegram on 2026-11-24").unwrap().unwrap();
-        assert_eq!(made_at(&old, 2), Some(at("2026-11-24T00:00:00Z")));
+        let old = add_rule("", &rule, "from Telegram on 2026-11-24").unwrap().unwrap();
+        assert_eq!(find_rule_time(&old, 2), Some(at("2026-11-24T00:00:00Z")));
         assert_eq!(
-            (made_at(&rule, 1), renewed(&rule, &rule, at("2030-01-01T00:00:00Z"), later).unwrap()),
+            (find_rule_time(&rule, 1), renew_rule(&rule, &rule, at("2030-01-01T00:00:00Z"), later).unwrap()),
             (None, None)
         );
     }
@@ -259,7 +259,7 @@ mod tests {
                           [files]\nread = [\"~/notes\"] # no newline at the end";
 
     fn ls() -> String {
-        rule_of("bash", r#"{"network":true,"command":"ls \"a b\" | wc"}"#).unwrap()
+        render_exact_rule("bash", r#"{"network":true,"command":"ls \"a b\" | wc"}"#).unwrap()
     }
 
     #[test]
@@ -268,36 +268,36 @@ mod tests {
             ls(),
             "[[rule]]\ntool = \"bash\"\narguments = { command = \"ls \\\"a b\\\" | wc\", network = true }\ndecision = \"allow\"\n"
         );
-        assert!(rule_of("bash", "{\"command\":\"a\u{202e}b\"}").unwrap().contains("a\\U0000202Eb"));
+        assert!(render_exact_rule("bash", "{\"command\":\"a\u{202e}b\"}").unwrap().contains("a\\U0000202Eb"));
         for unfit in ["", "[]", "\"ls\"", r#"{"a":null}"#, r#"{"a":18446744073709551615}"#] {
-            assert_eq!(rule_of("bash", unfit), None, "{unfit}");
+            assert_eq!(render_exact_rule("bash", unfit), None, "{unfit}");
         }
-        assert_eq!(rule_of("mcp__*", "{}"), None);
+        assert_eq!(render_exact_rule("mcp__*", "{}"), None);
         let long = serde_json::json!({ "command": "x".repeat(RULE_CHARS_MAX) }).to_string();
-        assert_eq!(rule_of("bash", &long), None);
+        assert_eq!(render_exact_rule("bash", &long), None);
     }
 
     #[test]
     fn a_rule_is_added_below_what_is_there_and_taken_out_without_a_trace() {
         for theirs in ["", "\n", "# nothing\n", THEIRS, &format!("{THEIRS}\n")] {
-            let new = with(theirs, &ls(), FROM).unwrap().unwrap();
+            let new = add_rule(theirs, &ls(), FROM).unwrap().unwrap();
             assert!(new.starts_with(theirs) && new.ends_with(&format!("# Added {FROM}\n{}", ls())), "{new}");
-            assert_eq!(with(&new, &ls(), "from elsewhere").unwrap(), None, "it is in it already");
-            let rules = listed(&new).unwrap();
+            assert_eq!(add_rule(&new, &ls(), "from elsewhere").unwrap(), None, "it is in it already");
+            let rules = list_rules(&new).unwrap();
             let ours = rules.last().unwrap();
             assert_eq!(ours.added.as_deref(), Some(FROM));
             assert_eq!(new.lines().nth(ours.line - 1), Some("[[rule]]"));
             assert!(rules.iter().rev().skip(1).all(|rule| rule.text().is_none()));
-            let back = without(&new, ours.text().unwrap()).unwrap();
+            let back = remove_rule(&new, ours.text().unwrap()).unwrap();
             assert_eq!(back.trim_end_matches('\n'), theirs.trim_end_matches('\n'));
-            assert!(matches!(without(&back, ours.text().unwrap()), Err(AmendError::Gone)));
+            assert!(matches!(remove_rule(&back, ours.text().unwrap()), Err(AmendError::Gone)));
         }
     }
 
     #[test]
     fn what_a_person_has_changed_is_theirs() {
-        let new = with(THEIRS, &ls(), FROM).unwrap().unwrap();
-        let ours = listed(&new).unwrap().remove(1);
+        let new = add_rule(THEIRS, &ls(), FROM).unwrap().unwrap();
+        let ours = list_rules(&new).unwrap().remove(1);
         assert_eq!(ours.words, "Runs unasked: exactly the command `ls \"a b\" | wc`, which may reach granted hosts");
         for edited in [
             new.replace("| wc", "| wc -l"),
@@ -306,26 +306,29 @@ mod tests {
             new.replace("Telegram on", "Telegram  on"),
         ] {
             let text = ours.text().unwrap();
-            assert!(matches!(without(&edited, text), Err(AmendError::Gone)), "{edited}");
+            assert!(matches!(remove_rule(&edited, text), Err(AmendError::Gone)), "{edited}");
         }
         let edited = new.replace("decision = \"allow\"\n", "decision = \"allow\"\nwhy = \"mine\"\n");
-        assert!(matches!(without(&edited, ours.text().unwrap()), Err(AmendError::Gone)), "a line more is another rule");
+        assert!(
+            matches!(remove_rule(&edited, ours.text().unwrap()), Err(AmendError::Gone)),
+            "a line more is another rule"
+        );
     }
 
     #[test]
     fn a_file_that_isnt_in_use_and_one_that_would_say_something_else_stay() {
-        assert!(matches!(with("[shel]\n", &ls(), FROM), Err(AmendError::Invalid(_))));
+        assert!(matches!(add_rule("[shel]\n", &ls(), FROM), Err(AmendError::Invalid(_))));
         // An inline list can't be extended in another place.
         let inline = "rule = [{ tool = \"x\", decision = \"ask\", match = [\"x\"] }]\n";
-        assert!(matches!(with(inline, &ls(), FROM), Err(AmendError::Invalid(_))));
+        assert!(matches!(add_rule(inline, &ls(), FROM), Err(AmendError::Invalid(_))));
         let full: String = (0..500).map(|n| ls().replace("wc", &format!("wc {n}"))).collect();
-        assert!(matches!(with(&full, &ls(), FROM), Err(AmendError::Full)));
+        assert!(matches!(add_rule(&full, &ls(), FROM), Err(AmendError::Full)));
         let two = format!("{}{}", ls(), ls().replace("wc", "rm"));
-        assert!(matches!(with("", &two, FROM), Err(AmendError::NotExact)));
+        assert!(matches!(add_rule("", &two, FROM), Err(AmendError::NotExact)));
         let broad = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"x\"]\n";
-        assert!(matches!(with("", broad, FROM), Err(AmendError::NotExact)));
+        assert!(matches!(add_rule("", broad, FROM), Err(AmendError::NotExact)));
         let open = format!("{}[files]\nread = [\"/\"]\n", ls());
-        assert!(matches!(with("", &open, FROM), Err(AmendError::NotExact)));
+        assert!(matches!(add_rule("", &open, FROM), Err(AmendError::NotExact)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -351,14 +354,14 @@ mod tests {
             fields in prop::collection::btree_map(any::<String>(), any_json(), 0..4),
         ) {
             let arguments = Value::Object(fields.into_iter().collect());
-            let rule = rule_of("bash", &arguments.to_string());
+            let rule = render_exact_rule("bash", &arguments.to_string());
             prop_assume!(rule.is_some());
-            let new = with(THEIRS, &rule.unwrap(), FROM).unwrap().unwrap();
+            let new = add_rule(THEIRS, &rule.unwrap(), FROM).unwrap().unwrap();
             prop_assert!(new.starts_with(THEIRS));
             prop_assert!(!new.get(THEIRS.len()..).unwrap().chars().any(is_hidden));
-            let ours = listed(&new).unwrap().remove(1);
-            prop_assert!(Rules::parse(&new).unwrap().exactly("bash", &arguments.to_string()).is_some());
-            let back = without(&new, ours.text().unwrap()).unwrap();
+            let ours = list_rules(&new).unwrap().remove(1);
+            prop_assert!(Rules::parse(&new).unwrap().find_exact_rule("bash", &arguments.to_string()).is_some());
+            let back = remove_rule(&new, ours.text().unwrap()).unwrap();
             prop_assert_eq!(back.trim_end(), THEIRS);
         }
     }

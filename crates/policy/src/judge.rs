@@ -43,14 +43,14 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     }
     let mut scales = Scales::default();
     // A rule about exact arguments doesn't count in a tainted cycle: untrusted text could have chosen this very call.
-    let exact = rules.exactly(subject.tool, subject.arguments).filter(|_| circumstances.taint.is_none());
+    let exact = rules.find_exact_rule(subject.tool, subject.arguments).filter(|_| circumstances.taint.is_none());
     let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
             let call = (subject.tool, subject.arguments, exact);
-            (shell(text, access, call, rules, circumstances, &mut scales), access.reach())
+            (judge_shell(text, access, call, rules, circumstances, &mut scales), access.reach())
         }
-        _ => (plain(subject, exact, rules, circumstances, &mut scales), subject.reach),
+        _ => (judge_plain(subject, exact, rules, circumstances, &mut scales), subject.reach),
     };
     if risk == Risk::Destructive {
         scales.ask("What can't be undone always needs your yes.");
@@ -72,7 +72,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     if let Some(why) = rules.refusal() {
         scales.ask(why);
     }
-    scales.verdict(risk)
+    scales.into_verdict(risk)
 }
 
 /// The reasons so far, for and against a call.
@@ -82,7 +82,7 @@ struct Scales {
 }
 
 impl Scales {
-    fn say(&mut self, decision: Decision, why: impl Into<String>) {
+    fn record_decision(&mut self, decision: Decision, why: impl Into<String>) {
         let why = why.into();
         if !self.said.iter().any(|(_, said)| *said == why) {
             self.said.push((decision, why));
@@ -90,26 +90,26 @@ impl Scales {
     }
 
     fn ask(&mut self, why: impl Into<String>) {
-        self.say(Decision::Ask, why);
+        self.record_decision(Decision::Ask, why);
     }
 
     /// Returns the strictest decision with its reasons: all objections for a question, the prohibitions for a denial. The model reads a
     /// denial's reasons, so reasons to ask are left out: they may quote untrusted text.
-    fn verdict(mut self, risk: Risk) -> Verdict {
+    fn into_verdict(mut self, risk: Risk) -> Verdict {
         // The sort is stable: within a decision the reasons keep their order.
         self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
         let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
         let mut reasons: Vec<String> =
             self.said.into_iter().filter(|(said, _)| *said == decision).map(|(_, why)| why).collect();
         if reasons.is_empty() {
-            reasons.push("I know nothing about this, so I ask.".to_owned());
+            reasons.push("I don't know what this does, so I ask.".to_owned());
         }
         Verdict { risk, decision, reasons }
     }
 
     /// Applies the table of four risks and three levels of autonomy. A person's rule that allows lifts the table's question and nothing
     /// else.
-    fn table(&mut self, risk: Risk, why: Option<&str>, autonomy: Autonomy, rule: Option<(Decision, String)>) {
+    fn apply_table(&mut self, risk: Risk, why: Option<&str>, autonomy: Autonomy, rule: Option<(Decision, String)>) {
         let asks = match (risk, autonomy) {
             (Risk::Destructive, _) | (_, Autonomy::AskAll) => true,
             (Risk::Dangerous, autonomy) => autonomy < Autonomy::Full,
@@ -117,7 +117,7 @@ impl Scales {
         };
         let level = autonomy as u8;
         match rule {
-            Some((Decision::Allow, rule)) => self.say(Decision::Allow, rule),
+            Some((Decision::Allow, rule)) => self.record_decision(Decision::Allow, rule),
             rule if asks => {
                 let what = match (risk, why) {
                     (_, Some(why)) => why.to_owned(),
@@ -128,22 +128,22 @@ impl Scales {
                 let when = match risk {
                     Risk::Destructive => "",
                     _ if autonomy == Autonomy::AskAll => " You asked me to check before every action.",
-                    _ => " You asked me to check before such things.",
+                    _ => " You asked me to check before actions like this.",
                 };
                 self.ask(format!("{what}{when}").trim_start());
                 if let Some((decision, rule)) = rule {
-                    self.say(decision, rule);
+                    self.record_decision(decision, rule);
                 }
             }
-            Some((decision, rule)) => self.say(decision, rule),
-            None => self.say(
+            Some((decision, rule)) => self.record_decision(decision, rule),
+            None => self.record_decision(
                 Decision::Allow,
                 match (risk, why) {
                     (Risk::Safe, why) => {
                         why.unwrap_or("It only reads, or changes nothing outside this task.").to_owned()
                     }
                     (_, Some(why)) => format!("{why} You allow that (AUTONOMY={level})."),
-                    (_, None) => format!("The risk is {}, which you allow (AUTONOMY={level}).", risk.told()),
+                    (_, None) => format!("The risk is {}, which you allow (AUTONOMY={level}).", risk.describe()),
                 },
             ),
         }
@@ -151,7 +151,7 @@ impl Scales {
 }
 
 /// Judges everything except shell text. `exact` is a rule that allows exactly this call.
-fn plain(
+fn judge_plain(
     subject: &Subject,
     exact: Option<(Decision, String)>,
     rules: &Rules,
@@ -162,7 +162,7 @@ fn plain(
         What::Path { path, .. } => rules.decide(subject.tool, &RuleQuestion::Path(path)),
         What::Url(url) => rules.decide(subject.tool, &RuleQuestion::Url(url)),
         What::Plain | What::Shell { .. } | What::App => rules.decide(subject.tool, &RuleQuestion::Tool),
-        What::Documents(paths) => rules.strictest(subject.tool, paths),
+        What::Documents(paths) => rules.decide_paths(subject.tool, paths),
     };
     let rule = match rule {
         Some((decision, _)) if decision > Decision::Allow => rule,
@@ -173,13 +173,13 @@ fn plain(
         && subject.reach == Reach::Within
         && rule.is_none();
     if reads_memory {
-        scales.say(Decision::Allow, "It only reads my own notes.");
+        scales.record_decision(Decision::Allow, "It only reads my own notes.");
     } else {
-        scales.table(subject.risk, None, circumstances.autonomy, rule);
+        scales.apply_table(subject.risk, None, circumstances.autonomy, rule);
     }
     match subject.what {
-        What::Path { path, is_write } => file(path, is_write, rules, scales),
-        What::Url(url) => address(url, scales),
+        What::Path { path, is_write } => judge_path(path, is_write, rules, scales),
+        What::Url(url) => judge_url(url, scales),
         // fault: app-starts-unasked
         What::App => scales.ask(APP),
         What::Plain | What::Shell { .. } | What::Documents(_) => {}
@@ -189,7 +189,7 @@ fn plain(
 
 /// Judges shell text and returns its risk, by its rights. The command's name counts only if a table names it: for destroying more than
 /// files, or files that can be lost. `exact` is a rule that allows exactly this call of the tool.
-fn shell(
+fn judge_shell(
     text: &str,
     access: Access,
     (tool, arguments, exact): (&str, &str, Option<(Decision, String)>),
@@ -197,13 +197,13 @@ fn shell(
     circumstances: &Circumstances,
     scales: &mut Scales,
 ) -> Risk {
-    let line = classify::line(text);
-    let said = said_of(&line, tool, rules);
+    let line = classify::classify_line(text);
+    let said = decide_commands(&line, tool, rules);
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
-        scales.say(decision, rule);
+        scales.record_decision(decision, rule);
     }
     // The person who agreed to a rule about exactly this call may rely on a copy.
-    let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    let ruled = find_allowing_rule(&line, &said).map(|rule| (Decision::Allow, rule));
     let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
     let had_any = ruled.is_some() || exact.is_some();
     let (ruled, exact) = match tainted_write {
@@ -218,7 +218,7 @@ fn shell(
     }
     let is_ruled = ruled.is_some();
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
-        scales.say(decision, rule);
+        scales.record_decision(decision, rule);
     }
     let Line { not_plain, destroys, .. } = line;
     // fault: writing-granted-folder-neednt
@@ -232,7 +232,7 @@ fn shell(
         None if access.network => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
         None => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
     };
-    scales.table(risk, Some(&why), circumstances.autonomy, ruled.or(exact));
+    scales.apply_table(risk, Some(&why), circumstances.autonomy, ruled.or(exact));
     if let (Some(why), false) = (uncovered, is_ruled) {
         scales.ask(format!("It may change your files in the granted folders, and I can't copy them first: {why}."));
     }
@@ -250,14 +250,14 @@ fn shell(
 }
 
 /// Returns the rules' decision on each command.
-fn said_of(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
+fn decide_commands(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
     let is_certain = line.not_plain.is_none();
     line.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
 }
 
 /// Finds the allowing rule of a text, if each command except `cd` is allowed by a rule. Guessed commands can be forbidden but never
 /// allowed.
-fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
+fn find_allowing_rule(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
     let mut commands = line.commands.iter().zip(said);
     let is_allowed = line.not_plain.is_none()
         && commands.all(|(words, said)| match said {
@@ -280,38 +280,38 @@ fn all_allowed_since(
 }
 
 /// Returns the words of a shell text's commands, guessed if the text isn't plain.
-pub fn commands(text: &str) -> Vec<Vec<String>> {
-    classify::line(text).commands
+pub fn list_commands(text: &str) -> Vec<Vec<String>> {
+    classify::classify_line(text).commands
 }
 
 /// Returns `true` if a person's rules alone allow a command, wherever it writes.
 pub fn is_allowed_by_rule(tool: &str, text: &str, rules: &Rules) -> bool {
-    let line = classify::line(text);
-    allowed(&line, &said_of(&line, tool, rules)).is_some()
+    let line = classify::classify_line(text);
+    find_allowing_rule(&line, &decide_commands(&line, tool, rules)).is_some()
 }
 
 /// Judges a path: it must be plain, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.
-fn file(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
+fn judge_path(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     let text = path.to_string_lossy();
     if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER) || text.is_empty() {
-        scales.say(Decision::Deny, "The path is empty or holds characters that can't be shown.");
+        scales.record_decision(Decision::Deny, "The path is empty or holds characters that can't be shown.");
     }
     if path.components().any(|part| part == Component::ParentDir) {
         scales.ask("The path goes up a folder (`..`).");
     }
     if places::is_private(&text) {
-        scales.say(Decision::Deny, "No tool may reach keys or my own files.");
-    } else if let Some(why) = places::why(&text) {
+        scales.record_decision(Decision::Deny, "No tool may reach keys or my own files.");
+    } else if let Some(why) = places::find_reason(&text) {
         scales.ask(why);
     }
-    if path.is_absolute() && !rules.grants(path, is_write) {
+    if path.is_absolute() && !rules.is_granted(path, is_write) {
         let (verb, list) = if is_write { ("written", "write") } else { ("read", "read") };
         scales.ask(format!("`{text}` isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)."));
     }
 }
 
 /// Judges an address, which must be a web address without a password. Its destination is checked when it is dialled.
-fn address(url: &str, scales: &mut Scales) {
+fn judge_url(url: &str, scales: &mut Scales) {
     match rules::web_host(url) {
         Ok(_) => {}
         Err(why) => scales.ask(why),

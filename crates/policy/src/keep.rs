@@ -27,7 +27,7 @@ const MODE: u32 = 0o600;
 ///
 /// # Errors
 /// The reason the file can't be changed; it stays as it was.
-pub fn change(
+pub fn change_file(
     path: &Path,
     home: Option<&Path>,
     make: impl FnOnce(&str) -> Result<Option<String>, AmendError>,
@@ -36,19 +36,19 @@ pub fn change(
     // The lock keeps two of our own changes apart, which would overwrite each other's rule. It ends with the handle.
     let lock = File::open(folder)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
-    let (before, mode, modified) = read(path)?;
+    let (before, mode, modified) = read_file(path)?;
     let Some(text) = make(before.as_deref().unwrap_or_default())? else { return Ok(false) };
     if text.len() as u64 > MAX_BYTES {
         return Err(AmendError::Full);
     }
     let new = folder.join(NEW);
     let put = || {
-        write(&new, &text, mode, modified)?;
+        write_file(&new, &text, mode, modified)?;
         if let Some(problem) = load(&new, home).problems.into_iter().next() {
             return Err(AmendError::Invalid(problem));
         }
         // An editor may have changed the file, as it takes no lock.
-        if read(path)?.0 != before {
+        if read_file(path)?.0 != before {
             return Err(AmendError::Changed);
         }
         Ok(fs::rename(&new, path)?)
@@ -62,7 +62,7 @@ pub fn change(
 }
 
 /// Reads the file's text, if any, with its mode and time. The new file keeps the time, which dates the person's own rules.
-fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendError> {
+fn read_file(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, MODE, None)),
@@ -79,7 +79,7 @@ fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendE
     Ok((Some(private.text), metadata.mode() & 0o777, metadata.modified().ok()))
 }
 
-fn write(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
+fn write_file(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
     // Removes the remains of a crash.
     remove_if_there(path)?;
     let mut file = create_private(path)?;
@@ -115,12 +115,12 @@ mod tests {
     fn a_file_is_replaced_whole_and_keeps_its_mode() {
         let (dir, path) = file("# mine\n", 0o640);
         fs::write(dir.path().join(NEW), "what a crash left").unwrap();
-        assert!(change(&path, None, one_more).unwrap());
+        assert!(change_file(&path, None, one_more).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "# mine\n# more\n");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
-        assert!(!change(&path, None, |_| Ok(None)).unwrap());
+        assert!(!change_file(&path, None, |_| Ok(None)).unwrap());
         fs::remove_file(&path).unwrap();
-        assert!(change(&path, None, one_more).unwrap());
+        assert!(change_file(&path, None, one_more).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(entries(dir.path()), 1);
     }
@@ -130,24 +130,24 @@ mod tests {
         let (dir, path) = file("# mine\n", 0o600);
         let link = dir.path().join("link.toml");
         symlink(&path, &link).unwrap();
-        assert!(matches!(change(&link, None, one_more), Err(AmendError::Link)));
+        assert!(matches!(change_file(&link, None, one_more), Err(AmendError::Link)));
         symlink(dir.path().join("gone"), dir.path().join("dangling")).unwrap();
-        assert!(matches!(change(&dir.path().join("dangling"), None, one_more), Err(AmendError::Link)));
+        assert!(matches!(change_file(&dir.path().join("dangling"), None, one_more), Err(AmendError::Link)));
         // An editor saves the file while we write.
-        let changed = change(&path, None, |text| {
+        let changed = change_file(&path, None, |text| {
             fs::write(&path, "# theirs\n").unwrap();
             one_more(text)
         });
         assert!(matches!(changed, Err(AmendError::Changed)), "{changed:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
         // A text that would be invalid is refused.
-        let invalid = change(&path, None, |_| Ok(Some("[shel]\n".to_owned())));
+        let invalid = change_file(&path, None, |_| Ok(Some("[shel]\n".to_owned())));
         assert!(matches!(invalid, Err(AmendError::Invalid(_))), "{invalid:?}");
-        let large = change(&path, None, |_| Ok(Some("#".repeat(65 * 1024))));
+        let large = change_file(&path, None, |_| Ok(Some("#".repeat(65 * 1024))));
         assert!(matches!(large, Err(AmendError::Full)), "{large:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-        assert!(matches!(change(&path, None, one_more), Err(AmendError::Unusable(_))));
+        assert!(matches!(change_file(&path, None, one_more), Err(AmendError::Unusable(_))));
         assert_eq!(entries(dir.path()), 3);
     }
 }

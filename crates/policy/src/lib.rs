@@ -2,7 +2,7 @@
 //!
 //! Pure values: [`judge`] weighs a call's risk, and for a command its [`Access`], against the level of autonomy, a person's own [`Rules`]
 //! and the cycle's taint. Each source gives a decision with a reason, and the strictest wins; an unknown call asks. Only [`load`] and
-//! [`change`] touch a file.
+//! [`change_file`] touch a file.
 
 pub mod amend;
 mod classify;
@@ -26,9 +26,9 @@ use reveille_config::Autonomy;
 use self::classify::places;
 pub use self::{
     classify::places::is_private,
-    judge::{commands, is_allowed_by_rule, judge},
-    keep::change,
-    load::{Loaded, load, text},
+    judge::{is_allowed_by_rule, judge, list_commands},
+    keep::change_file,
+    load::{Loaded, load, read_text},
     named::{NamedWords, named_words},
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
@@ -45,7 +45,7 @@ pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every c
 
 /// Returns `true` for a path that tools skip unless it is named: private, or asked about.
 pub fn is_sensitive(path: &str) -> bool {
-    is_private(path) || places::why(path).is_some()
+    is_private(path) || places::find_reason(path).is_some()
 }
 
 /// The possible harm of a call. The policy turns risk and autonomy into allow, ask or deny.
@@ -74,13 +74,13 @@ impl Risk {
     }
 
     /// Returns the risk of this name; the highest for an unknown one.
-    pub fn named(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         let all = [Self::Safe, Self::Caution, Self::Dangerous, Self::Destructive];
         all.into_iter().find(|risk| risk.name() == name).unwrap_or(Self::Destructive)
     }
 
     /// Returns the wording for people, after "Risk:".
-    pub fn told(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Safe => "none known",
             Self::Caution => "low",
@@ -126,13 +126,13 @@ pub struct Verdict {
 
 impl Verdict {
     /// Denies a call that can't be judged: an unknown tool, unfit arguments, an error.
-    pub fn denied(why: impl Into<String>) -> Self {
+    pub fn deny(why: impl Into<String>) -> Self {
         Self { risk: Risk::Dangerous, decision: Decision::Deny, reasons: vec![why.into()] }
     }
 
     /// Raises the decision to ask at least, with a reason. Reasons to allow are dropped then.
     #[must_use]
-    pub fn asking(mut self, why: String) -> Self {
+    pub fn raise_to_ask(mut self, why: String) -> Self {
         if self.decision == Decision::Allow {
             self.decision = Decision::Ask;
             self.reasons.clear();
@@ -189,7 +189,7 @@ pub enum What<'a> {
     Shell {
         /// The text to run.
         text: &'a str,
-        /// See [`Rules::access`].
+        /// See [`Rules::limit_access`].
         access: Access,
     },
     /// A file or folder.

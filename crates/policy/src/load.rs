@@ -24,25 +24,25 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Loaded { rules: Rules::default(), problems: Vec::new(), exists: false };
     }
-    let read = read_private(path)
-        .map_err(|what| vec![RulesProblem { line: 0, what }])
-        .and_then(|file| Rules::parse(&file.text).map(|rules| rules.made(|line| made_at(path, &file.text, line))));
+    let read = read_private(path).map_err(|what| vec![RulesProblem { line: 0, what }]).and_then(|file| {
+        Rules::parse(&file.text).map(|rules| rules.with_rule_times(|line| find_rule_time(path, &file.text, line)))
+    });
     match read {
-        Ok(rules) => Loaded { rules: rules.at_home(home), problems: Vec::new(), exists: true },
-        Err(problems) => Loaded { rules: Rules::refused(&problems), problems, exists: true },
+        Ok(rules) => Loaded { rules: rules.with_home(home), problems: Vec::new(), exists: true },
+        Err(problems) => Loaded { rules: Rules::from_problems(&problems), problems, exists: true },
     }
 }
 
 /// Returns the time of the rule in this line: from the comment above our own, else the file's last change.
-fn made_at(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
-    amend::made_at(text, line).or_else(|| Some(std::fs::metadata(path).ok()?.modified().ok()?.into()))
+fn find_rule_time(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
+    amend::find_rule_time(text, line).or_else(|| Some(std::fs::metadata(path).ok()?.modified().ok()?.into()))
 }
 
 /// Returns the text of the policy file, empty without a file.
 ///
 /// # Errors
 /// The reason it can't be trusted, in a sentence.
-pub fn text(path: &Path) -> Result<String, String> {
+pub fn read_text(path: &Path) -> Result<String, String> {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(String::new());
     }

@@ -21,8 +21,8 @@ pub struct NamedWords {
 
 /// Reads a text, plain or not.
 pub fn named_words(text: &str) -> NamedWords {
-    let line = classify::line(text);
-    let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::readings(words)).collect();
+    let line = classify::classify_line(text);
+    let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::list_readings(words)).collect();
     let whole = line.commands.iter().flatten().map(String::as_str);
     let parts = text.split(|c: char| c.is_whitespace() || "|&;<>()'\"`$\\=,:{}[]@".contains(c));
     let mut named = NamedWords { commands, is_plain: line.not_plain.is_none(), ..NamedWords::default() };

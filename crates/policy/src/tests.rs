@@ -42,7 +42,7 @@ fn path(path: &str, is_write: bool) -> Subject<'_> {
 }
 
 fn smart(subject: &Subject, rules: &str) -> Verdict {
-    judge(subject, &Rules::parse(rules).unwrap().at_home(Some(Path::new("/home/anna"))), &AT_SMART)
+    judge(subject, &Rules::parse(rules).unwrap().with_home(Some(Path::new("/home/anna"))), &AT_SMART)
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn planning_answering_and_reading_memory_never_ask() {
     };
     let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
     let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
-    let refused = Rules::refused(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
+    let refused = Rules::from_problems(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
     assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
     assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
     // The model's own notes outlive the cycle; they ask only after untrusted text.
@@ -333,7 +333,7 @@ fn a_rule_that_allows_is_void_where_untrusted_text_had_a_hand_in_what_it_may_run
         for (rules, access) in [(exact, WRITES), (exact, NETWORK), (own, WRITES), (own, NETWORK)] {
             let subject = Subject { arguments: r#"{"command":"make"}"#, ..given("make", access) };
             let judged = |made: Option<DateTime<Utc>>, tainted_write| {
-                let rules = Rules::parse(rules).unwrap().made(|_| made);
+                let rules = Rules::parse(rules).unwrap().with_rule_times(|_| made);
                 judge(&subject, &rules, &Circumstances { autonomy, tainted_write, ..AT_SMART })
             };
             for made in [None, Some(earlier), written] {
@@ -350,13 +350,14 @@ fn a_rule_that_allows_is_void_where_untrusted_text_had_a_hand_in_what_it_may_run
     let nothing = judge(&command("make"), &rules, &Circumstances { tainted_write: written, ..AT_SMART });
     assert_eq!(nothing.decision, Decision::Allow);
     // The later of two rules for a command counts; of two commands each needs a rule of its own.
-    let both =
-        Rules::parse(&format!("{own}{exact}")).unwrap().made(|line| Some(if line == 1 { earlier } else { later }));
+    let both = Rules::parse(&format!("{own}{exact}"))
+        .unwrap()
+        .with_rule_times(|line| Some(if line == 1 { earlier } else { later }));
     let circumstances = Circumstances { autonomy: Autonomy::AskAll, tainted_write: written, ..AT_SMART };
     let subject = Subject { arguments: r#"{"command":"make"}"#, ..given("make", WRITES) };
     assert_eq!(judge(&subject, &both, &circumstances).decision, Decision::Allow);
     let two = format!("{own}{}", own.replace("make", "ls"));
-    let two = Rules::parse(&two).unwrap().made(|line| Some(if line == 1 { earlier } else { later }));
+    let two = Rules::parse(&two).unwrap().with_rule_times(|line| Some(if line == 1 { earlier } else { later }));
     assert_eq!(judge(&given("ls", WRITES), &two, &circumstances).decision, Decision::Allow);
     assert_eq!(judge(&given("ls && make", WRITES), &two, &circumstances).decision, Decision::Ask);
 }
@@ -364,7 +365,7 @@ fn a_rule_that_allows_is_void_where_untrusted_text_had_a_hand_in_what_it_may_run
 #[test]
 fn a_command_is_given_what_it_asks_for_and_is_granted() {
     let granted = "[files]\nwrite = [\"~/work\"]\n[network]\nhosts = [\"example.org:443\"]";
-    let rules = |text| Rules::parse(text).unwrap().at_home(Some(Path::new("/home/anna")));
+    let rules = |text| Rules::parse(text).unwrap().with_home(Some(Path::new("/home/anna")));
     let all = Access { writes: true, network: true };
     for (text, wanted, access) in [
         ("ls /home/anna/work", Access::default(), Access::default()),
@@ -377,9 +378,9 @@ fn a_command_is_given_what_it_asks_for_and_is_granted() {
         // The folder's part in this command is unknown.
         ("cd ~/work && git push --force", Access::default(), Access::default()),
     ] {
-        assert_eq!(rules(granted).access(text, wanted), access, "{text}");
+        assert_eq!(rules(granted).limit_access(text, wanted), access, "{text}");
         let in_scratch = rules("").with_scratch(Path::new("/scratch"));
-        assert_eq!(in_scratch.access(text, wanted), Access::default(), "nothing is granted: {text}");
+        assert_eq!(in_scratch.limit_access(text, wanted), Access::default(), "nothing is granted: {text}");
     }
 }
 
@@ -484,7 +485,7 @@ fn a_rule_about_a_path_or_a_host_holds_for_it() {
 #[test]
 fn a_refused_file_makes_everything_ask_and_says_where_it_is_wrong() {
     let problems = Rules::parse("[shell]\ntimeout_s = 0").unwrap_err();
-    let verdict = judge(&command("ls"), &Rules::refused(&problems), &AT_SMART);
+    let verdict = judge(&command("ls"), &Rules::from_problems(&problems), &AT_SMART);
     assert_eq!(verdict.decision, Decision::Ask);
     assert!(verdict.reasons.concat().contains("line 2"), "{verdict:?}");
 }

@@ -69,7 +69,7 @@ impl DatabaseAddress {
 
     /// The same database with another schema.
     #[must_use]
-    pub fn in_schema(&self, schema: &str) -> Self {
+    pub fn with_schema(&self, schema: &str) -> Self {
         let mut config = self.config.clone();
         config.options(format!("-csearch_path={schema}"));
         Self { config, tls: self.tls.clone(), name: self.name.clone() }

@@ -118,7 +118,7 @@ impl Postgres {
     /// # Errors
     /// The server's.
     pub fn run(&self, sql: &Arc<str>, values: &[Value]) -> Result<StatementAnswer, PostgresError> {
-        self.send(|| ServerCall::Run { sql: Arc::clone(sql), values: values.to_vec() })
+        self.send_call(|| ServerCall::Run { sql: Arc::clone(sql), values: values.to_vec() })
     }
 
     /// Runs several statements, written as SQLite reads them.
@@ -151,7 +151,7 @@ impl Postgres {
     /// # Errors
     /// A transaction is under way, or the server's.
     pub fn begin_read(&self) -> Result<(), PostgresError> {
-        self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self.begin_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
     /// Waits for the writers' lock and begins a transaction that excludes all other writers.
@@ -159,7 +159,9 @@ impl Postgres {
     /// # Errors
     /// A transaction is under way, the lock stayed busy, or the server's.
     pub fn begin_write(&self) -> Result<(), PostgresError> {
-        self.begin(&format!("BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"))
+        self.begin_transaction(&format!(
+            "BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"
+        ))
     }
 
     /// Begins a transaction that locks only the rows it writes.
@@ -167,10 +169,10 @@ impl Postgres {
     /// # Errors
     /// A transaction is under way, or the server's.
     pub fn begin_rows(&self) -> Result<(), PostgresError> {
-        self.begin("BEGIN")
+        self.begin_transaction("BEGIN")
     }
 
-    fn begin(&self, sql: &str) -> Result<(), PostgresError> {
+    fn begin_transaction(&self, sql: &str) -> Result<(), PostgresError> {
         if self.transaction.get().is_some() {
             return Err(PostgresError::with_code("25001", "a transaction is under way already"));
         }
@@ -205,11 +207,11 @@ impl Postgres {
     }
 
     fn send_batch(&self, sql: &str) -> Result<(), PostgresError> {
-        self.send(|| ServerCall::Batch(sql.to_owned())).map(drop)
+        self.send_call(|| ServerCall::Batch(sql.to_owned())).map(drop)
     }
 
     /// Sends a call to the server; reconnects if only the connection was lost.
-    fn send(&self, call: impl Fn() -> ServerCall) -> Result<StatementAnswer, PostgresError> {
+    fn send_call(&self, call: impl Fn() -> ServerCall) -> Result<StatementAnswer, PostgresError> {
         // A connection lost by an earlier call and one lost now get the same wait.
         let is_waited_for = self.link.borrow().is_some() || !self.patience.get().is_zero();
         let may_repeat = self.transaction.get().is_none() && is_waited_for;
@@ -217,7 +219,7 @@ impl Postgres {
         let begun = Instant::now();
         // Calls outside a transaction only read or begin one, so a repeat is safe.
         // fault: lost-connection-shared-database
-        while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost) {
+        while may_repeat && done.as_ref().is_err_and(PostgresError::is_connection_lost) {
             done = self.send_once(call());
             if done.is_ok() || begun.elapsed() >= self.patience.get() {
                 break;
@@ -233,19 +235,21 @@ impl Postgres {
     fn send_once(&self, call: ServerCall) -> Result<StatementAnswer, PostgresError> {
         if self.link.borrow().is_none() {
             if self.transaction.get().is_some() {
-                return Err(PostgresError::lost("the connection to PostgreSQL was lost within a transaction"));
+                return Err(PostgresError::from_connection(
+                    "the connection to PostgreSQL was lost within a transaction",
+                ));
             }
-            *self.link.borrow_mut() = Some(self.connect()?);
+            *self.link.borrow_mut() = Some(self.open_link()?);
         }
-        let lost = || PostgresError::lost("the connection to PostgreSQL was lost");
+        let lost = || PostgresError::from_connection("the connection to PostgreSQL was lost");
         let done = self.link.borrow().as_ref().map_or_else(|| Err(lost()), |link| link.send(call));
-        if done.as_ref().is_err_and(PostgresError::is_lost) {
+        if done.as_ref().is_err_and(PostgresError::is_connection_lost) {
             *self.link.borrow_mut() = None;
         }
         done
     }
 
-    fn connect(&self) -> Result<Link, PostgresError> {
+    fn open_link(&self) -> Result<Link, PostgresError> {
         let mut settings = SETTINGS.to_owned();
         if self.is_read_only {
             settings.push_str("; SET default_transaction_read_only = on");

@@ -20,7 +20,7 @@ impl std::error::Error for PostgresError {}
 
 impl PostgresError {
     /// An error of the connection.
-    pub(crate) fn lost(text: &str) -> Self {
+    pub(crate) fn from_connection(text: &str) -> Self {
         Self { code: None, text: text.to_owned() }
     }
 
@@ -46,7 +46,7 @@ impl PostgresError {
     }
 
     /// Returns whether the connection is gone: the server sent no code, or a code that ends the session.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_connection_lost(&self) -> bool {
         self.code.as_ref().is_none_or(|code| code.starts_with("08") || code.starts_with("57P") || code == "25P03")
     }
 

@@ -67,18 +67,20 @@ impl Link {
         let thread = thread::Builder::new().name("postgres".to_owned()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
-                Ok(runtime) => runtime.block_on(serve(&config, tls, &settings, notices, queue, reply)),
-                Err(error) => drop(reply.send(Err(PostgresError::lost(&error.to_string())))),
+                Ok(runtime) => runtime.block_on(serve_requests(&config, tls, &settings, notices, queue, reply)),
+                Err(error) => drop(reply.send(Err(PostgresError::from_connection(&error.to_string())))),
             }
         });
-        thread.map_err(|error| PostgresError::lost(&error.to_string()))?;
-        ready.recv().unwrap_or_else(|_| Err(PostgresError::lost("the connection to PostgreSQL couldn't be made")))?;
+        thread.map_err(|error| PostgresError::from_connection(&error.to_string()))?;
+        ready
+            .recv()
+            .unwrap_or_else(|_| Err(PostgresError::from_connection("the connection to PostgreSQL couldn't be made")))?;
         Ok(Self { requests })
     }
 
     /// Sends a request and waits for its answer.
     pub(crate) fn send(&self, call: ServerCall) -> Result<StatementAnswer, PostgresError> {
-        let lost = || PostgresError::lost("the connection to PostgreSQL was lost");
+        let lost = || PostgresError::from_connection("the connection to PostgreSQL was lost");
         let (reply, answer) = sync_channel(1);
         self.requests.send(Request { call, reply }).map_err(|_| lost())?;
         answer.recv_timeout(ANSWER_TIMEOUT).unwrap_or_else(|_| Err(lost()))
@@ -86,7 +88,7 @@ impl Link {
 }
 
 /// Connects, reports to `ready`, and answers requests until the link is dropped.
-async fn serve(
+async fn serve_requests(
     config: &Config,
     tls: Tls,
     settings: &str,
@@ -96,7 +98,7 @@ async fn serve(
 ) {
     let client = match config.connect(tls).await {
         Ok((client, connection)) => {
-            drop(tokio::spawn(drive(connection, notices)));
+            drop(tokio::spawn(drive_connection(connection, notices)));
             client
         }
         Err(error) => return drop(ready.send(Err(error.into()))),
@@ -121,7 +123,10 @@ async fn serve(
 }
 
 /// Drives a connection until it ends, and passes its notifications on.
-async fn drive<T: TlsStream + Unpin>(mut connection: Connection<Socket, T>, notices: Option<SyncSender<()>>) {
+async fn drive_connection<T: TlsStream + Unpin>(
+    mut connection: Connection<Socket, T>,
+    notices: Option<SyncSender<()>>,
+) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let (AsyncMessage::Notification(_), Some(notices)) = (message, &notices) {
             // A waiting notice stands for this one, too.
@@ -151,7 +156,7 @@ async fn run(
     // SQLite ignores values without a place in the statement; PostgreSQL refuses them.
     let named: Vec<Parameter<'_>> = values.iter().take(statement.params().len()).map(Parameter).collect();
     let named: Vec<&(dyn ToSql + Sync)> = named.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-    let answer = gather(client, &statement, &named).await;
+    let answer = gather_rows(client, &statement, &named).await;
     if answer.is_err() {
         // Its tables may have changed since the preparation.
         prepared.remove(sql);
@@ -160,7 +165,7 @@ async fn run(
 }
 
 /// Runs a prepared statement and gathers all of its rows.
-async fn gather(
+async fn gather_rows(
     client: &Client,
     statement: &Statement,
     values: &[&(dyn ToSql + Sync)],

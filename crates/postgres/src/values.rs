@@ -10,7 +10,7 @@ type Refusal = Box<dyn std::error::Error + Sync + Send>;
 #[derive(Debug)]
 pub(crate) struct Parameter<'a>(pub(crate) &'a Value);
 impl Parameter<'_> {
-    fn integer(&self) -> Result<i64, Refusal> {
+    fn to_integer(&self) -> Result<i64, Refusal> {
         match self.0 {
             Value::Integer(number) => Ok(*number),
             Value::Text(text) => Ok(text.parse()?),
@@ -18,10 +18,10 @@ impl Parameter<'_> {
         }
     }
 
-    fn real(&self) -> Result<f64, Refusal> {
+    fn to_real(&self) -> Result<f64, Refusal> {
         match self.0 {
             Value::Real(number) => Ok(*number),
-            _ => Ok(self.integer()? as f64),
+            _ => Ok(self.to_integer()? as f64),
         }
     }
 }
@@ -32,12 +32,12 @@ impl ToSql for Parameter<'_> {
             return Ok(IsNull::Yes);
         }
         match *kind {
-            Type::BOOL => (self.integer()? != 0).to_sql(kind, out),
-            Type::INT2 => i16::try_from(self.integer()?)?.to_sql(kind, out),
-            Type::INT4 => i32::try_from(self.integer()?)?.to_sql(kind, out),
-            Type::INT8 => self.integer()?.to_sql(kind, out),
-            Type::FLOAT4 => (self.real()? as f32).to_sql(kind, out),
-            Type::FLOAT8 => self.real()?.to_sql(kind, out),
+            Type::BOOL => (self.to_integer()? != 0).to_sql(kind, out),
+            Type::INT2 => i16::try_from(self.to_integer()?)?.to_sql(kind, out),
+            Type::INT4 => i32::try_from(self.to_integer()?)?.to_sql(kind, out),
+            Type::INT8 => self.to_integer()?.to_sql(kind, out),
+            Type::FLOAT4 => (self.to_real()? as f32).to_sql(kind, out),
+            Type::FLOAT8 => self.to_real()?.to_sql(kind, out),
             Type::BYTEA => match self.0 {
                 Value::Blob(bytes) => bytes.to_sql(kind, out),
                 Value::Text(text) => text.as_bytes().to_sql(kind, out),

@@ -16,7 +16,7 @@ const MAX_PRIVATE_BYTES: u64 = 512 << 20;
 const OWN: &str = "/run/reveille";
 
 /// Returns all arguments before the program's name. Everything after the last `--` belongs to the program.
-pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) -> Vec<OsString> {
+pub(super) fn build_arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) -> Vec<OsString> {
     let mut list = List::default();
     // Separate users, processes, network, names and messages. No capabilities, and no nested user namespace that could grant them.
     list.add([
@@ -35,38 +35,38 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
         let path = place.path.as_path();
         match place.kind {
             PlaceKind::Private => {
-                list.add(["--size", &MAX_PRIVATE_BYTES.to_string(), "--perms", "1777", "--tmpfs"]).path(path)
+                list.add(["--size", &MAX_PRIVATE_BYTES.to_string(), "--perms", "1777", "--tmpfs"]).add_path(path)
             }
             PlaceKind::Covered => {
                 covered.push(path);
-                list.add(["--perms", "0755", "--tmpfs"]).path(path)
+                list.add(["--perms", "0755", "--tmpfs"]).add_path(path)
             }
-            PlaceKind::Readable => list.add(["--ro-bind"]).path(path).path(path),
-            PlaceKind::Writable => list.add(["--bind"]).path(path).path(path),
+            PlaceKind::Readable => list.add(["--ro-bind"]).add_path(path).add_path(path),
+            PlaceKind::Writable => list.add(["--bind"]).add_path(path).add_path(path),
             PlaceKind::HiddenDir => {
-                list.add(["--perms", "0000", "--tmpfs"]).path(path).add(["--remount-ro"]).path(path)
+                list.add(["--perms", "0000", "--tmpfs"]).add_path(path).add(["--remount-ro"]).add_path(path)
             }
             // A device on a mount that forbids opening devices.
-            PlaceKind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).path(path),
+            PlaceKind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).add_path(path),
             // The parent isn't writable, so the path can't be created. Landlock forbids reading.
             PlaceKind::HiddenMissing => &mut list,
         };
     }
     for (seen, place) in &layout.overlays {
-        list.add(["--ro-bind"]).path(seen).path(place);
+        list.add(["--ro-bind"]).add_path(seen).add_path(place);
     }
     let own = PathBuf::from(OWN);
     let (program, socket) = (own.join("wake"), own.join("proxy.sock"));
-    list.add(["--ro-bind"]).path(launcher).path(&program);
+    list.add(["--ro-bind"]).add_path(launcher).add_path(&program);
     if let Some(proxy) = proxy {
-        list.add(["--ro-bind"]).path(proxy).path(&socket);
+        list.add(["--ro-bind"]).add_path(proxy).add_path(&socket);
     }
     for path in covered {
-        list.add(["--remount-ro"]).path(path);
+        list.add(["--remount-ro"]).add_path(path);
     }
-    list.add(["--chdir"]).path(&layout.work_dir);
+    list.add(["--chdir"]).add_path(&layout.work_dir);
     let rules = LauncherRules { layout: layout.clone(), proxy: proxy.map(|_| socket) };
-    list.add(["--"]).path(&program).add(["confined", "--rules", &rules.to_text(), "--"]);
+    list.add(["--"]).add_path(&program).add(["confined", "--rules", &rules.to_text(), "--"]);
     list.0
 }
 
@@ -79,7 +79,7 @@ impl List {
         self
     }
 
-    fn path(&mut self, path: &Path) -> &mut Self {
+    fn add_path(&mut self, path: &Path) -> &mut Self {
         self.0.push(path.into());
         self
     }

@@ -68,8 +68,8 @@ impl Layout {
     ///
     /// # Errors
     /// A grant names a missing path, or would expose a hidden place.
-    pub fn of(confinement: &Confinement) -> Result<Self, SandboxError> {
-        let work_dir = existing(&confinement.work_dir)?;
+    pub fn from_confinement(confinement: &Confinement) -> Result<Self, SandboxError> {
+        let work_dir = resolve_existing(&confinement.work_dir)?;
         let mut places = Vec::new();
         let mut add =
             |kind: PlaceKind, path: PathBuf| places.push(MountPlace { depth: path.components().count(), kind, path });
@@ -83,11 +83,11 @@ impl Layout {
             }
         }
         for path in &confinement.readable {
-            add(PlaceKind::Readable, existing(path)?);
+            add(PlaceKind::Readable, resolve_existing(path)?);
         }
         add(PlaceKind::Writable, work_dir.clone());
         for path in &confinement.writable {
-            let path = existing(path)?;
+            let path = resolve_existing(path)?;
             for file in places::env_files(&path) {
                 // fault: granted-folders-settings-arent
                 add_hidden(&file, &mut add);
@@ -104,7 +104,7 @@ impl Layout {
         if let Some(home) = &home {
             add(PlaceKind::Private, home.clone());
         }
-        let shown = shown(confinement, &places);
+        let shown = list_visible_paths(confinement, &places);
         for path in &shown {
             places.push(MountPlace { depth: path.components().count(), kind: PlaceKind::Readable, path: path.clone() });
         }
@@ -112,17 +112,17 @@ impl Layout {
         places.dedup();
         let overlays = confinement.overlays.clone();
         let layout = Self { work_dir, places, overlays, max_file_bytes: confinement.max_file_bytes };
-        layout.check(confinement, &shown)?;
+        layout.check_grants(confinement, &shown)?;
         let layout = match home {
-            Some(home) => layout.without_hidden_in(&home),
+            Some(home) => layout.without_home_hidden(&home),
             None => layout,
         };
         let layout = if confinement.is_read_only { layout.read_only() } else { layout };
-        Ok(layout.simplified())
+        Ok(layout.simplify())
     }
 
     /// Returns the hidden paths.
-    pub fn hidden(&self) -> Vec<PathBuf> {
+    pub fn list_hidden(&self) -> Vec<PathBuf> {
         self.places.iter().filter(|place| place.kind.is_hidden()).map(|place| place.path.clone()).collect()
     }
 
@@ -135,7 +135,7 @@ impl Layout {
     }
 
     /// Drops the hidden places that lie directly in an empty home, because they don't exist there.
-    fn without_hidden_in(self, home: &Path) -> Self {
+    fn without_home_hidden(self, home: &Path) -> Self {
         let is_open = |place: &&MountPlace| !place.kind.is_hidden();
         let lies_in = |path: &Path| self.places.iter().filter(is_open).rfind(|place| path.starts_with(&place.path));
         let is_gone = |place: &MountPlace| {
@@ -147,7 +147,7 @@ impl Layout {
     }
 
     /// Drops the places within a hidden place, because nothing can be mounted there.
-    fn simplified(self) -> Self {
+    fn simplify(self) -> Self {
         let hidden = self.places.iter().filter(|place| place.kind.is_hidden());
         let hidden: HashSet<&Path> = hidden.map(|place| &*place.path).collect();
         let is_within = |path: &Path| path.ancestors().skip(1).any(|folder| hidden.contains(folder));
@@ -156,36 +156,36 @@ impl Layout {
     }
 
     /// Checks the grants against the hidden places. The paths in `seen` are only visible, and don't bar a writable grant.
-    fn check(&self, confinement: &Confinement, seen: &[PathBuf]) -> Result<(), SandboxError> {
+    fn check_grants(&self, confinement: &Confinement, seen: &[PathBuf]) -> Result<(), SandboxError> {
         if let Some(place) = self.places.iter().find(|place| place.path.to_str().is_none()) {
-            return Err(refused(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));
+            return Err(refuse_grant(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));
         }
         let granted =
             self.places.iter().filter(|place| matches!(place.kind, PlaceKind::Readable | PlaceKind::Writable));
         for MountPlace { kind, path, .. } in granted {
             let shown = path.display();
             if path.parent().is_none() {
-                return Err(refused(format!("{shown} can't be granted: it is the whole machine")));
+                return Err(refuse_grant(format!("{shown} can't be granted: it is the whole machine")));
             }
             for other in &self.places {
                 let is_beneath = other.path.starts_with(path);
                 let place = other.path.display();
                 if other.kind.is_hidden() && path.starts_with(&other.path) {
-                    return Err(refused(format!("{shown} can't be granted: {place} is always out of reach")));
+                    return Err(refuse_grant(format!("{shown} can't be granted: {place} is always out of reach")));
                 }
                 if *kind != PlaceKind::Writable {
                     continue;
                 }
                 // A missing path can't be covered, and the program could create it.
                 if other.kind == PlaceKind::HiddenMissing && is_beneath {
-                    return Err(refused(format!(
+                    return Err(refuse_grant(format!(
                         "{shown} can't be granted for writing: {place} has to stay out of reach; grant a directory within it"
                     )));
                 }
-                let is_workspace = other.kind == PlaceKind::Covered && covers(confinement, &other.path);
+                let is_workspace = other.kind == PlaceKind::Covered && is_covered(confinement, &other.path);
                 let is_own = other.kind == PlaceKind::Readable && !seen.contains(&other.path);
                 if (is_workspace && is_beneath) || (is_own && path.starts_with(&other.path)) {
-                    return Err(refused(format!(
+                    return Err(refuse_grant(format!(
                         "{shown} can't be granted for writing: {place} is the assistant's own"
                     )));
                 }
@@ -196,7 +196,7 @@ impl Layout {
 }
 
 /// Returns the additional readable paths that exist and aren't hidden. Includes an unchanged home if a system place would cover it.
-fn shown(confinement: &Confinement, places: &[MountPlace]) -> Vec<PathBuf> {
+fn list_visible_paths(confinement: &Confinement, places: &[MountPlace]) -> Vec<PathBuf> {
     let of_system = || places::PRIVATE.iter().chain(places::COVERED).map(Path::new);
     let home = match &confinement.home {
         ConfinedHome::AsItIs(home) => Some(home).filter(|home| of_system().any(|place| home.starts_with(place))),
@@ -207,19 +207,19 @@ fn shown(confinement: &Confinement, places: &[MountPlace]) -> Vec<PathBuf> {
     real.filter(|path| path.parent().is_some() && !is_hidden(path)).collect()
 }
 
-fn covers(confinement: &Confinement, path: &Path) -> bool {
+fn is_covered(confinement: &Confinement, path: &Path) -> bool {
     confinement.covered.iter().any(|covered| covered.canonicalize().is_ok_and(|covered| covered == path))
 }
 
-fn refused(why: String) -> SandboxError {
+fn refuse_grant(why: String) -> SandboxError {
     SandboxError::Grant(why)
 }
 
-fn existing(path: &Path) -> Result<PathBuf, SandboxError> {
+fn resolve_existing(path: &Path) -> Result<PathBuf, SandboxError> {
     if !path.is_absolute() {
-        return Err(refused(format!("{} can't be granted: the path has to be absolute", path.display())));
+        return Err(refuse_grant(format!("{} can't be granted: the path has to be absolute", path.display())));
     }
-    path.canonicalize().map_err(|error| refused(format!("{} can't be granted: {error}", path.display())))
+    path.canonicalize().map_err(|error| refuse_grant(format!("{} can't be granted: {error}", path.display())))
 }
 
 /// Adds a hidden place at its real path, so that links to it are closed too. A dangling link is missing at its own path and at its target.
@@ -272,7 +272,7 @@ mod tests {
     fn granting(scene: &Scene, path: &str) -> Result<Layout, String> {
         let writable = vec![scene.root.path().join(path)];
         let confinement = Confinement { writable, ..scene.confinement.clone() };
-        Layout::of(&confinement).map_err(|error| error.to_string())
+        Layout::from_confinement(&confinement).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
             shown: ["home/read", "home/.ssh", "home/gone"].map(at).to_vec(),
             ..scene.confinement.clone()
         };
-        let layout = Layout::of(&confinement).unwrap();
+        let layout = Layout::from_confinement(&confinement).unwrap();
         let home = at("home").canonicalize().unwrap();
         let below: Vec<_> = layout
             .places
@@ -330,7 +330,7 @@ mod tests {
             ]
         );
         // With a profile of paths only, the home is out of reach except for these.
-        let profile = crate::seatbelt::profile(&layout, None);
+        let profile = crate::seatbelt::render_profile(&layout, None);
         let rule = |verb: &str, path: &str| {
             profile.find(&format!("({verb} (subpath \"{}", at(path).canonicalize().unwrap().display()))
         };
@@ -360,7 +360,7 @@ mod tests {
         let error = granting(&scene, "/").unwrap_err();
         assert!(error.contains("the whole machine"), "{error}");
         let relative = Confinement { work_dir: PathBuf::from("here"), ..scene.confinement.clone() };
-        assert!(Layout::of(&relative).unwrap_err().to_string().contains("absolute"));
+        assert!(Layout::from_confinement(&relative).unwrap_err().to_string().contains("absolute"));
     }
 
     #[test]
@@ -371,7 +371,7 @@ mod tests {
         assert!(granting(&scene, "home/project/keys").unwrap_err().contains("always out of reach"));
         symlink(at("home/project"), at("home/.aws")).unwrap();
         let hidden = vec![at("home/.aws/credentials")];
-        let layout = Layout::of(&Confinement { hidden, ..scene.confinement.clone() }).unwrap();
+        let layout = Layout::from_confinement(&Confinement { hidden, ..scene.confinement.clone() }).unwrap();
         let real = at("home/project").canonicalize().unwrap().join("credentials");
         assert!(layout.places.iter().any(|place| place.kind == PlaceKind::HiddenMissing && place.path == real));
     }

@@ -1,6 +1,6 @@
 //! The boundary around programs that the model runs (shells, MCP servers). The operating system decides access; commands are not parsed.
 //!
-//! [`Sandbox::find`] detects this machine's sandbox and tries it out once. [`Sandbox::confine`] turns a
+//! [`Sandbox::detect`] detects this machine's sandbox and tries it out once. [`Sandbox::confine`] turns a
 //! [`Confinement`] into a child to start. On Linux, bubblewrap gives the child its own namespaces, and our launcher
 //! (`confined`) applies the same rules again by Landlock and seccomp before executing the program. On macOS, a
 //! Seatbelt profile does both. Without a sandbox there is no child to start, only the reason: nothing ever runs
@@ -135,10 +135,11 @@ impl Confinement {
     /// out of reach.
     pub fn new(config: &Config, home: Option<&Path>, work_dir: impl Into<PathBuf>) -> Self {
         let repo = config.repo_dir();
-        let hidden = [places::git_dirs(&repo), vec![repo.join(".env"), config.policy_path()], places::of_the_system()];
+        let hidden =
+            [places::git_dirs(&repo), vec![repo.join(".env"), config.policy_path()], places::list_system_keys()];
         // fault: files-settings-name-keys
         let named = config.env_file.iter().chain(&config.key_files).cloned();
-        let secrets = named.chain(home.into_iter().flat_map(places::of_keys));
+        let secrets = named.chain(home.into_iter().flat_map(places::list_home_keys));
         Self {
             work_dir: work_dir.into(),
             home: ConfinedHome::WorkDir,
@@ -182,16 +183,16 @@ pub struct Confined {
 impl Sandbox {
     /// Finds this machine's sandbox and runs a program in it, since an installed sandbox may still be forbidden.
     /// `launcher` is the program `wake`; `scratch` is an existing directory in which the trial may write.
-    pub fn find(launcher: &Path, scratch: &Path) -> Self {
+    pub fn detect(launcher: &Path, scratch: &Path) -> Self {
         let found = if cfg!(target_os = "macos") {
             Ok(Self::Seatbelt { program: PathBuf::from(SEATBELT) })
         } else if cfg!(target_os = "linux") {
             let program = BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists());
             program.map(|program| Self::Bubblewrap { program, launcher: launcher.to_owned() }).ok_or(
-                "bubblewrap isn't installed (Debian and others: apt-get install bubblewrap), so that programs can't be confined",
+                "bubblewrap isn't installed (Debian and others: apt-get install bubblewrap), so programs can't be confined",
             )
         } else {
-            Err("there is no sandbox for this system, so that programs can't be confined")
+            Err("there is no sandbox for this system, so programs can't be confined")
         };
         let found = match found {
             Ok(found) => found,
@@ -214,7 +215,7 @@ impl Sandbox {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned();
-        Err(format!("{said} ({})", process::describe(output.status)))
+        Err(format!("{said} ({})", process::describe_exit(output.status)))
     }
 
     /// Returns true if this machine has a sandbox.
@@ -223,7 +224,7 @@ impl Sandbox {
     }
 
     /// Returns the directory for temporary files of a program that starts in `work_dir`.
-    pub fn temporary<'a>(&self, work_dir: &'a Path) -> &'a Path {
+    pub fn temporary_dir<'a>(&self, work_dir: &'a Path) -> &'a Path {
         if matches!(self, Self::Bubblewrap { .. }) { Path::new("/tmp") } else { work_dir }
     }
 
@@ -242,34 +243,39 @@ impl Sandbox {
         if let Self::None { why } = self {
             return Err(SandboxError::Missing(why.clone()));
         }
-        let layout = Layout::of(confinement)?;
+        let layout = Layout::from_confinement(confinement)?;
         let proxy = match &confinement.network {
             Network::Hosts(grants) if !grants.is_empty() => {
-                let door = if matches!(self, Self::Seatbelt { .. }) { Proxy::on_loopback } else { Proxy::on_socket };
-                Some(door(grants.clone(), proxy::ProxyWorld::real()).map_err(SandboxError::Proxy)?)
+                let door = if matches!(self, Self::Seatbelt { .. }) {
+                    Proxy::listen_on_loopback
+                } else {
+                    Proxy::listen_on_socket
+                };
+                Some(door(grants.clone(), proxy::ProxyWorld::from_system()).map_err(SandboxError::Proxy)?)
             }
             _ => None,
         };
         let command = std::iter::once(program.to_owned()).chain(args.into_iter().map(Into::into));
         let spec = match self {
             Self::Bubblewrap { program, launcher } => {
-                let socket = proxy.as_ref().and_then(Proxy::socket);
-                Spec::new(program).args(bubblewrap::arguments(&layout, launcher, socket.as_deref())).args(command)
+                let socket = proxy.as_ref().and_then(Proxy::socket_path);
+                Spec::new(program).args(bubblewrap::build_arguments(&layout, launcher, socket.as_deref())).args(command)
             }
             Self::Seatbelt { program } => {
                 let port = proxy.as_ref().and_then(Proxy::port);
-                let spec = Spec::new(program).args(["-p".to_owned(), seatbelt::profile(&layout, port)]).args(command);
-                proxy::variables(port).into_iter().fold(spec, |spec, (name, value)| spec.env(name, value))
+                let spec =
+                    Spec::new(program).args(["-p".to_owned(), seatbelt::render_profile(&layout, port)]).args(command);
+                proxy::build_variables(port).into_iter().fold(spec, |spec, (name, value)| spec.env(name, value))
             }
             Self::None { why } => return Err(SandboxError::Missing(why.clone())),
         };
-        let spec = spec.only_inheriting(ENVIRONMENT).dir(&layout.work_dir);
+        let spec = spec.only_inheriting(ENVIRONMENT).current_dir(&layout.work_dir);
         let home = match &confinement.home {
             // `~` in a command means the same as in `policy.toml`, even where little of the home can be reached.
             ConfinedHome::AsItIs(home) | ConfinedHome::Empty(home) => home,
             ConfinedHome::WorkDir => &layout.work_dir,
         };
-        let spec = spec.env("HOME", home).env("TMPDIR", self.temporary(&layout.work_dir));
+        let spec = spec.env("HOME", home).env("TMPDIR", self.temporary_dir(&layout.work_dir));
         Ok(Confined { spec, proxy })
     }
 }

@@ -385,13 +385,13 @@ const ENV_DEPTH: usize = 3;
 const MAX_ENTRIES: usize = 10_000;
 
 /// Returns the places of keys below a home directory, existing or not.
-pub fn of_keys(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn list_home_keys(home: &Path) -> impl Iterator<Item = PathBuf> {
     let home = home.to_owned();
     KEYS.iter().map(move |key| home.join(key))
 }
 
 /// Returns the places of keys of the system.
-pub fn of_the_system() -> Vec<PathBuf> {
+pub fn list_system_keys() -> Vec<PathBuf> {
     OF_THE_SYSTEM.iter().map(PathBuf::from).collect()
 }
 

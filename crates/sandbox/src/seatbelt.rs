@@ -19,10 +19,10 @@ const BASE: &str = "\
 ";
 
 /// Builds the profile; `port` is the loopback port of our proxy.
-pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
+pub(super) fn render_profile(layout: &Layout, port: Option<u16>) -> String {
     let mut text = BASE.to_owned();
     for place in &layout.places {
-        let path = quoted(&place.path);
+        let path = quote_path(&place.path);
         let rule = match place.kind {
             // Seatbelt has no private copies of directories. The shared directory is out of reach and the scratch serves instead.
             PlaceKind::Private
@@ -39,7 +39,7 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
         text.push('\n');
     }
     for folder in folders_of_hidden(layout) {
-        text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quoted(folder)));
+        text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quote_path(folder)));
     }
     // A setuid file would outlive the sandbox.
     text.push_str("(deny file-write-setugid)\n(deny network*)\n");
@@ -59,7 +59,7 @@ fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
 }
 
 /// Quotes a path as a string of the profile language.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn deeper_rules_come_later_and_the_network_is_shut() {
-        let text = profile(&layout(), None);
+        let text = render_profile(&layout(), None);
         insta::assert_snapshot!(text.strip_prefix(BASE).unwrap(), @r#"
         (deny file-read* file-write* file-link (subpath "/Users/ada/reveille"))
         (allow file-read* (subpath "/Users/ada/reveille/brain"))
@@ -93,7 +93,7 @@ mod tests {
         (deny file-write-setugid)
         (deny network*)
         "#);
-        let opened = profile(&layout(), Some(4242));
+        let opened = render_profile(&layout(), Some(4242));
         assert!(opened.ends_with("(deny network*)\n(allow network-outbound (remote ip \"localhost:4242\"))\n"));
     }
 
@@ -107,7 +107,7 @@ mod tests {
             place(PlaceKind::HiddenFile, "/Users/ada/work/a/b/.env"),
             place(PlaceKind::HiddenFile, "/Users/ada/work/a/.env"),
         ];
-        let text = profile(
+        let text = render_profile(
             &Layout { work_dir: PathBuf::from("/Users/ada/work"), places, overlays: Vec::new(), max_file_bytes: None },
             None,
         );
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn parentheses_are_balanced_and_nothing_is_allowed_by_default() {
-        let text = profile(&layout(), Some(1));
+        let text = render_profile(&layout(), Some(1));
         assert_eq!(text.matches('(').count(), text.matches(')').count());
         assert!(text.starts_with("(version 1)\n(deny default)\n") && !text.contains("(allow default)"));
     }

@@ -39,7 +39,7 @@ struct Levels {
 
 impl Levels {
     /// Measures a recording; `None` if it is too short.
-    fn of(samples: &[f32]) -> Option<Self> {
+    fn measure(samples: &[f32]) -> Option<Self> {
         let frames: Vec<f32> = samples.chunks(FRAME_SAMPLES).map(level_db).collect();
         let mut sorted = frames.clone();
         sorted.sort_by(f32::total_cmp);
@@ -49,7 +49,7 @@ impl Levels {
     }
 
     /// Returns the level below which sound counts as silence.
-    fn least(&self) -> f32 {
+    fn silence_threshold(&self) -> f32 {
         let of_room = (self.quiet + NOISE_DB).min(self.loud - FAINT_DB);
         of_room.max(self.loud - FAINTEST_DB).max(SILENT_DB)
     }
@@ -57,14 +57,14 @@ impl Levels {
 
 /// Returns `true` if the samples (16 kHz mono) may hold speech.
 pub(super) fn may_be_speech(samples: &[f32]) -> bool {
-    Levels::of(samples).is_some_and(|levels| levels.loud >= SILENT_DB && levels.loud - levels.quiet >= EVEN_DB)
+    Levels::measure(samples).is_some_and(|levels| levels.loud >= SILENT_DB && levels.loud - levels.quiet >= EVEN_DB)
 }
 
 /// Removes silence before and after speech, and shortens pauses to at most 0.4 s: a second of silence costs as much computation as one of
 /// speech.
-pub(super) fn spoken(samples: &[f32]) -> Vec<f32> {
-    let Some(levels) = Levels::of(samples) else { return samples.to_vec() };
-    let least = levels.least();
+pub(super) fn trim_silence(samples: &[f32]) -> Vec<f32> {
+    let Some(levels) = Levels::measure(samples) else { return samples.to_vec() };
+    let least = levels.silence_threshold();
     let mut is_kept = vec![false; levels.frames.len()];
     for at in (0..).zip(&levels.frames).filter(|(_, level)| **level >= least).map(|(at, _): (usize, _)| at) {
         let around = at.saturating_sub(BEFORE_FRAMES)..(at + AFTER_FRAMES + 1).min(is_kept.len());
@@ -107,26 +107,26 @@ mod tests {
         let mut samples = sound::silence(1.0);
         samples.extend(&said);
         samples.extend(sound::silence(3.0));
-        let cut = spoken(&samples);
+        let cut = trim_silence(&samples);
         let around = (BEFORE_FRAMES + AFTER_FRAMES) * FRAME_SAMPLES;
         assert!(cut.len() >= said.len() && cut.len() <= said.len() + around + 2 * FRAME_SAMPLES, "{}", cut.len());
         let loud = |samples: &[f32]| samples.iter().map(|sample| f64::from(sample * sample)).sum::<f64>();
         assert!((loud(&cut) - loud(&samples)).abs() < 1e-3, "no sound is lost");
-        assert_eq!(spoken(&said).len(), said.len());
+        assert_eq!(trim_silence(&said).len(), said.len());
 
         let twice = [samples.as_slice(), &said].concat();
-        let cut = spoken(&twice);
+        let cut = trim_silence(&twice);
         assert!(cut.len() <= 2 * said.len() + 2 * around, "{}", cut.len());
         assert!((loud(&cut) - 2.0 * loud(&said)).abs() < 1e-3, "no sound is lost");
         // In a noisy room.
         let noisy: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.003)).map(|(a, b)| a + b).collect();
-        assert!(spoken(&noisy).len() < 5 * RATE_HZ as usize, "{}", spoken(&noisy).len());
+        assert!(trim_silence(&noisy).len() < 5 * RATE_HZ as usize, "{}", trim_silence(&noisy).len());
         let loudly: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.1)).map(|(a, b)| a + b).collect();
-        assert_eq!(spoken(&loudly).len(), loudly.len(), "it isn't known what is silence there");
+        assert_eq!(trim_silence(&loudly).len(), loudly.len(), "it isn't known what is silence there");
 
         let silence = sound::silence(1.0);
-        assert_eq!(spoken(&silence).len(), silence.len());
-        assert_eq!(spoken(&[]).len(), 0);
+        assert_eq!(trim_silence(&silence).len(), silence.len());
+        assert_eq!(trim_silence(&[]).len(), 0);
     }
 
     #[test]

@@ -39,23 +39,23 @@ impl Sound {
 }
 
 /// Reads the first audio track of a file: OGG (Opus, Vorbis, FLAC), MP4 (AAC, ALAC), MP3, FLAC, WAV, AAC.
-pub fn decode(path: &Path) -> Result<Sound, VoiceError> {
+pub fn decode_file(path: &Path) -> Result<Sound, VoiceError> {
     decode_at_most(path, MAX_SECONDS)
 }
 
 pub(super) fn decode_at_most(path: &Path, max_seconds: u64) -> Result<Sound, VoiceError> {
-    let mut reader = open(path)?;
+    let mut reader = open_reader(path)?;
     let mut decoding = Decoding::default();
     decoding.choose_track(reader.as_ref())?;
     let max_samples = max_seconds * u64::from(RATE_HZ);
     loop {
         match reader.next_packet() {
-            Ok(Some(packet)) => decoding.take(&packet)?,
+            Ok(Some(packet)) => decoding.decode_packet(&packet)?,
             Ok(None) => break,
             // One stream ends and another begins, as in concatenated OGG files.
             Err(Error::ResetRequired) => decoding.choose_track(reader.as_ref())?,
             Err(error) => {
-                decoding.fault(&error);
+                decoding.record_fault(&error);
                 break;
             }
         }
@@ -66,7 +66,7 @@ pub(super) fn decode_at_most(path: &Path, max_seconds: u64) -> Result<Sound, Voi
     decoding.finish()
 }
 
-fn open(path: &Path) -> Result<Box<dyn FormatReader>, VoiceError> {
+fn open_reader(path: &Path) -> Result<Box<dyn FormatReader>, VoiceError> {
     let unreadable = |error: std::io::Error| VoiceError::Failed(format!("{} can't be read: {error}", path.display()));
     let file = File::open(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
@@ -113,14 +113,14 @@ impl Decoding {
         Ok(())
     }
 
-    fn take(&mut self, packet: &Packet) -> Result<(), VoiceError> {
+    fn decode_packet(&mut self, packet: &Packet) -> Result<(), VoiceError> {
         let Some((id, decoder)) = &mut self.track else { return Ok(()) };
         if packet.track_id != *id {
             return Ok(());
         }
         let decoded = match decoder {
             TrackDecoder::Opus(stream) => {
-                if !stream.decode(packet, &mut self.out) {
+                if !stream.decode_packet(packet, &mut self.out) {
                     self.fault.get_or_insert_with(|| "a damaged Opus packet".to_owned());
                 }
                 return Ok(());
@@ -130,7 +130,7 @@ impl Decoding {
         let buffer = match decoded {
             Ok(buffer) => buffer,
             Err(error) => {
-                self.fault(&error);
+                self.record_fault(&error);
                 return Ok(());
             }
         };
@@ -171,7 +171,7 @@ impl Decoding {
         }
     }
 
-    fn fault(&mut self, error: &Error) {
+    fn record_fault(&mut self, error: &Error) {
         self.fault.get_or_insert_with(|| error.to_string());
     }
 

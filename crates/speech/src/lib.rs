@@ -29,7 +29,7 @@ mod sift;
 mod tests;
 
 #[cfg(feature = "voice")]
-pub use decode::{Sound, decode};
+pub use decode::{Sound, decode_file};
 pub use error::VoiceError;
 #[cfg(feature = "voice")]
 pub use listen::{Transcriber, fitted_positions};

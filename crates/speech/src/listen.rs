@@ -6,7 +6,7 @@ use std::{io::Read as _, path::Path, thread};
 use whisper_rs::{FullParams, SamplingStrategy, WhisperContext, WhisperContextParameters, WhisperError, WhisperState};
 
 use super::{
-    RATE_HZ, Sound, Transcript, VoiceError, activity, decode,
+    RATE_HZ, Sound, Transcript, VoiceError, activity, decode_file,
     sift::{self, Heard},
 };
 
@@ -71,13 +71,13 @@ impl Transcriber {
 
     /// Transcribes a recording. Without speech the transcript has no text.
     pub fn transcribe(&self, recording: &Path) -> Result<Transcript, VoiceError> {
-        self.transcribe_sound(&decode(recording)?)
+        self.transcribe_sound(&decode_file(recording)?)
     }
 
     /// Transcribes decoded sound.
     pub fn transcribe_sound(&self, sound: &Sound) -> Result<Transcript, VoiceError> {
         let of_no_speech = Transcript {
-            seconds: round(sound.seconds()),
+            seconds: round_to_thousandths(sound.seconds()),
             no_speech: 1.0,
             is_damaged: sound.is_damaged,
             ..Transcript::default()
@@ -85,13 +85,13 @@ impl Transcriber {
         if !activity::may_be_speech(&sound.samples) {
             return Ok(of_no_speech);
         }
-        let (heard, language) = self.listen(&activity::spoken(&sound.samples)).map_err(failed)?;
-        let sifted = sift::sift(heard);
+        let (heard, language) = self.run_model(&activity::trim_silence(&sound.samples)).map_err(to_voice_error)?;
+        let sifted = sift::sift_segments(heard);
         Ok(Transcript {
             language: (!sifted.text.is_empty()).then_some(language).flatten(),
             text: sifted.text,
-            confidence: round(sifted.confidence),
-            no_speech: round(sifted.no_speech),
+            confidence: round_to_thousandths(sifted.confidence),
+            no_speech: round_to_thousandths(sifted.no_speech),
             dropped: sifted.dropped,
             repeats_cut: sifted.rounds_cut,
             ..of_no_speech
@@ -99,7 +99,7 @@ impl Transcriber {
     }
 
     /// Returns the model's raw segments and their language.
-    pub(super) fn listen(&self, samples: &[f32]) -> Result<(Vec<Heard>, Option<String>), WhisperError> {
+    pub(super) fn run_model(&self, samples: &[f32]) -> Result<(Vec<Heard>, Option<String>), WhisperError> {
         let mut padded = Vec::new();
         let samples = if samples.len() < MIN_SAMPLES {
             padded.extend_from_slice(samples);
@@ -112,22 +112,22 @@ impl Transcriber {
         let mut state = self.context.create_state()?;
         let language = if self.context.is_multilingual() {
             // Language detection uses the encoder context of the previous run: this run only sets the context.
-            let mut params = self.params(positions);
+            let mut params = self.build_parameters(positions);
             params.set_duration_ms(NOTHING_MS);
             state.full(params, samples)?;
             "auto"
         } else {
             "en"
         };
-        let mut params = self.params(positions);
+        let mut params = self.build_parameters(positions);
         params.set_language(Some(language));
         state.full(params, samples)?;
         let spoken = whisper_rs::get_lang_str(state.full_lang_id_from_state());
         let language = if language == "auto" { spoken } else { Some(language) };
-        Ok((segments(&state, samples), language.map(str::to_owned)))
+        Ok((read_segments(&state, samples), language.map(str::to_owned)))
     }
 
-    fn params(&self, positions: usize) -> FullParams<'static, 'static> {
+    fn build_parameters(&self, positions: usize) -> FullParams<'static, 'static> {
         // A speaker is waiting, so each token is the likeliest. Only a part with a bad result is decoded again, with randomness.
         let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
         params.set_n_threads(i32::try_from(self.threads).unwrap_or(1));
@@ -172,7 +172,7 @@ fn check_model(model: &Path) -> Result<(), VoiceError> {
     Ok(())
 }
 
-fn segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
+fn read_segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
     // Tokens after the end of text are times and other marks.
     let at = |centiseconds: i64| usize::try_from(centiseconds).unwrap_or(0) * RATE_HZ as usize / 100;
     let one = |segment: whisper_rs::WhisperSegment<'_>| {
@@ -191,12 +191,12 @@ fn segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
     state.as_iter().map(one).collect()
 }
 
-fn failed(error: WhisperError) -> VoiceError {
+fn to_voice_error(error: WhisperError) -> VoiceError {
     VoiceError::Failed(error.to_string())
 }
 
 /// Rounds to thousandths, the limit of precision.
-fn round(value: f64) -> f64 {
+fn round_to_thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Unlooped {
 /// Cuts every loop of a text to one round. The rest stays as written, except for single blanks between words.
 pub(super) fn cut_loops(text: &str) -> Unlooped {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let signs = signs_of(&text);
+    let signs = split_signs(&text);
     let mut unlooped = Unlooped::default();
     let (mut at, mut written) = (0, 0);
     while at < signs.len() {
@@ -69,7 +69,7 @@ pub(super) fn cut_loops(text: &str) -> Unlooped {
     unlooped
 }
 
-fn signs_of(text: &str) -> Vec<Sign> {
+fn split_signs(text: &str) -> Vec<Sign> {
     let mut signs = Vec::new();
     let mut begins_word = true;
     for (start, c) in text.char_indices() {

@@ -31,7 +31,7 @@ impl OpusStream {
     }
 
     /// Adds a packet's samples to `out`. A damaged packet is concealed like a lost one. Returns `true` if it was whole.
-    pub(super) fn decode(&mut self, packet: &Packet, out: &mut Vec<f32>) -> bool {
+    pub(super) fn decode_packet(&mut self, packet: &Packet, out: &mut Vec<f32>) -> bool {
         let mut samples = [0.0; MAX_PACKET_SAMPLES];
         let is_whole = !packet.data.is_empty();
         let decoded =

@@ -37,7 +37,7 @@ impl Resampler {
         let (up, down) = ((RATE_HZ / common) as usize, (from_hz / common) as usize);
         let cutoff = (up as f64 / down as f64).min(1.0) * ROLL_OFF;
         let half = (ZEROS / cutoff).ceil() as usize;
-        let filters = (0..up).map(|phase| filter(phase as f64 / up as f64, half, cutoff)).collect();
+        let filters = (0..up).map(|phase| build_filter(phase as f64 / up as f64, half, cutoff)).collect();
         // The first output sample coincides with the first input sample, after half a filter of silence.
         Some(Self { up, down, filters, pending: vec![0.0; half - 1], at: 0, taken: 0, given: 0 })
     }
@@ -73,11 +73,11 @@ impl Resampler {
 }
 
 /// Returns the weights of `2 * half` samples around a place `offset` of a sample after the one at `half - 1`.
-fn filter(offset: f64, half: usize, cutoff: f64) -> Vec<f32> {
+fn build_filter(offset: f64, half: usize, cutoff: f64) -> Vec<f32> {
     let weight = |n: usize| {
         let x = n as f64 - (half as f64 - 1.0) - offset;
         let place = x / half as f64;
-        if place.abs() >= 1.0 { 0.0 } else { sinc(x * cutoff) * blackman(place) }
+        if place.abs() >= 1.0 { 0.0 } else { sinc(x * cutoff) * blackman_window(place) }
     };
     let weights: Vec<f64> = (0..2 * half).map(weight).collect();
     let sum: f64 = weights.iter().sum();
@@ -90,7 +90,7 @@ fn sinc(x: f64) -> f64 {
 }
 
 /// Returns Blackman's window over -1 to 1.
-fn blackman(x: f64) -> f64 {
+fn blackman_window(x: f64) -> f64 {
     let angle = x * std::f64::consts::PI;
     0.42 + 0.5 * angle.cos() + 0.08 * (2.0 * angle).cos()
 }

@@ -76,7 +76,7 @@ const CREDITS: &[&str] = &[
 ];
 
 /// Drops text that nobody said.
-pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
+pub(super) fn sift_segments(heard: Vec<Heard>) -> Sifted {
     let no_speech = heard.iter().map(|part| part.no_speech).fold(1.0, f64::min);
     let mut sifted = Sifted { no_speech, ..Sifted::default() };
     let mut kept: Vec<Heard> = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
 
 fn is_phantom(part: &Heard) -> bool {
     let confidence = geometric_mean(&part.probabilities);
-    let key = key(&part.text);
+    let key = normalise_phrase(&part.text);
     let lower = part.text.to_lowercase();
     let is_in_doubt = part.no_speech > PHANTOM_NO_SPEECH || confidence < PHANTOM_UNSURE;
     part.is_silent
@@ -124,7 +124,7 @@ fn is_annotation(text: &str) -> bool {
 }
 
 /// Reduces a phrase to letters and digits in lower case, with single blanks between words, for comparison.
-fn key(text: &str) -> String {
+fn normalise_phrase(text: &str) -> String {
     let letters =
         |word: &str| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let words = text.split_whitespace().map(letters).filter(|word| !word.is_empty());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn text_of(part: Heard) -> String {
-        sift(vec![part]).text
+        sift_segments(vec![part]).text
     }
 
     /// Texts and figures as tiny.en reported them.
@@ -164,7 +164,7 @@ mod tests {
             ("Yes.", 0.349, 0.519),
             ("And so...", 0.243, 0.526),
         ] {
-            let sifted = sift(vec![heard(text, no_speech, confidence)]);
+            let sifted = sift_segments(vec![heard(text, no_speech, confidence)]);
             assert_eq!((sifted.text.as_str(), sifted.dropped.len()), (text, 0));
             assert!((sifted.confidence - confidence).abs() < 1e-6);
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_the_model_itself_doubts_is_dropped_and_kept_beside_the_text() {
-        let sifted = sift(vec![heard("Hello there.", 0.01, 0.9), heard("I'm going to do", 0.7, 0.3)]);
+        let sifted = sift_segments(vec![heard("Hello there.", 0.01, 0.9), heard("I'm going to do", 0.7, 0.3)]);
         assert_eq!(sifted.text, "Hello there.");
         assert_eq!(sifted.dropped, ["I'm going to do"]);
         assert!((sifted.no_speech - 0.01).abs() < 1e-9);
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn loops_are_cut_to_one_round_and_people_may_repeat_themselves() {
-        let sifted = sift(vec![heard(&"and the ".repeat(40), 0.1, 0.9)]);
+        let sifted = sift_segments(vec![heard(&"and the ".repeat(40), 0.1, 0.9)]);
         assert_eq!(sifted.text, "and the");
         assert_eq!((sifted.dropped, sifted.rounds_cut), (vec!["and the ".repeat(39).trim().to_owned()], 39));
         let parts = vec![heard("I'm sorry.", 0.1, 0.9); 9];
-        assert_eq!(sift(parts).text, "I'm sorry.");
+        assert_eq!(sift_segments(parts).text, "I'm sorry.");
         let five = ["I'm sorry."; 5].join(" ");
         assert_eq!(text_of(heard(&five, 0.1, 0.9)), five);
         assert_eq!(text_of(heard("no, no, no, no! Stop.", 0.1, 0.9)), "no, no, no, no! Stop.");
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn nothing_heard_is_no_text_and_no_confidence() {
-        assert_eq!(sift(Vec::new()), Sifted { no_speech: 1.0, ..Sifted::default() });
-        assert_eq!(sift(vec![heard("", 0.2, 0.9)]), Sifted { no_speech: 0.2, ..Sifted::default() });
+        assert_eq!(sift_segments(Vec::new()), Sifted { no_speech: 1.0, ..Sifted::default() });
+        assert_eq!(sift_segments(vec![heard("", 0.2, 0.9)]), Sifted { no_speech: 0.2, ..Sifted::default() });
     }
 }

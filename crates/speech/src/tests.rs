@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use opusic_c::{Application, Channels, Encoder, SampleRate};
 use tempfile::TempDir;
 
-use super::{MAX_FILE_BYTES, RATE_HZ, Sound, Transcriber, VoiceError, decode, decode::decode_at_most};
+use super::{MAX_FILE_BYTES, RATE_HZ, Sound, Transcriber, VoiceError, decode::decode_at_most, decode_file};
 
 /// A second of 440 Hz with 15 pictures, as Telegram's video notes are: H.264 and AAC in MP4. Made with ffmpeg from its own test
 /// signals, since nothing here can encode AAC.
@@ -120,7 +120,7 @@ fn decoded(bytes: &[u8]) -> Result<Sound, VoiceError> {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("recording");
     fs::write(&path, bytes).unwrap();
-    decode(&path)
+    decode_file(&path)
 }
 
 #[track_caller]
@@ -222,7 +222,7 @@ fn what_holds_no_sound_is_said() {
         assert!(matches!(&error, VoiceError::Undecodable(text) if text.contains(why)), "{error}");
         assert!(!error.is_worth_a_retry());
     }
-    let missing = decode(Path::new("/nonexistent/note.ogg")).unwrap_err();
+    let missing = decode_file(Path::new("/nonexistent/note.ogg")).unwrap_err();
     assert!(missing.is_worth_a_retry(), "{missing}");
 }
 
@@ -236,7 +236,7 @@ fn bounds_are_kept_and_named() {
     assert!(matches!(error, VoiceError::TooLong(_)), "{error}");
     let file = fs::File::create(&path).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
-    let error = decode(&path).unwrap_err();
+    let error = decode_file(&path).unwrap_err();
     assert!(error.to_string().contains("20 MB"), "{error}");
 }
 

@@ -10,9 +10,9 @@ use crate::{Store, StoreError};
 ///
 /// # Errors
 /// The store's.
-pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
-    let paired: Vec<i64> = store.people().paired()?.into_iter().map(|person| person.user_id).collect();
-    Ok(joined(config.clone(), &paired))
+pub fn admit_paired_people(config: &Config, store: &Store) -> Result<Config, StoreError> {
+    let paired: Vec<i64> = store.people().list_paired_people()?.into_iter().map(|person| person.user_id).collect();
+    Ok(add_paired_chats(config.clone(), &paired))
 }
 
 /// Returns whether anyone may speak. Groups don't count: the speaker in a group must be listed, too.
@@ -20,8 +20,8 @@ pub fn is_anybody_admitted(config: &Config) -> bool {
     config.allowed_chats.iter().any(|chat| !chat.is_group())
 }
 
-fn joined(mut config: Config, paired: &[i64]) -> Config {
-    let paired: Vec<ChatRef> = paired.iter().copied().map(ChatRef::telegram).collect();
+fn add_paired_chats(mut config: Config, paired: &[i64]) -> Config {
+    let paired: Vec<ChatRef> = paired.iter().copied().map(ChatRef::from_telegram).collect();
     for chat in &paired {
         if !config.allowed_chats.contains(chat) {
             config.allowed_chats.push(*chat);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     fn admitted(settings: &[(&str, &str)], paired: &[i64]) -> (Vec<i64>, i64) {
-        let config = joined(config(settings), paired);
+        let config = add_paired_chats(config(settings), paired);
         (config.allowed_chats.into_iter().map(ChatRef::number).collect(), config.owner_chat.number())
     }
 
@@ -64,6 +64,6 @@ mod tests {
     #[test]
     fn a_group_alone_lets_nobody_speak() {
         assert!(!is_anybody_admitted(&config(&[("ALLOWED_CHAT_IDS", "-5")])));
-        assert!(is_anybody_admitted(&joined(config(&[]), &[7])));
+        assert!(is_anybody_admitted(&add_paired_chats(config(&[]), &[7])));
     }
 }

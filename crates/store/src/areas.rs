@@ -54,7 +54,7 @@ impl WriteStore for &mut Store {
     }
 
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        Store::write_relaxed(self, work)
+        Store::write_without_sync(self, work)
     }
 
     fn write_unfenced<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
@@ -70,11 +70,11 @@ impl ReadStore for &mut FencedStore<'_> {
 
 impl WriteStore for &mut FencedStore<'_> {
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.fenced(work)
+        self.write_with_fence(work)
     }
 
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.fenced_relaxed(work)
+        self.write_fenced_without_sync(work)
     }
 
     fn write_unfenced<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
@@ -125,7 +125,7 @@ areas! {
     /// The rows of cycles: begun, parked, resumed, ended.
     Cycles: cycles, cycles_mut;
     /// Reads for lists, figures and statistics of finished cycles.
-    History: history, history_mut;
+    CycleHistory: history, history_mut;
     /// Messages from people, from their arrival to their outcome.
     Inbox: inbox, inbox_mut;
     /// Standing jobs and their runs.

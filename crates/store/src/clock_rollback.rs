@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::{LONGEST_WAIT, parse_time, rfc3339},
+    clock::{LONGEST_WAIT, format_rfc3339, parse_time},
     schedule::due::is_set_back,
 };
 
@@ -39,13 +39,13 @@ const WAITING: [(&str, &str, &str); 6] = [
 impl Store {
     /// Returns whether the clock was set back since the last write: the next lease brings the waits forward.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> Result<bool> {
-        Ok(set_back_by(&self.conn, now)?.is_some())
+        Ok(find_rollback(&self.conn, now)?.is_some())
     }
 }
 
 /// Brings all waits forward by as much as the clock was set back.
-pub(super) fn follow(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
-    let Some(back) = set_back_by(tx, now)? else { return Ok(()) };
+pub(super) fn shift_waits(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    let Some(back) = find_rollback(tx, now)? else { return Ok(()) };
     tracing::warn!(back_s = back.num_seconds(), "the clock was set back; what waits is brought forward by that");
     let earlier = format!("-{} seconds", back.num_seconds());
     for (table, also, is_waiting) in WAITING {
@@ -55,12 +55,12 @@ pub(super) fn follow(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
                  THEN strftime('%Y-%m-%dT%H:%M:%fZ', not_before, ?2) ELSE not_before END{also}
              WHERE {is_waiting}"
         );
-        tx.execute(&sql, (rfc3339(now), &earlier, rfc3339(now + LONGEST_WAIT)))?;
+        tx.execute(&sql, (format_rfc3339(now), &earlier, format_rfc3339(now + LONGEST_WAIT)))?;
     }
     Ok(())
 }
 
-fn set_back_by(conn: &SqlConnection, now: DateTime<Utc>) -> Result<Option<TimeDelta>> {
+fn find_rollback(conn: &SqlConnection, now: DateTime<Utc>) -> Result<Option<TimeDelta>> {
     let last: Option<String> = conn.query_row(LAST_SEEN, [], |row| row.get(0))?;
     let last = last.as_deref().and_then(parse_time).filter(|last| is_set_back(*last, now));
     Ok(last.map(|last| last.signed_duration_since(now)))

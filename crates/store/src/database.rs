@@ -8,13 +8,13 @@ use crate::{Store, StoreError, StorePlace};
 ///
 /// # Errors
 /// [`StoreError::Server`] if `DATABASE_URL` is unusable.
-pub fn place(config: &Config) -> Result<StorePlace, StoreError> {
+pub fn locate_store(config: &Config) -> Result<StorePlace, StoreError> {
     let Some(url) = &config.database_url else { return Ok(StorePlace::File(config.db_path())) };
-    shared(config, url)
+    locate_shared_store(config, url)
 }
 
 #[cfg(feature = "postgres")]
-fn shared(config: &Config, url: &str) -> Result<StorePlace, StoreError> {
+fn locate_shared_store(config: &Config, url: &str) -> Result<StorePlace, StoreError> {
     let password = config.database_password.as_ref().map(reveille_base::redact::Secret::expose);
     let address = crate::DatabaseAddress::parse(url, password);
     address
@@ -23,15 +23,15 @@ fn shared(config: &Config, url: &str) -> Result<StorePlace, StoreError> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn shared(_: &Config, _: &str) -> Result<StorePlace, StoreError> {
+fn locate_shared_store(_: &Config, _: &str) -> Result<StorePlace, StoreError> {
     Err(StoreError::Server(
-        "DATABASE_URL is set, but this build knows no PostgreSQL (its feature is `postgres`)".to_owned(),
+        "DATABASE_URL is set, but this build doesn't support PostgreSQL (feature `postgres`)".to_owned(),
     ))
 }
 
 /// The store's name for people, free of secrets.
 pub fn name(config: &Config) -> String {
-    place(config).map_or_else(|_| "DATABASE_URL".to_owned(), |place| place.name())
+    locate_store(config).map_or_else(|_| "DATABASE_URL".to_owned(), |place| place.name())
 }
 
 /// Opens the store; creates it if necessary.
@@ -39,21 +39,21 @@ pub fn name(config: &Config) -> String {
 /// # Errors
 /// The store's.
 pub fn open(config: &Config) -> Result<Store, StoreError> {
-    place(config)?.open()
+    locate_store(config)?.open()
 }
 
 /// Opens an existing store read-only; `None` if there is no store.
 ///
 /// # Errors
 /// The store's.
-pub fn look(config: &Config) -> Result<Option<Store>, StoreError> {
-    place(config)?.look()
+pub fn open_read_only(config: &Config) -> Result<Option<Store>, StoreError> {
+    locate_store(config)?.open_read_only()
 }
 
 /// Opens an existing store; `None` if there is no store.
 ///
 /// # Errors
 /// The store's.
-pub fn open_if_made(config: &Config) -> Result<Option<Store>, StoreError> {
-    place(config)?.open_if_made()
+pub fn open_existing(config: &Config) -> Result<Option<Store>, StoreError> {
+    locate_store(config)?.open_existing()
 }

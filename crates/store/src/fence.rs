@@ -43,19 +43,22 @@ impl<'a> FencedStore<'a> {
     }
 
     /// Runs one immediate transaction; refused if another wake has taken over.
-    pub(super) fn fenced<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn write_with_fence<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let fence = self.fence;
         self.store.write(|tx| {
-            check(tx, fence)?;
+            check_fence(tx, fence)?;
             work(tx)
         })
     }
 
-    /// As [`FencedStore::fenced`], by [`Store::write_relaxed`].
-    pub(super) fn fenced_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    /// As [`FencedStore::write_with_fence`], by [`Store::write_without_sync`].
+    pub(super) fn write_fenced_without_sync<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
         let fence = self.fence;
-        self.store.write_relaxed(|tx| {
-            check(tx, fence)?;
+        self.store.write_without_sync(|tx| {
+            check_fence(tx, fence)?;
             work(tx)
         })
     }
@@ -70,7 +73,7 @@ impl Deref for FencedStore<'_> {
 }
 
 /// Refuses unless this fence is in force.
-fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
+fn check_fence(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
     let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
     // fault: wake-lost-lease-write
     if now == fence.0 { Ok(()) } else { Err(StoreError::LeaseLost { held: fence.0, now }) }

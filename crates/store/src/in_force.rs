@@ -9,7 +9,7 @@ use crate::{Store, StoreError, access};
 ///
 /// # Errors
 /// The store's.
-pub fn in_force(config: &Config, store: &Store) -> Result<Config, StoreError> {
-    let chosen_model = store.chats().chosen("MODEL", &config.model)?;
-    Ok(Config { chosen_model, ..access::admitted(config, store)? })
+pub fn load_effective_config(config: &Config, store: &Store) -> Result<Config, StoreError> {
+    let chosen_model = store.chats().find_chosen_value("MODEL", &config.model)?;
+    Ok(Config { chosen_model, ..access::admit_paired_people(config, store)? })
 }

@@ -17,7 +17,7 @@ const PAGE_BYTES_MIN: u64 = 512;
 pub(super) struct Opened([Option<(u64, u64)>; 3]);
 
 impl Opened {
-    pub(super) fn look(files: &[PathBuf; 3]) -> Self {
+    pub(super) fn from_files(files: &[PathBuf; 3]) -> Self {
         Self(files.each_ref().map(|path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))))
     }
 }
@@ -50,7 +50,7 @@ impl fmt::Display for Displaced {
 
 impl Store {
     /// The file whose writes are lost because it was removed, replaced or emptied; `None` if all files are in place.
-    pub fn displaced(&self) -> Option<Displaced> {
+    pub fn find_displaced_file(&self) -> Option<Displaced> {
         let files = self.files();
         let [main, ..] = &files;
         let how = |path: &PathBuf, opened: (u64, u64)| match fs::metadata(path) {
@@ -71,7 +71,7 @@ impl Store {
     /// file at this path.
     pub fn drop_log(&self) {
         let [main, log, index] = self.files();
-        let now = Opened::look(&[main, log.clone(), index.clone()]);
+        let now = Opened::from_files(&[main, log.clone(), index.clone()]);
         let [main_is_ours, log_is_ours, index_is_ours] = [0, 1, 2].map(|at| now.0.get(at) == self.opened.0.get(at));
         for (path, is_ours) in [(log, log_is_ours), (index, index_is_ours)] {
             if is_ours && !main_is_ours {
@@ -81,17 +81,17 @@ impl Store {
     }
 
     /// Writes everything this connection sees into a new database, synced and readable by its owner alone.
-    pub fn save_to(&self, path: &Path) -> Result<()> {
+    pub fn save_copy(&self, path: &Path) -> Result<()> {
         #[cfg(feature = "postgres")]
         if self.is_shared() {
-            return self.copy_to(&mut Self::open(path)?).map(drop);
+            return self.copy_all_rows(&mut Self::open(path)?).map(drop);
         }
         create_private(path);
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
         // A file emptied in place reads as an empty database, and its copy saves nothing.
         let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
-            return Err(StoreError::Damaged("nothing of it could be read any more".to_owned()));
+            return Err(StoreError::Damaged("nothing could be read from it any more".to_owned()));
         }
         file::sync(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full,
@@ -103,8 +103,8 @@ impl Store {
 impl Drop for Store {
     /// SQLite deletes the log with the last connection, by its path: by now that log may be another database's, or the only data left.
     fn drop(&mut self) {
-        if self.displaced().is_some() {
-            let conn = self.conn.sqlite();
+        if self.find_displaced_file().is_some() {
+            let conn = self.conn.as_sqlite();
             conn.map(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
         }
     }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::parse_time, process::Identity, types::ChatRef};
 
-use super::{PartState, Result, Store, odd_rows::words};
+use super::{PartState, Result, Store, odd_rows::read_optional_text};
 use crate::{outbox::attempts::is_overdue, sql};
 
 /// The maximum number of listed parts.
@@ -47,7 +47,7 @@ impl Store {
 
     /// The free space inside the database file, in bytes.
     pub fn free_bytes(&self) -> Result<u64> {
-        let Some(conn) = self.conn.sqlite() else { return Ok(0) };
+        let Some(conn) = self.conn.as_sqlite() else { return Ok(0) };
         let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let bytes = pragma("freelist_count")?.saturating_mul(pragma("page_size")?);
         Ok(u64::try_from(bytes).unwrap_or(0))
@@ -56,7 +56,7 @@ impl Store {
     /// A value that changes when another connection writes; compare it on a connection that stays open. A PostgreSQL server changes it
     /// for a write to any of its databases, so a change may be a false alarm.
     pub fn sign_of_changes(&self) -> Result<String> {
-        let sql = self.conn.either(
+        let sql = self.conn.pick_statement(
             "SELECT CAST(data_version AS TEXT) FROM pragma_data_version",
             "SELECT CAST(pg_current_snapshot() AS TEXT)",
         );
@@ -74,7 +74,7 @@ impl Store {
         )?;
         let rows = statement.query_map([MAX_PARTS], |row| {
             let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
-                Ok(words(row, index)?.as_deref().and_then(parse_time))
+                Ok(read_optional_text(row, index)?.as_deref().and_then(parse_time))
             };
             let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
             Ok(UnsentPart {

@@ -4,11 +4,11 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     process::Identity,
 };
 
-use super::{Result, Store, StoreError, json};
+use super::{Result, Store, StoreError, to_json};
 use crate::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _};
 
 /// Takes a lock that belongs to the connection and ends with it: one wake at a time works on a shared database. A wake that has to
@@ -41,16 +41,16 @@ impl Store {
                 return Err(StoreError::Busy);
             }
         }
-        self.write_relaxed(|tx| {
+        self.write_without_sync(|tx| {
             // Without a bot, this is the only place that forgets.
-            overheard::forget(tx, now)?;
+            overheard::delete_old_messages(tx, now)?;
             tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
             // fault: waits-sits-out-clock
-            clock_rollback::follow(tx, now)?;
+            clock_rollback::shift_waits(tx, now)?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2
                  WHERE id = 1 RETURNING fence",
-                (rfc3339(now), json(identity)),
+                (format_rfc3339(now), to_json(identity)),
                 |row| row.get(0),
             )?;
             Ok(Fence(fence))
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// The holder of the lease.
-    pub fn holder(&self) -> Result<Option<LeaseHolder>> {
+    pub fn find_lease_holder(&self) -> Result<Option<LeaseHolder>> {
         let row = self
             .conn
             .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
@@ -78,7 +78,7 @@ impl FencedStore<'_> {
     /// Frees the lease, unless another wake holds it by now.
     pub fn release_lease(&mut self) -> Result<()> {
         let fence = self.fence();
-        let freed = self.store.write_relaxed(|tx| {
+        let freed = self.store.write_without_sync(|tx| {
             tx.execute(
                 "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
                 [fence.0],

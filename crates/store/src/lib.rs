@@ -44,7 +44,7 @@ pub mod wake_lock;
 use reveille_base::{file, process::Identity};
 
 pub use areas::{
-    Approvals, Attachments, Chats, Cycles, History, Inbox, Jobs, Journal, Ledger, Maintenance, Outbox, People,
+    Approvals, Attachments, Chats, CycleHistory, Cycles, Inbox, Jobs, Journal, Ledger, Maintenance, Outbox, People,
     Proposals, Recordings, Reminders, Retention, Rules, StatusLines, Terminals, Undos,
 };
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
@@ -112,7 +112,7 @@ pub use schema::Schema;
 pub use shapes::{CycleShape, TableShape};
 pub use steps::{NewStep, PersonsStep};
 pub use upkeep::{
-    backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    backoff::{HEAD_SEEN, Upkeep, UpkeepKind, compute_retry_wait},
     breaker::{ModelBreaker, ModelFault},
     forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
     reflecting::{OwnWords, REFLECTED},
@@ -171,7 +171,7 @@ pub enum StoreError {
         now: i64,
     },
     /// A newer program wrote this database: upgrade this program.
-    #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
+    #[error("{} has schema version {found}, but this program only knows {known}: a newer reveille has used it", path.display())]
     Newer {
         /// The database file.
         path: PathBuf,
@@ -181,7 +181,7 @@ pub enum StoreError {
         known: i64,
     },
     /// An older program wrote this database, and it is open read-only: a wake or the bot upgrades it.
-    #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
+    #[error("{} has schema version {found}, but this program needs {known}: the next wake upgrades it", path.display())]
     Older {
         /// The database file.
         path: PathBuf,
@@ -191,8 +191,8 @@ pub enum StoreError {
         known: i64,
     },
     /// The database has vanished from a workspace that wakes have used: a person restores it or starts a new one.
-    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or start without what was queued \
-             and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
+    #[error("{} is {}, though I have worked here before. Nothing was changed. Put the file back{}, or start without \
+             what was queued and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
     Gone {
         /// The database file.
         path: PathBuf,
@@ -245,7 +245,7 @@ impl From<rusqlite::Error> for StoreError {
 
 fn saved_copy(path: &Path, saved: Option<&Path>) -> String {
     saved
-        .map_or_else(String::new, |saved| format!(" (the bot has saved it: mv {} {})", saved.display(), path.display()))
+        .map_or_else(String::new, |saved| format!(" (the bot saved a copy: mv {} {})", saved.display(), path.display()))
 }
 
 /// The result of a store call.
@@ -268,7 +268,7 @@ impl Store {
         let opened = in_place::Opened::default();
         let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
         store.bring_up_to_date()?;
-        store.opened = in_place::Opened::look(&store.files());
+        store.opened = in_place::Opened::from_files(&store.files());
         Ok(store)
     }
 
@@ -288,7 +288,7 @@ impl Store {
 
     /// Returns whether several machines share this database.
     pub fn is_shared(&self) -> bool {
-        self.conn.sqlite().is_none()
+        self.conn.as_sqlite().is_none()
     }
 
     /// Sets how long to wait for a shared database's server that has gone away, for example to restart.
@@ -308,7 +308,7 @@ impl Store {
     }
 
     /// Runs several reads on one snapshot: consistent, and the file is locked once instead of once per statement.
-    pub fn reading<T, E: From<StoreError>>(
+    pub fn with_snapshot<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
@@ -320,22 +320,22 @@ impl Store {
     }
 
     /// Runs SQLite's own check of the whole file: `Ok` if sound, else the problems, a line each.
-    pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
+    pub fn check_integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         // A server looks after its own files.
-        let Some(conn) = self.conn.sqlite() else { return Ok(Ok(())) };
+        let Some(conn) = self.conn.as_sqlite() else { return Ok(Ok(())) };
         let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
         let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
     /// The value of a counter. Counters cover events whose text is not stored, such as messages from strangers.
-    pub fn count(&self, name: &str) -> Result<i64> {
+    pub fn read_counter(&self, name: &str) -> Result<i64> {
         let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
         Ok(n.unwrap_or(0))
     }
 
     fn bring_up_to_date(&self) -> Result<()> {
-        let schema = self.schema()?;
+        let schema = self.read_schema()?;
         let Schema { found, known, .. } = schema;
         if schema.is_too_new() {
             return Err(StoreError::Newer { path: self.path.clone(), found, known });
@@ -378,7 +378,7 @@ impl Store {
 
     /// Tries to restart the log; `false` if readers kept it busy.
     fn restart_log(&self) -> Result<bool> {
-        let Some(conn) = self.conn.sqlite() else { return Ok(true) };
+        let Some(conn) = self.conn.as_sqlite() else { return Ok(true) };
         conn.busy_timeout(RESTART_TIMEOUT)?;
         let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -394,9 +394,9 @@ impl Store {
     /// As [`Store::write`], without waiting for the disk. Use it for data that may be lost in a power cut: because it is read afresh
     /// anyway, or because a synced write follows before anything leaves this machine. A killed process loses nothing, and the next synced
     /// write makes this data durable too.
-    fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    fn write_without_sync<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
-        let Some(conn) = self.conn.sqlite() else {
+        let Some(conn) = self.conn.as_sqlite() else {
             return self.write(|tx| {
                 tx.execute_batch("SET LOCAL synchronous_commit = off")?;
                 work(tx)
@@ -405,7 +405,7 @@ impl Store {
         let usual: i64 = conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
         conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
         let written = self.write(work);
-        if let Some(conn) = self.conn.sqlite() {
+        if let Some(conn) = self.conn.as_sqlite() {
             conn.pragma_update(None, "synchronous", usual)?;
         }
         written
@@ -443,7 +443,7 @@ fn create_private(path: &Path) {
 }
 
 /// The text of a JSON column. A value that fails to serialize is a bug of ours and becomes `null`.
-fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 

@@ -18,20 +18,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if the target isn't empty, or its rows differ from the written ones; the copy is then rolled back.
-    pub fn copy_to(&self, to: &mut Store) -> Result<usize> {
+    pub fn copy_all_rows(&self, to: &mut Store) -> Result<usize> {
         let moment = self.conn.begin_read()?;
         let copied = to.write(|there| {
             let mut count = 0;
-            for table in schema::tables().iter().filter(|table| *table != OWN) {
-                let columns = columns(&self.conn, table)?;
-                if columns != self::columns(there, table)? {
-                    return Err(StoreError::Damaged(format!("{table} has other columns there")));
+            for table in schema::list_tables().iter().filter(|table| *table != OWN) {
+                let columns = list_columns(&self.conn, table)?;
+                if columns != self::list_columns(there, table)? {
+                    return Err(StoreError::Damaged(format!("{table} has different columns in the target")));
                 }
-                let rows = rows(&self.conn, table, &columns)?;
-                write(there, table, &columns, &rows)?;
+                let rows = read_rows(&self.conn, table, &columns)?;
+                write_rows(there, table, &columns, &rows)?;
                 keep_numbers(&self.conn, there, table)?;
-                if sorted(&self::rows(there, table, &columns)?) != sorted(&rows) {
-                    return Err(StoreError::Damaged(format!("{table} reads otherwise there than it was written")));
+                if sort_rows(&self::read_rows(there, table, &columns)?) != sort_rows(&rows) {
+                    return Err(StoreError::Damaged(format!("{table} in the target differs from what was written")));
                 }
                 count += rows.len();
             }
@@ -42,8 +42,8 @@ impl Store {
     }
 }
 
-fn columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {
-    let sql = conn.either(
+fn list_columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {
+    let sql = conn.pick_statement(
         "SELECT name FROM pragma_table_info(?1)",
         "SELECT column_name FROM information_schema.columns
          WHERE table_schema = current_schema() AND table_name = ?1 AND column_name <> 'rowid'",
@@ -55,7 +55,7 @@ fn columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {
 }
 
 /// Reads a table's rows, in the order of insertion if any query depends on that order.
-fn rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
+fn read_rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
     let order = if ["cycles", "outgoing_parts"].contains(&table) { " ORDER BY rowid" } else { "" };
     let mut statement = conn.prepare(&format!("SELECT {} FROM {table}{order}", columns.join(", ")))?;
     let read =
@@ -63,7 +63,7 @@ fn rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<Who
     Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
 }
 
-fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
+fn write_rows(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
     if table == "processing_lock" {
         // A new file has the row of a lease that was never taken.
         there.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
@@ -71,7 +71,7 @@ fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRo
     let is_empty: bool =
         there.query_row(&format!("SELECT NOT EXISTS (SELECT 1 FROM {table})"), [], |row| row.get(0))?;
     if !is_empty {
-        return Err(StoreError::Damaged(format!("{table} isn't empty there: nothing was copied")));
+        return Err(StoreError::Damaged(format!("{table} in the target isn't empty: nothing was copied")));
     }
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
     let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
@@ -85,7 +85,7 @@ fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRo
 
 /// Continues the id sequence, so that no id is used twice, even if its row is gone.
 fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Result<()> {
-    let last = from.either(
+    let last = from.pick_statement(
         "SELECT seq FROM sqlite_sequence WHERE name = ?1",
         "SELECT s.last_value FROM pg_sequences s
          WHERE quote_ident(s.schemaname) || '.' || quote_ident(s.sequencename) = pg_get_serial_sequence(?1, 'id')",
@@ -99,7 +99,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
     }
     let greatest = there.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0))?;
     let Some(last) = last.max(greatest).filter(|last| *last > 0) else { return Ok(()) };
-    if there.sqlite().is_some() {
+    if there.as_sqlite().is_some() {
         there.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
         there.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;
     } else {
@@ -112,7 +112,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
 
 /// Returns whether a table's ids come from a sequence.
 fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
-    let sql = conn.either(
+    let sql = conn.pick_statement(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",
         "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema()
              AND table_name = ?1 AND column_name = 'id' AND is_identity = 'YES')",
@@ -120,7 +120,7 @@ fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
     Ok(conn.query_row(sql, [table], |row| row.get(0))?)
 }
 
-fn sorted(rows: &[WholeRow]) -> Vec<String> {
+fn sort_rows(rows: &[WholeRow]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
     rows.sort_unstable();
     rows

@@ -64,12 +64,12 @@ pub struct OddRow {
 
 impl OddRow {
     /// The problem, for people.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("can't be read: {} is {}, not a whole number", self.column, self.holds)
     }
 
     /// The statement that repairs the row.
-    pub fn mended_by(&self) -> String {
+    pub fn repair_statement(&self) -> String {
         let Self { table, id, column, .. } = self;
         let value = match (*column, self.may_be_null) {
             (_, true) => "NULL",
@@ -85,7 +85,7 @@ impl Store {
     pub fn odd_rows(&self) -> Result<Vec<OddRow>> {
         let mut odd = Vec::new();
         // PostgreSQL's typed columns accept no other values.
-        if self.conn.sqlite().is_none() {
+        if self.conn.as_sqlite().is_none() {
             return Ok(odd);
         }
         for (table, columns, waits) in TABLES {
@@ -112,7 +112,7 @@ impl Store {
 }
 
 /// A column as text, regardless of its type: invalid bytes are read leniently.
-pub(super) fn words(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<String>> {
+pub(super) fn read_optional_text(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -122,6 +122,6 @@ pub(super) fn words(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<Str
 }
 
 /// A message's text. Invalid bytes in a handwritten row must not block the whole queue.
-pub(super) fn text_of(row: &Row<'_>, column: usize) -> sql::QueryResult<String> {
-    Ok(words(row, column)?.unwrap_or_default())
+pub(super) fn read_text(row: &Row<'_>, column: usize) -> sql::QueryResult<String> {
+    Ok(read_optional_text(row, column)?.unwrap_or_default())
 }

@@ -55,7 +55,7 @@ impl StorePlace {
         match self {
             Self::File(path) => Store::open(path),
             #[cfg(feature = "postgres")]
-            Self::Shared(address) => Store::open_shared(address),
+            Self::Shared(address) => Store::open_shared_database(address),
         }
     }
 
@@ -63,7 +63,7 @@ impl StorePlace {
     ///
     /// # Errors
     /// The store's.
-    pub fn look(&self) -> Result<Option<Store>> {
+    pub fn open_read_only(&self) -> Result<Option<Store>> {
         match self {
             Self::File(path) => Store::open_read_only(path),
             #[cfg(feature = "postgres")]
@@ -75,11 +75,11 @@ impl StorePlace {
     ///
     /// # Errors
     /// The store's.
-    pub fn open_if_made(&self) -> Result<Option<Store>> {
+    pub fn open_existing(&self) -> Result<Option<Store>> {
         let is_made = match self {
             Self::File(path) => path.exists(),
             #[cfg(feature = "postgres")]
-            Self::Shared(_) => self.look()?.is_some(),
+            Self::Shared(_) => self.open_read_only()?.is_some(),
         };
         is_made.then(|| self.open()).transpose()
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use super::{Result, Schema, Store, StoreError, schema};
 use crate::chats::stop;
@@ -40,9 +40,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] if our programs didn't write it; [`StoreError::Newer`] if it is too new for this program.
     pub fn open_foreign(path: &Path) -> Result<Self> {
-        let store = Self::open_read_only(path)?.ok_or_else(|| StoreError::Damaged("it isn't there".to_owned()))?;
+        let store = Self::open_read_only(path)?.ok_or_else(|| StoreError::Damaged("the file is missing".to_owned()))?;
         // Triggers, views and virtual tables run during reads and writes. Our schema has none.
-        let Some(conn) = store.conn.sqlite() else { return Ok(store) };
+        let Some(conn) = store.conn.as_sqlite() else { return Ok(store) };
         conn.pragma_update(None, "trusted_schema", false)?;
         let acting: i64 = store.conn.query_row(
             "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'",
@@ -50,16 +50,16 @@ impl Store {
             |row| row.get(0),
         )?;
         if acting > 0 {
-            return Err(StoreError::Damaged("it holds triggers or views, which aren't Reveille's".to_owned()));
+            return Err(StoreError::Damaged("it contains triggers or views, which Reveille never creates".to_owned()));
         }
-        let schema @ Schema { found, known, .. } = store.schema()?;
+        let schema @ Schema { found, known, .. } = store.read_schema()?;
         if schema.is_too_new() {
             return Err(StoreError::Newer { path: path.to_owned(), found, known });
         }
         if found < 1 {
-            return Err(StoreError::Damaged("it isn't Reveille's".to_owned()));
+            return Err(StoreError::Damaged("it isn't a Reveille database".to_owned()));
         }
-        store.integrity()?.map_err(|lines| StoreError::Damaged(lines.join("; ")))?;
+        store.check_integrity()?.map_err(|lines| StoreError::Damaged(lines.join("; ")))?;
         drop(store);
         Self::open(path)
     }
@@ -81,8 +81,8 @@ impl Store {
 
     /// Stops all work, and counts everything that may have happened since the backup as possibly done. Open questions and approved calls
     /// are asked again. Unsent texts become unknown, and are sent once more after `wake resume`, marked as repeats.
-    pub fn begin_restored(&mut self, now: DateTime<Utc>) -> Result<SetAside> {
-        let at = rfc3339(now);
+    pub fn settle_restored_store(&mut self, now: DateTime<Utc>) -> Result<SetAside> {
+        let at = format_rfc3339(now);
         let aside = self.write(|tx| {
             let questions = tx.execute(
                 "UPDATE approvals SET state = 'expired', decided_at = ?1, decided_by = 'restore'
@@ -103,7 +103,7 @@ impl Store {
             tx.execute("UPDATE processing_lock SET is_locked = 0, holder = NULL", [])?;
             tx.execute("DELETE FROM sessions", [])?;
             tx.execute("UPDATE restarts SET told_at = ?1 WHERE told_at IS NULL", [&at])?;
-            stop::stop(tx, ChatRef::TERMINAL, true, now)?;
+            stop::stop_work(tx, ChatRef::TERMINAL, true, now)?;
             Ok(SetAside { questions, doubtful_parts, open_cycles: usize::try_from(open_cycles).unwrap_or(0) })
         })?;
         Ok(aside)

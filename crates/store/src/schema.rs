@@ -108,8 +108,8 @@ pub(super) fn fill(version: i64) -> &'static str {
 
 /// The names of all tables, in the order of their references.
 #[cfg(feature = "postgres")]
-pub(super) fn tables() -> Vec<String> {
-    let tables = statements().into_iter().filter_map(|statement| match statement.makes {
+pub(super) fn list_tables() -> Vec<String> {
+    let tables = parse_statements().into_iter().filter_map(|statement| match statement.makes {
         Makes::Table(name, _) => Some(name),
         Makes::Index(_) | Makes::Row => None,
     });
@@ -118,8 +118,8 @@ pub(super) fn tables() -> Vec<String> {
 
 impl Store {
     /// The database's schema version and this program's.
-    pub fn schema(&self) -> Result<Schema> {
-        let found = version(&self.conn)?;
+    pub fn read_schema(&self) -> Result<Schema> {
+        let found = read_version(&self.conn)?;
         let known = VERSION;
         // Only a newer database has a value to read.
         let readable_from = match found > known {
@@ -131,8 +131,8 @@ impl Store {
 }
 
 /// The version of a database's schema; 0 if it has no tables of ours.
-fn version(conn: &SqlConnection) -> Result<i64> {
-    if let Some(conn) = conn.sqlite() {
+fn read_version(conn: &SqlConnection) -> Result<i64> {
+    if let Some(conn) = conn.as_sqlite() {
         return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
     }
     // Reads the catalogue itself: `to_regclass` uses a cache that misses a table made by another process during a wait for a lock.
@@ -146,20 +146,20 @@ fn version(conn: &SqlConnection) -> Result<i64> {
 /// Upgrades a database of any version to [`VERSION`].
 pub(super) fn bring_up_to_date(tx: &Transaction<'_>) -> Result<()> {
     // Another process may have upgraded it since the check.
-    match version(tx)? {
+    match read_version(tx)? {
         VERSION.. => return Ok(()),
-        0 => make(tx)?,
-        found => convert(tx, found)?,
+        0 => create_tables(tx)?,
+        found => convert_tables(tx, found)?,
     }
-    match tx.sqlite() {
+    match tx.as_sqlite() {
         Some(conn) => conn.pragma_update(None, "user_version", VERSION)?,
         None => drop(tx.execute("UPDATE schema_version SET version = ?1", [VERSION])?),
     }
     Ok(())
 }
 
-fn make(tx: &Transaction<'_>) -> Result<()> {
-    if tx.sqlite().is_none() {
+fn create_tables(tx: &Transaction<'_>) -> Result<()> {
+    if tx.as_sqlite().is_none() {
         tx.change_schema(
             "CREATE TABLE schema_version (version INTEGER NOT NULL); INSERT INTO schema_version VALUES (0)",
         )?;
@@ -169,22 +169,22 @@ fn make(tx: &Transaction<'_>) -> Result<()> {
     Ok(tx.change_schema(SCHEMA)?)
 }
 
-fn convert(tx: &Transaction<'_>, found: i64) -> Result<()> {
-    let columns = pairs(
+fn convert_tables(tx: &Transaction<'_>, found: i64) -> Result<()> {
+    let columns = query_pairs(
         tx,
-        tx.either(
+        tx.pick_statement(
             "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'",
             "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()",
         ),
     )?;
-    let indices = pairs(
+    let indices = query_pairs(
         tx,
-        tx.either(
+        tx.pick_statement(
             "SELECT tbl_name, name FROM sqlite_master WHERE type = 'index'",
             "SELECT tablename, indexname FROM pg_indexes WHERE schemaname = current_schema()",
         ),
     )?;
-    for Declared { sql, makes } in statements() {
+    for Declared { sql, makes } in parse_statements() {
         match makes {
             Makes::Table(table, _) if !columns.iter().any(|(known, _)| *known == table) => tx.change_schema(&sql)?,
             Makes::Table(table, declared) => {
@@ -204,31 +204,31 @@ fn convert(tx: &Transaction<'_>, found: i64) -> Result<()> {
     Ok(())
 }
 
-fn pairs(tx: &Transaction<'_>, sql: &str) -> Result<BTreeSet<(String, String)>> {
+fn query_pairs(tx: &Transaction<'_>, sql: &str) -> Result<BTreeSet<(String, String)>> {
     let mut statement = tx.prepare(sql)?;
     let pairs = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(pairs.collect::<sql::QueryResult<_>>()?)
 }
 
 /// The statements of [`SCHEMA`], in order. No text in them contains `--` or `;`.
-fn statements() -> Vec<Declared> {
+fn parse_statements() -> Vec<Declared> {
     let lines: Vec<&str> = SCHEMA.lines().map(|line| line.split_once("--").map_or(line, |(sql, _)| sql)).collect();
     let bare = lines.join("\n");
     let each = bare.split(';').map(str::trim).filter(|sql| !sql.is_empty());
-    each.map(|sql| Declared { sql: sql.to_owned(), makes: read(sql) }).collect()
+    each.map(|sql| Declared { sql: sql.to_owned(), makes: parse_statement(sql) }).collect()
 }
 
-fn read(sql: &str) -> Makes {
+fn parse_statement(sql: &str) -> Makes {
     let mut words = sql.split([' ', '(', '\n']).filter(|word| !matches!(*word, "" | "UNIQUE"));
     match (words.next(), words.next(), words.next()) {
-        (Some("CREATE"), Some("TABLE"), Some(name)) => Makes::Table(name.to_owned(), columns(sql)),
+        (Some("CREATE"), Some("TABLE"), Some(name)) => Makes::Table(name.to_owned(), parse_columns(sql)),
         (Some("CREATE"), Some("INDEX"), Some(name)) => Makes::Index(name.to_owned()),
         _ => Makes::Row,
     }
 }
 
 /// The columns between a table's parentheses; parts without a column name are constraints.
-fn columns(sql: &str) -> Vec<(String, String)> {
+fn parse_columns(sql: &str) -> Vec<(String, String)> {
     let body = sql.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("", |(body, _)| body);
     let mut depth = 0_usize;
     let pieces = body.split(|c| {

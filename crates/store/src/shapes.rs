@@ -51,7 +51,7 @@ impl Store {
     /// # Errors
     /// If even the names are unreadable.
     pub fn table_shapes(&self) -> Result<Vec<TableShape>> {
-        let sql = self.conn.either(
+        let sql = self.conn.pick_statement(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name",
             "SELECT tablename, NULL FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename",
         );
@@ -114,7 +114,7 @@ impl Store {
             ("proposals", "title"),
             ("proposals", "files"),
         ] {
-            match self.column(table, column, "id", most) {
+            match self.read_column(table, column, "id", most) {
                 Ok(found) => texts.extend(found),
                 Err(_) => is_whole = false,
             }
@@ -128,7 +128,7 @@ impl Store {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let (mut names, mut is_whole) = (Vec::new(), true);
         for (table, column, order) in [("incoming_messages", "sender_name", "id"), ("jobs", "name", "name")] {
-            match self.column(table, column, order, most) {
+            match self.read_column(table, column, order, most) {
                 Ok(found) => names.extend(found),
                 Err(_) => is_whole = false,
             }
@@ -138,7 +138,7 @@ impl Store {
         (names, is_whole)
     }
 
-    fn column(&self, table: &str, column: &str, order: &str, most: i64) -> Result<Vec<String>> {
+    fn read_column(&self, table: &str, column: &str, order: &str, most: i64) -> Result<Vec<String>> {
         let sql = format!("SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY {order} DESC LIMIT ?1");
         let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([most], |row| row.get::<_, String>(0))?;

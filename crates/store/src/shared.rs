@@ -8,7 +8,7 @@ use super::{Result, Store, StoreError, in_place, sql::SqlConnection};
 
 impl Store {
     /// Opens a shared database; creates or upgrades its tables if necessary.
-    pub fn open_shared(address: &DatabaseAddress) -> Result<Self> {
+    pub fn open_shared_database(address: &DatabaseAddress) -> Result<Self> {
         let store = Self::connect(address, false);
         store.bring_up_to_date()?;
         Ok(store)
@@ -17,7 +17,7 @@ impl Store {
     /// Opens a shared database for reading only; `None` if it holds no tables of ours.
     pub fn open_shared_read_only(address: &DatabaseAddress) -> Result<Option<Self>> {
         let store = Self::connect(address, true);
-        let schema = store.schema()?;
+        let schema = store.read_schema()?;
         if schema.is_too_new() {
             return Err(StoreError::Newer { path: store.path.clone(), found: schema.found, known: schema.known });
         }

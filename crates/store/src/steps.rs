@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
 use super::{
-    ChosenSetting, FencedStore, Result, json,
+    ChosenSetting, FencedStore, Result,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 use crate::areas::{Undos, WriteStore};
 
@@ -86,11 +87,11 @@ impl PersonsStep {
     }
 
     /// The step an undo targets; `None` for another target.
-    pub fn named_by(undone: &str) -> Option<i64> {
+    pub fn parse_undo_target(undone: &str) -> Option<i64> {
         undone.strip_prefix(PREFIX)?.parse().ok()
     }
 
-    pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             at: parse_time(&row.get::<_, String>(1)?),
@@ -104,7 +105,7 @@ impl Undos<&mut FencedStore<'_>> {
     /// Records a person's own step by command.
     pub fn note_step(&mut self, step: &NewStep) -> Result<()> {
         let now = self.0.now();
-        self.0.write(|tx| note(tx, step, None, now).map(drop))
+        self.0.write(|tx| record_step(tx, step, None, now).map(drop))
     }
 }
 
@@ -135,7 +136,7 @@ impl Undos<&mut FencedStore<'_>> {
 }
 
 /// Records a person's own step, and returns the target for its undo. `before` is the setting that it changes.
-pub(crate) fn note(
+pub(crate) fn record_step(
     tx: &Transaction<'_>,
     step: &NewStep,
     before: Option<&SettingBefore>,
@@ -145,18 +146,18 @@ pub(crate) fn note(
         .prepare(
             "INSERT INTO undo_line (chat_id, at, did, commit_id, before) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
         )?
-        .query_row((step.chat, rfc3339(now), &step.did, &step.commit, before.map(json)), |row| row.get(0))?;
+        .query_row((step.chat, format_rfc3339(now), &step.did, &step.commit, before.map(to_json)), |row| row.get(0))?;
     Ok(PersonsStep::undone_as(id))
 }
 
 /// The present state, before a chat's `/local` changes it.
-pub(crate) fn local_before(tx: &Transaction<'_>, chat: ChatRef) -> Result<SettingBefore> {
+pub(crate) fn read_local_setting(tx: &Transaction<'_>, chat: ChatRef) -> Result<SettingBefore> {
     let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
     Ok(SettingBefore::Local { chat, was_kept: tx.prepare(sql)?.query_row([chat], |row| row.get(0))? })
 }
 
 /// The choice that is about to be replaced.
-pub(crate) fn chosen_before(tx: &Transaction<'_>, setting: &ChosenSetting) -> Result<SettingBefore> {
+pub(crate) fn read_chosen_setting(tx: &Transaction<'_>, setting: &ChosenSetting) -> Result<SettingBefore> {
     let sql = "SELECT value, instead_of FROM chosen_settings WHERE name = ?1";
     let was = tx.prepare(sql)?.query_row([setting.name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     Ok(SettingBefore::Chosen { name: setting.name.to_owned(), was })

@@ -61,7 +61,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let mut store = open(&dir.path().join("messages.db"));
         // Power is not cut in these tests, and syncing would be most of their time.
-        if let Some(conn) = store.conn.sqlite() {
+        if let Some(conn) = store.conn.as_sqlite() {
             conn.pragma_update(None, "synchronous", "OFF").unwrap();
         }
         let fence = store.take_lease(&me(), at(0)).unwrap();
@@ -86,7 +86,7 @@ impl World {
 
     /// Whether it is on PostgreSQL.
     pub(super) fn is_shared(&self) -> bool {
-        self.store.conn.sqlite().is_none()
+        self.store.conn.as_sqlite().is_none()
     }
 
     /// From now on the database refuses this in that table.
@@ -96,11 +96,11 @@ impl World {
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
              CREATE TRIGGER refuse BEFORE {what} ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
         );
-        self.by_hand(self.store.conn.either(&sqlite, &postgres));
+        self.by_hand(self.store.conn.pick_statement(&sqlite, &postgres));
     }
 
     pub(super) fn refuse_no_more(&self, table: &str) {
-        self.by_hand(self.store.conn.either("DROP TRIGGER refuse", &format!("DROP TRIGGER refuse ON {table}")));
+        self.by_hand(self.store.conn.pick_statement("DROP TRIGGER refuse", &format!("DROP TRIGGER refuse ON {table}")));
     }
 
     pub(super) fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
@@ -140,7 +140,7 @@ impl World {
 fn open(path: &Path) -> Store {
     let is_shared = module_path!().ends_with("on_postgres");
     match is_shared.then(server::database) {
-        Some(Some(address)) => Store::open_shared(&address).unwrap(),
+        Some(Some(address)) => Store::open_shared_database(&address).unwrap(),
         Some(None) => {
             eprintln!("NOT RUN on PostgreSQL, which isn't installed here: run on SQLite once more");
             Store::open(path).unwrap()
@@ -173,7 +173,7 @@ pub(super) fn cycle(id: &str) -> NewCycle {
         id: id.to_owned(),
         trigger: "say".to_owned(),
         reasons: vec!["1 message from the console".to_owned()],
-        chat: Some(ChatRef::telegram(7)),
+        chat: Some(ChatRef::from_telegram(7)),
         thread_id: None,
         model: "offline".to_owned(),
         system: r#"[{"type":"text","text":"be kind"}]"#.to_owned(),

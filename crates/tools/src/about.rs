@@ -19,21 +19,25 @@ pub struct About {
 
 impl About {
     /// Describes a build of this version with these settings.
-    pub fn of(version: &str, config: &Config) -> Self {
-        Self { version: version.to_owned(), build: vec![speech(config), meaning(config)], set_up: set_up(config) }
+    pub fn new(version: &str, config: &Config) -> Self {
+        Self {
+            version: version.to_owned(),
+            build: vec![describe_speech(config), describe_memory_search(config)],
+            set_up: set_up(config),
+        }
     }
 }
 
-fn speech(config: &Config) -> String {
+fn describe_speech(config: &Config) -> String {
     match (speech::IS_BUILT, &config.whisper_model) {
-        (false, _) => "Voice notes are kept and not understood: this build has no speech recognition.",
-        (true, None) => "Voice notes are kept and not understood: no speech model is set (WHISPER_MODEL).",
+        (false, _) => "Voice notes are kept but not understood: this build has no speech recognition.",
+        (true, None) => "Voice notes are kept but not understood: no speech model is set (WHISPER_MODEL).",
         (true, Some(_)) => "Voice notes are written down on this machine.",
     }
     .to_owned()
 }
 
-fn meaning(config: &Config) -> String {
+fn describe_memory_search(config: &Config) -> String {
     match &config.embed_model {
         None => "The memory is searched by words, not by meaning (EMBED_MODEL isn't set).",
         Some(EmbedModel::Folder(_)) if !embed::IS_BUILT => {
@@ -48,14 +52,14 @@ fn meaning(config: &Config) -> String {
 }
 
 fn set_up(config: &Config) -> Vec<String> {
-    let chain = config.chain();
+    let chain = config.list_usable_models();
     let mut lines = Vec::new();
     if chain == [OFFLINE_MODEL] {
         lines.push("No AI model is set: plain sentences are understood, and reminders work.".to_owned());
     } else {
-        lines.push(format!("AI models, the first that can be asked answers: {}.", chain.join(", ")));
+        lines.push(format!("AI models, in order of preference: {}.", chain.join(", ")));
     }
-    let of_task = [("what is quick", &config.model_simple), ("looking back", &config.model_reflect)];
+    let of_task = [("quick tasks", &config.model_simple), ("reflection", &config.model_reflect)];
     lines.extend(of_task.iter().filter_map(|(what, model)| Some(format!("For {what}: {}.", model.as_ref()?))));
     let telegram = if config.telegram_token.is_some() { "Telegram, " } else { "" };
     lines.push(format!("Ways to talk: {telegram}the terminal (`wake chat`), the page (`wake page`)."));
@@ -64,18 +68,18 @@ fn set_up(config: &Config) -> Vec<String> {
     }
     let month = config.monthly_budget_usd.map(|usd| format!(", {usd:.2} a month")).unwrap_or_default();
     lines.push(format!("Budget: {:.2} US dollars a day{month}.", config.daily_budget_usd));
-    lines.push(format!("Without asking (AUTONOMY={}): {}.", config.autonomy.level(), config.autonomy.in_words()));
+    lines.push(format!("Without asking (AUTONOMY={}): {}.", config.autonomy.as_str(), config.autonomy.describe()));
     lines.push(format!(
         "Of its own accord (INITIATIVE={}): {}.",
-        config.initiative.level(),
-        config.initiative.in_words()
+        config.initiative.as_str(),
+        config.initiative.describe()
     ));
     let quiet = config
         .quiet_hours
         .map(|hours| format!(", never from {} to {}", hours.from.format("%H:%M"), hours.until.format("%H:%M")));
     lines.push(format!("It speaks unasked {} times a day at most{}.", config.tell_per_day, quiet.unwrap_or_default()));
     let back = config.reflect_at.map_or_else(|| "never".to_owned(), |at| format!("daily from {}", at.format("%H:%M")));
-    lines.push(format!("It looks back at its days: {back}."));
+    lines.push(format!("Nightly reflection: {back}."));
     let remote = if config.repo_url.is_some() { "is pushed to a remote" } else { "stays on this machine alone" };
     lines.push(format!("The memory {remote}."));
     lines
@@ -102,7 +106,7 @@ mod tests {
             ("QUIET_HOURS", "22:00-07:00"),
         ];
         let env: BTreeMap<String, String> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let about = About::of("1.0", &Config::from_sources(&env, None, Some("UTC")).unwrap());
+        let about = About::new("1.0", &Config::from_sources(&env, None, Some("UTC")).unwrap());
         let text = [about.build, about.set_up].concat().join("\n");
         for told in
             ["claude-sonnet-5-5, offline", "claude-haiku-5-5", "Telegram, the terminal", "INITIATIVE=low", "22:00"]

@@ -15,26 +15,26 @@ pub(super) const ABOUT_ME: &str = "about_me";
 #[serde(deny_unknown_fields)]
 struct AboutMe {}
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         ABOUT_ME,
         "Tell what this assistant is and can do: version, models, channels, what it may do unasked, what is granted, what it can't.",
         Effect::Read,
-        |_: &AboutMe, world| Ok(Done::told(told(world))),
+        |_: &AboutMe, world| Ok(Done::from_text(describe_assistant(world))),
     )
 }
 
 /// The fixed limits, regardless of settings.
 const NEVER: &str = "It can't call by phone, change its own settings (`wake init` does), or run between wakes.";
 
-fn told(world: &World) -> String {
+fn describe_assistant(world: &World) -> String {
     let mut lines = vec![format!("Reveille {}.", world.about.version)];
     lines.extend(world.about.build.iter().cloned());
     if world.sees_all() && world.foreign_chat().is_none() {
         lines.push(format!("Now answers: {}.", world.model));
         lines.extend(world.about.set_up.iter().cloned());
-        lines.extend(machine(world));
-        lines.extend(memory(world));
+        lines.extend(describe_machine(world));
+        lines.extend(describe_memory(world));
     } else {
         lines.push(
             "In this chat it answers, keeps notes and tasks, and reminds. The owner's machine isn't used here."
@@ -50,13 +50,14 @@ fn told(world: &World) -> String {
 }
 
 /// Describes the usable parts of the machine.
-fn machine(world: &World) -> Vec<String> {
-    let sandbox = match world.shelter.look() {
+fn describe_machine(world: &World) -> Vec<String> {
+    let sandbox = match world.shelter.detect_sandbox() {
         Sandbox::None { why } => format!("There is no sandbox, so each command asks: {why}"),
         _ => "Commands run in a sandbox.".to_owned(),
     };
     let hosts: Vec<&str> = world.rules.hosts().iter().map(|host| host.name.as_str()).collect();
-    let granted: Vec<String> = world.rules.granted().iter().map(|folder| folder.display().to_string()).collect();
+    let granted: Vec<String> =
+        world.rules.granted_folders().iter().map(|folder| folder.display().to_string()).collect();
     let list = |what: &str, names: &[String]| match names {
         [] => format!("{what}: none."),
         names => format!("{what}: {}.", names.join(", ")),
@@ -66,7 +67,7 @@ fn machine(world: &World) -> Vec<String> {
 }
 
 /// Describes the active parts of the memory.
-fn memory(world: &World) -> Vec<String> {
+fn describe_memory(world: &World) -> Vec<String> {
     let named = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
     let projects = known_projects(&world.documents).into_iter().map(|(name, _)| name).collect();
     let is_job = |path: &String| {

@@ -63,7 +63,7 @@ impl Assignment {
 }
 
 /// Returns the reason why a cycle lacks a tool; `None` if the tool is available.
-pub(super) fn refusal(tool: &str, world: &World) -> Option<&'static str> {
+pub(super) fn find_refusal(tool: &str, world: &World) -> Option<&'static str> {
     match &world.assignment {
         Some(work) if !work.allows(tool) => Some(work.refusal()),
         None if reflect::is_of_reflection(tool) => Some("Only a look back at the day has this tool."),

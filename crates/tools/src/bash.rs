@@ -13,7 +13,7 @@ use reveille_sandbox::exec::{
     session::{self, End, Ran},
 };
 
-use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
+use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, shorten_text};
 
 /// Maximum length of a command, in bytes; a longer one belongs in a file.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
@@ -47,13 +47,13 @@ struct Bash {
 }
 
 impl Bash {
-    fn wanted(&self) -> Access {
+    fn access(&self) -> Access {
         Access { writes: self.writes, network: self.network }
     }
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         SHELL,
         // fault: allowed-command-cut-off
         "Run a command in a shell that is kept for this cycle. It starts in the cycle's own folder of the scratch, where it may write as it \
@@ -65,10 +65,10 @@ pub(super) fn tool() -> Tool {
         run,
     )
     .for_owner()
-    .risking(Risk::Dangerous)
-    .touching(|args: &Bash| Touched::Shell {
+    .with_risk(Risk::Dangerous)
+    .with_targets(|args: &Bash| Touched::Shell {
         text: args.command.clone().unwrap_or_else(|| "true".to_owned()),
-        wanted: args.wanted(),
+        wanted: args.access(),
     })
 }
 
@@ -77,11 +77,11 @@ fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
 }
 
 async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
-    let wanted = args.wanted();
+    let wanted = args.access();
     if args.restart {
         exec.end_shell();
         if args.command.is_none() {
-            return Ok(Done::told("The shell was ended; the next command begins with a fresh one."));
+            return Ok(Done::from_text("The shell was ended; the next command begins with a fresh one."));
         }
     }
     let Some(command) = args.command else {
@@ -93,13 +93,13 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         )));
     }
     let within = exec.shell_timeout();
-    let access = world.rules.access(&command, wanted);
-    let copy = copy(&command, access, world, exec.is_agreed()).await?;
+    let access = world.rules.limit_access(&command, wanted);
+    let copy = copy_writable_folders(&command, access, world, exec.is_approved()).await?;
     let is_first = !exec.shelter().folder().path().is_dir();
-    let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::because)?;
+    let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
     // Dropped on this thread, so that a following undo sees the recorded changes.
     drop(copy);
-    let hint = hint(&ran, access, &world.rules);
+    let hint = choose_hint(&ran, access, &world.rules);
     let missed = match exec.shelter().is_there() {
         true => held::out_of_reach(&command, !access.is_none(), exec.shelter(), &world.rules),
         false => Vec::new(),
@@ -110,7 +110,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
             format!(
                 "\n[{names}: out of this command's reach. Nothing there was read, changed or removed; don't say that it was]"
             ),
-            format!(", which couldn't reach {}", brief(&names)),
+            format!(", which couldn't reach {}", shorten_text(&names)),
         ),
     };
     let place = match dir {
@@ -118,15 +118,15 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
             format!("\n[it began in {}; what it left there can be read, and copied to where you work]", dir.display())
         }
         _ if is_anew => "\n[it ran in a fresh shell, which sees what it names]".to_owned(),
-        _ if access.is_none() && is_first && exec.shelter().has_left() => {
+        _ if access.is_none() && is_first && exec.shelter().has_leftovers() => {
             let scratch = exec.shelter().scratch().display();
             format!("\n[this cycle's own folder began empty; earlier cycles' are in {scratch}]")
         }
         _ => String::new(),
     };
-    let cleared = exec.cleared().described().map(|cleared| format!("\n{cleared}")).unwrap_or_default();
+    let cleared = exec.cleared_files().describe().map(|cleared| format!("\n{cleared}")).unwrap_or_default();
     let end =
-        format!("{}{hint}{unreached}{cleared}{place}", session::described(ran.end, within)).trim_start().to_owned();
+        format!("{}{hint}{unreached}{cleared}{place}", session::describe_end(ran.end, within)).trim_start().to_owned();
     let printed = exec.keep_rest("bash", ran.printed);
     let content = match (printed.is_empty(), end.is_empty()) {
         (true, true) => "[nothing was printed]".to_owned(),
@@ -137,7 +137,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     Ok(Done {
         content,
         // fault: programs-words-nobodys
-        receipt: Some(format!("Ran “{}”{but}", brief(&command))),
+        receipt: Some(format!("Ran “{}”{but}", shorten_text(&command))),
         taint: Some(TAINT.to_owned()),
         // fault end: programs-words-nobodys
         ..Done::default()
@@ -145,12 +145,17 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
 }
 
 /// Copies the writable folders if the command runs unasked because of the copy. After an approval a failed copy is tolerated.
-async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> Result<Option<CopyTaken>, Refusal> {
+async fn copy_writable_folders(
+    command: &str,
+    access: Access,
+    world: &World,
+    is_agreed: bool,
+) -> Result<Option<CopyTaken>, Refusal> {
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);
     }
-    match world.shelter.copy(&world.rules, &world.wake_id, world.now).await {
+    match world.shelter.copy_folders(&world.rules, &world.wake_id, world.now).await {
         Ok(taken) => Ok(Some(taken)),
         // fault: command-begins-change-couldnt
         Err(_) if is_agreed => Ok(None),
@@ -159,7 +164,7 @@ async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> 
 }
 
 /// Returns a hint for the model if a command failed for lack of access.
-fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
+fn choose_hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
     let says = |words: &[&str]| {
         let printed = ran.printed.to_ascii_lowercase();
         words.iter().any(|word| printed.contains(word))
@@ -168,7 +173,7 @@ fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
         ""
     } else if ran.end == End::Code(FILE_TOO_LARGE) {
         "\n[a file has become larger than there is room for: some of the disk has to stay free]"
-    } else if !access.writes && !rules.granted().is_empty() && says(&READ_ONLY) {
+    } else if !access.writes && !rules.granted_folders().is_empty() && says(&READ_ONLY) {
         "\n[granted folders were read-only; call it again with `writes` if it has to change files there]"
     } else if !access.is_none() && says(&NOT_THERE) {
         "\n[with `writes` or `network` the home folder is empty but for granted folders, and so is the folder it begins in]"

@@ -12,7 +12,7 @@ use reveille_memory as memory;
 use reveille_policy::{Reach, Risk};
 use reveille_store::Change;
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, read::READ, shorten_text};
 
 /// The tools' names.
 const LOG: &str = "brain_log";
@@ -77,19 +77,19 @@ struct Revert {
     wake: String,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
-        Tool::new(LOG, "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, log),
-        Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, diff),
+        Tool::new(LOG, "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, list_commits),
+        Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, show_diff),
         Tool::new(
             REVERT,
             "Take a whole wake back, or what a person changed by a command of theirs: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
              wake does it and says what became of it.",
             Effect::Staged,
-            revert,
+            revert_wake,
         )
-        .risking(Risk::Dangerous)
-        .reaching(Reach::Persists),
+        .with_risk(Risk::Dangerous)
+        .with_reach(Reach::Persists),
     ]
 }
 
@@ -102,26 +102,26 @@ pub(super) fn undo_last() -> Tool {
     Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
         match &world.last_undoable {
             Some(last) => {
-                let what = last.what.as_deref().unwrap_or("what was done last");
+                let what = last.what.as_deref().unwrap_or("the last step");
                 let content = format!("Undoing {what}. I'll tell you when it's done.");
                 Ok(Done { content, ..taken_back(&last.wake, world) })
             }
-            None => Err(Refusal::because("There's nothing left that I could undo.")),
+            None => Err(Refusal::new("There's nothing left that I could undo.")),
         }
     })
-    .reaching(Reach::Persists)
+    .with_reach(Reach::Persists)
 }
 
 /// Opens the repository and returns its work tree. Reserved for chats that see the whole memory, since the history
 /// contains other chats' words.
-fn repo(world: &World) -> Result<(Repo, &Path), Refusal> {
+fn open_repo(world: &World) -> Result<(Repo, &Path), Refusal> {
     let root: &Path = world.documents.root().ok_or_else(|| {
-        Refusal::because("The memory's history is told in the chat of the one whose memory it is. Nothing was done.")
+        Refusal::new("The memory's history is told in the chat of the one whose memory it is. Nothing was done.")
     })?;
-    Ok((Repo::open(root).map_err(|error| unreadable(&error))?, root))
+    Ok((Repo::open(root).map_err(|error| refuse_unreadable(&error))?, root))
 }
 
-fn unreadable(error: &RepoError) -> Refusal {
+fn refuse_unreadable(error: &RepoError) -> Refusal {
     Refusal(format!("The memory's history can't be read: {error}."))
 }
 
@@ -131,7 +131,7 @@ fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
     [tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))
 }
 
-fn log(args: &Log, world: &World) -> Outcome {
+fn list_commits(args: &Log, world: &World) -> Outcome {
     let n = args.n.unwrap_or(DEFAULT_LISTED);
     if !(1..=MAX_LISTED).contains(&n) {
         return Err(Refusal(format!("n is {n}; 1 to {MAX_LISTED} can be listed.")));
@@ -139,8 +139,8 @@ fn log(args: &Log, world: &World) -> Outcome {
     let wanted: Vec<String> =
         args.words.as_deref().unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
     let searched = if wanted.is_empty() { n } else { MAX_SEARCHED };
-    let (repo, root) = repo(world)?;
-    let commits = repo.log(searched).map_err(|error| unreadable(&error))?;
+    let (repo, root) = open_repo(world)?;
+    let commits = repo.history().list_commits(searched).map_err(|error| refuse_unreadable(&error))?;
     let fits = |commit: &&Commit| {
         let text = format!("{} {} {}", commit.subject, commit.author, commit.wake_id.as_deref().unwrap_or_default())
             .to_lowercase();
@@ -148,12 +148,12 @@ fn log(args: &Log, world: &World) -> Outcome {
     };
     let (mut lines, mut taint) = (Vec::new(), None);
     for commit in commits.iter().filter(fits) {
-        let is_quiet = holds_back((&repo, root), commit, world).map_err(|error| unreadable(&error))?;
+        let is_quiet = holds_back((&repo, root), commit, world).map_err(|error| refuse_unreadable(&error))?;
         // Showing the commit would reveal that it contains the words.
         if is_quiet && !wanted.is_empty() {
             continue;
         }
-        lines.push(line(commit, is_quiet, world));
+        lines.push(format_commit(commit, is_quiet, world));
         // A wake's commit describes the wake, which may have been tainted.
         taint = taint.or_else(|| commit.wake_id.is_some().then(|| HISTORY.to_owned()));
         if lines.len() == n {
@@ -161,7 +161,7 @@ fn log(args: &Log, world: &World) -> Outcome {
         }
     }
     let content = if lines.is_empty() { "No such commit was found.".to_owned() } else { lines.join("\n") };
-    Ok(Done { taint, ..Done::told(content) })
+    Ok(Done { taint, ..Done::from_text(content) })
 }
 
 /// Returns true if a commit changed excluded files, which its message may reveal.
@@ -169,30 +169,30 @@ fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> R
     if world.rules.is_empty() {
         return Ok(false);
     }
-    Ok(repo.changed_by(commit.id)?.iter().any(|path| is_kept_back(world, LOG, &root.join(path))))
+    Ok(repo.history().list_changed_paths(commit.id)?.iter().any(|path| is_kept_back(world, LOG, &root.join(path))))
 }
 
 /// Formats a commit in one line. A quiet commit is shown without its message.
-fn line(commit: &Commit, is_quiet: bool, world: &World) -> String {
+fn format_commit(commit: &Commit, is_quiet: bool, world: &World) -> String {
     let id: String = commit.id.to_string().chars().take(10).collect();
     let at = commit.at.with_timezone(&world.tz).format("%a %-d %b %Y, %H:%M");
     let who = match &commit.wake_id {
         Some(wake) => format!("wake {wake}"),
-        None => brief(&commit.author),
+        None => shorten_text(&commit.author),
     };
-    let said = if is_quiet { KEPT_BACK.to_owned() } else { brief(&commit.subject) };
+    let said = if is_quiet { KEPT_BACK.to_owned() } else { shorten_text(&commit.subject) };
     format!("{id} {at}, {who}: {said}")
 }
 
-fn diff(args: &Diff, world: &World) -> Outcome {
-    let id = prefix(&args.id, "id")?;
-    let (repo, root) = repo(world)?;
+fn show_diff(args: &Diff, world: &World) -> Outcome {
+    let id = check_prefix(&args.id, "id")?;
+    let (repo, root) = open_repo(world)?;
     let is_left_out = |path: &Path| is_kept_back(world, DIFF, &root.join(path));
-    let shown = repo.show(&id, is_left_out).map_err(|error| unreadable(&error))?;
+    let shown = repo.history().find_full_commit(&id, is_left_out).map_err(|error| refuse_unreadable(&error))?;
     let Some(shown) = shown else {
         return Err(Refusal(format!("There is no wake or commit whose id begins with {id:?}. brain_log lists them.")));
     };
-    let head = line(&shown.commit, shown.left_out > 0, world);
+    let head = format_commit(&shown.commit, shown.left_out > 0, world);
     let text = match shown.left_out {
         0 => format!("{head}\n{}\n{}\n{}", shown.message.trim(), shown.stat.trim_end(), shown.diff),
         n => format!(
@@ -213,11 +213,11 @@ fn diff(args: &Diff, world: &World) -> Outcome {
         String::new()
     };
     // A person's commit contains context lines that may be untrusted.
-    Ok(Done { taint: Some(HISTORY.to_owned()), ..Done::told(format!("{}{more}", lines.join("\n"))) })
+    Ok(Done { taint: Some(HISTORY.to_owned()), ..Done::from_text(format!("{}{more}", lines.join("\n"))) })
 }
 
-fn revert(args: &Revert, world: &World) -> Outcome {
-    let id = prefix(&args.wake, "wake")?;
+fn revert_wake(args: &Revert, world: &World) -> Outcome {
+    let id = check_prefix(&args.wake, "wake")?;
     let is_called = |known: &&Undoable| {
         known.wake.starts_with(&id) || known.commit.as_deref().is_some_and(|commit| commit.starts_with(&id))
     };
@@ -226,7 +226,7 @@ fn revert(args: &Revert, world: &World) -> Outcome {
         _ if id == LAST => world
             .last_undoable
             .as_ref()
-            .ok_or_else(|| Refusal::because("There's nothing left that could be undone here. Nothing was done."))?,
+            .ok_or_else(|| Refusal::new("There's nothing left that could be undone here. Nothing was done."))?,
         (Some(known), None) => known,
         (None, _) => {
             return Err(Refusal(format!(
@@ -235,20 +235,18 @@ fn revert(args: &Revert, world: &World) -> Outcome {
             )));
         }
         (Some(_), Some(_)) => {
-            return Err(Refusal::because(
-                "Several wakes have an id that begins so: give more of it. Nothing was done.",
-            ));
+            return Err(Refusal::new("Several wakes have an id that begins so: give more of it. Nothing was done."));
         }
     };
     let wake = known.wake.clone();
-    let changed = match known.commit.as_deref().map(|commit| world.documents.changed_by(commit)) {
+    let changed = match known.commit.as_deref().map(|commit| world.documents.list_changed_files(commit)) {
         None => Vec::new(),
         // Without rules nothing is at stake, and the undo itself reports unreadable commits.
         Some(Err(_)) if world.rules.is_empty() => Vec::new(),
-        Some(changed) => changed.map_err(|error| unreadable(&error))?,
+        Some(changed) => changed.map_err(|error| refuse_unreadable(&error))?,
     };
     let of_orders = |place: &PathBuf| {
-        place.strip_prefix(world.documents.dir()).is_ok_and(|path| path.to_str().is_some_and(memory::steers))
+        place.strip_prefix(world.documents.dir()).is_ok_and(|path| path.to_str().is_some_and(memory::is_steering))
     };
     if changed.iter().any(of_orders) {
         return Err(Refusal(format!(
@@ -283,8 +281,8 @@ fn taken_back(wake: &str, world: &World) -> Done {
     }
 }
 
-fn prefix(argument: &str, name: &str) -> Result<String, Refusal> {
-    let id = words(argument, name, 100)?;
+fn check_prefix(argument: &str, name: &str) -> Result<String, Refusal> {
+    let id = check_text(argument, name, 100)?;
     if id.len() < MIN_PREFIX {
         return Err(Refusal(format!("{name} has {MIN_PREFIX} characters at least. Nothing was done.")));
     }

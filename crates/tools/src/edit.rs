@@ -69,8 +69,8 @@ struct Edit {
     insert_text: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         EDITOR,
         "Look at text files and folders, create files and edit them: in the scratch folder, and in folders that your person has \
          granted. The memory has tools of its own.",
@@ -78,64 +78,64 @@ pub(super) fn tool() -> Tool {
         |args: Edit, world, exec| Box::pin(std::future::ready(run(&args, world, exec))),
     )
     .for_owner()
-    .risking(Risk::Caution)
-    .touching(|args: &Edit| Touched::Path { path: args.path.clone().into(), is_write: args.command != Command::View })
-    .trained(TRAINED)
+    .with_risk(Risk::Caution)
+    .with_targets(|args: &Edit| Touched::Path { path: args.path.clone().into(), is_write: args.command != Command::View })
+    .with_trained_type(TRAINED)
 }
 
 fn run(args: &Edit, world: &World, exec: &mut Exec) -> Outcome {
     let access = if args.command == Command::View { PathUse::Read } else { PathUse::Write };
-    let place = files::roots(world, exec)?.find(&args.path, access)?;
+    let place = files::list_roots(world, exec)?.resolve(&args.path, access)?;
     match args.command {
-        Command::View => view(args, &place, world),
-        Command::Create => create(args, &place, exec),
+        Command::View => view_place(args, &place, world),
+        Command::Create => create_file(args, &place, exec),
         Command::StrReplace => {
-            let old = given(args.old_str.as_deref(), "old_str")?;
-            change(&place, exec, |text| {
-                let (whole, line) = edits::replaced(text, old, args.new_str.as_deref().unwrap_or_default())?;
+            let old = require_argument(args.old_str.as_deref(), "old_str")?;
+            edit_file(&place, exec, |text| {
+                let (whole, line) = edits::replace_once(text, old, args.new_str.as_deref().unwrap_or_default())?;
                 Ok((whole, format!("Replaced it in line {line} of {}.", args.path)))
             })
         }
         Command::Insert => {
-            let line = args.insert_line.ok_or_else(|| missing("insert_line"))?;
-            let new = given(args.insert_text.as_deref().or(args.new_str.as_deref()), "insert_text")?;
-            change(&place, exec, |text| {
-                Ok((edits::inserted(text, line, new)?, format!("Inserted it behind line {line} of {}.", args.path)))
+            let line = args.insert_line.ok_or_else(|| refuse_missing("insert_line"))?;
+            let new = require_argument(args.insert_text.as_deref().or(args.new_str.as_deref()), "insert_text")?;
+            edit_file(&place, exec, |text| {
+                Ok((edits::insert_lines(text, line, new)?, format!("Inserted it behind line {line} of {}.", args.path)))
             })
         }
-        Command::UndoEdit => undo(&place, exec),
+        Command::UndoEdit => undo_edit(&place, exec),
     }
 }
 
-fn given<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
-    argument.ok_or_else(|| missing(name))
+fn require_argument<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
+    argument.ok_or_else(|| refuse_missing(name))
 }
 
-fn missing(name: &str) -> Refusal {
+fn refuse_missing(name: &str) -> Refusal {
     Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
-fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
+fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
     let mut whole = String::new();
     let content = match place.kind()? {
         Some(BeneathKind::Folder) if args.view_range.is_some() => {
-            return Err(Refusal::because("view_range is for files, and this is a folder. Nothing was done."));
+            return Err(Refusal::new("view_range is for files, and this is a folder. Nothing was done."));
         }
         Some(BeneathKind::Folder) => {
             let is_kept_back = files::kept_back(world.rules.clone(), &[EDITOR], Some(&args.path));
             let lines = vec![format!("{}/", place.path().display())];
             let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
-            listing.add(place, 1)?;
-            listing.told()
+            listing.add_folder(place, 1)?;
+            listing.render()
         }
         _ => {
-            whole = text_of(place)?.0;
-            edits::numbered(&whole, args.view_range, MAX_SHOWN_BYTES)
+            whole = read_text(place)?.0;
+            edits::number_lines(&whole, args.view_range, MAX_SHOWN_BYTES)
                 .map_err(|why| Refusal(format!("{why} Nothing was done.")))?
         }
     };
     // fault: files-words-nobodys
-    Ok(Done { content, taint: files::origin(place, &whole, world), ..Done::default() })
+    Ok(Done { content, taint: files::find_origin(place, &whole, world), ..Done::default() })
 }
 
 /// A folder listing, one entry per line.
@@ -148,7 +148,7 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     /// Adds a folder's entries, without hidden and private ones. Stops at one entry above the maximum.
-    fn add(&mut self, place: &Place, depth: usize) -> Result<(), Refusal> {
+    fn add_folder(&mut self, place: &Place, depth: usize) -> Result<(), Refusal> {
         let indent = "  ".repeat(depth);
         for entry in place.list()? {
             if self.lines.len() > MAX_LISTED {
@@ -168,9 +168,9 @@ impl Listing<'_> {
                 BeneathKind::Other => format!("{indent}{name} (a link or a device, not followed)"),
             });
             if entry.kind == BeneathKind::Folder && depth < LISTED_DEPTH {
-                let inner = place.inner(&entry.name)?;
+                let inner = place.join(&entry.name)?;
                 // Unreadable folders are listed by name.
-                if self.add(&inner, depth + 1).is_err() {
+                if self.add_folder(&inner, depth + 1).is_err() {
                     self.lines.push(format!("{indent}  (can't be looked into)"));
                 }
             }
@@ -178,7 +178,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn told(mut self) -> String {
+    fn render(mut self) -> String {
         if self.lines.len() > MAX_LISTED {
             self.lines.truncate(MAX_LISTED);
             self.lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
@@ -192,22 +192,22 @@ impl Listing<'_> {
 }
 
 /// Reads a file's text, with a stamp that detects later changes.
-fn text_of(place: &Place) -> Result<(String, Stamp), Refusal> {
+fn read_text(place: &Place) -> Result<(String, Stamp), Refusal> {
     let (bytes, stamp) = place.read(MAX_FILE_BYTES)?;
     if let Content::Image { .. } = content::sniff(&bytes) {
-        return Err(Refusal::because("It is a picture: view_image shows it. Nothing was done."));
+        return Err(Refusal::new("It is a picture: view_image shows it. Nothing was done."));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    Ok((text.ok_or_else(|| Refusal::because("It isn't text in UTF-8. Nothing was done."))?, stamp))
+    Ok((text.ok_or_else(|| Refusal::new("It isn't text in UTF-8. Nothing was done."))?, stamp))
 }
 
-fn create(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
-    let text = given(args.file_text.as_deref(), "file_text")?;
+fn create_file(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
+    let text = require_argument(args.file_text.as_deref(), "file_text")?;
     check_size(text)?;
     let is_there = place.kind().is_ok_and(|kind| kind.is_some());
-    let before = match place.whose() {
+    let before = match place.folder_owner() {
         // The cycle may overwrite its own files.
-        Whose::Scratch if is_there => Some(text_of(place)?),
+        Whose::Scratch if is_there => Some(read_text(place)?),
         _ if is_there => {
             return Err(Refusal(format!(
                 "{} is there already, and create doesn't overwrite: edit it with str_replace. Nothing was done.",
@@ -228,8 +228,8 @@ fn create(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
 }
 
 /// Edits an existing file by the function `edit`.
-fn change(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
-    let (before, stamp) = text_of(place)?;
+fn edit_file(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
+    let (before, stamp) = read_text(place)?;
     let (after, told) = edit(&before).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
     check_size(&after)?;
     place.write(after.as_bytes(), Some(&stamp))?;
@@ -237,15 +237,13 @@ fn change(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(Str
     Ok(Done { content: told, receipt: Some(format!("Edited the file {}", place.name())), ..Done::default() })
 }
 
-fn undo(place: &Place, exec: &mut Exec) -> Outcome {
-    let Some(step) = exec.edits.last_of(place.path()) else {
-        return Err(Refusal::because(
-            "In this wake nothing of this file was edited that isn't undone. Nothing was done.",
-        ));
+fn undo_edit(place: &Place, exec: &mut Exec) -> Outcome {
+    let Some(step) = exec.edits.find_last(place.path()) else {
+        return Err(Refusal::new("In this wake nothing of this file was edited that isn't undone. Nothing was done."));
     };
-    let (now, stamp) = text_of(place)?;
+    let (now, stamp) = read_text(place)?;
     if now != step.after {
-        return Err(Refusal::because("The file was changed since by somebody else; it stays as it is."));
+        return Err(Refusal::new("The file was changed since by somebody else; it stays as it is."));
     }
     let content = match &step.before {
         Some(before) => {

@@ -4,10 +4,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use reveille_base::{types::Effect, words::cut_with};
+use reveille_base::{types::Effect, words::cut_text};
 use reveille_store::{Exchange, SpokenRows};
 
-use super::{Done, Outcome, Refusal, Tool, World, search, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, search};
 
 /// Maximum number of known entries. More than an opening shows, for a resumed cycle after newer messages.
 pub const MAX_KNOWN: usize = 64;
@@ -27,25 +27,25 @@ struct Which {
     search: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         "read_exchange",
         "Read what was said earlier, by name or by search, also what is withheld because others may have had a hand in it. Only when your \
          person's message can't be understood without: afterwards, what leaves or lasts asks first.",
         Effect::Read,
-        read,
+        read_exchanges,
     )
 }
 
-fn read(args: &Which, world: &World) -> Outcome {
+fn read_exchanges(args: &Which, world: &World) -> Outcome {
     let mut names = args.entries.clone();
     if let Some(search) = &args.search {
-        let query = words(search, "search", 500)?;
-        let searched = search::hits(world, None, &[query], Some("messages"), MAX_SHOWN)
-            .map_err(|error| search::unsearched(&error))?;
+        let query = check_text(search, "search", 500)?;
+        let searched = search::find_hits(world, None, &[query], Some("messages"), MAX_SHOWN)
+            .map_err(|error| search::refuse_failed_search(&error))?;
         names.extend(searched.answers.into_iter().flatten().map(|hit| hit.path));
         if names.is_empty() {
-            return Ok(Done::told("Nothing that was said fits."));
+            return Ok(Done::from_text("Nothing that was said fits."));
         }
         names.truncate(MAX_SHOWN.max(args.entries.len()));
     }
@@ -55,15 +55,15 @@ fn read(args: &Which, world: &World) -> Outcome {
     let mut found = Vec::new();
     for name in &names {
         let name = name.trim();
-        match world.exchanges.iter().find(|entry| entry.number() == name) {
+        match world.exchanges.iter().find(|entry| entry.format_number() == name) {
             Some(entry) => found.push(entry.clone()),
-            None => match said(name, world)? {
+            None => match find_exchange(name, world)? {
                 Some(entry) => found.push(entry),
                 None => return Err(Refusal(format!("The exchanges of this chat have no entry {name:?}."))),
             },
         }
     }
-    let shown: Vec<String> = found.iter().map(told).collect();
+    let shown: Vec<String> = found.iter().map(render_exchange).collect();
     let mut origins: Vec<&str> = found.iter().filter_map(|entry| entry.taint.as_deref()).collect();
     origins.dedup();
     Ok(Done {
@@ -75,7 +75,7 @@ fn read(args: &Which, world: &World) -> Outcome {
 }
 
 /// Finds a message by its name in the index; `None` if this chat may not see it.
-fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
+fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
     let row = |folder: &str| name.strip_prefix(folder).and_then(|row| row.parse::<i64>().ok());
     let (row, is_ours) = match (row("messages/"), row("answers/")) {
         (Some(row), _) => (row, false),
@@ -83,7 +83,7 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
         (None, None) => return Ok(None),
     };
     let unread = |error: &reveille_store::StoreError| Refusal(format!("It couldn't be read: {error}."));
-    let Some(store) = world.index.store().map_err(|error| unread(&error))? else { return Ok(None) };
+    let Some(store) = world.index.open_store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };
     let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
@@ -108,8 +108,8 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
     Ok(Some(Exchange { row, at: spoken.at, from, text: spoken.text, taint }))
 }
 
-fn told(entry: &Exchange) -> String {
+fn render_exchange(entry: &Exchange) -> String {
     let length = entry.text.chars().count();
-    let words = cut_with(&entry.text, MAX_CHARS, &format!("\n(Cut: it has {length} characters.)"));
-    format!("{}, said by {}:\n{words}", entry.number(), entry.from.as_deref().unwrap_or("you"))
+    let words = cut_text(&entry.text, MAX_CHARS, &format!("\n(Cut: it has {length} characters.)"));
+    format!("{}, said by {}:\n{words}", entry.format_number(), entry.from.as_deref().unwrap_or("you"))
 }

@@ -13,15 +13,15 @@ use super::{Refusal, World};
 
 /// Returns the folders of this cycle. Chats other than the owner's have none (their calls are denied earlier), because
 /// the scratch folder holds the owner's results, which are as private as the memory.
-pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
+pub(super) fn list_roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
     let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
-    let roots = Roots::new(&exec.work_dir().map_err(Refusal::because)?, &world.attachments.dir);
+    let roots = Roots::new(&exec.work_dir().map_err(Refusal::new)?, &world.attachments.dir);
     let roots = roots
-        .with_left(world.shelter.seen(world.taint.is_some()))
+        .with_scratch_folders(world.shelter.list_visible_folders(world.taint.is_some()))
         .with_brain(brain)
-        .with_granted(&world.rules.readable(), &world.rules.writable());
+        .with_granted_folders(&world.rules.readable_folders(), &world.rules.writable_folders());
     // fault: files-settings-name-keys-open
-    Ok(roots.without(exec.key_files()))
+    Ok(roots.without_files(exec.key_files()))
 }
 
 /// Returns the test for paths excluded by the person's rules during a search or listing. `looks` are the tools whose
@@ -34,16 +34,18 @@ pub(super) fn kept_back(
 ) -> impl Fn(&Path) -> bool + use<> {
     let asked = looks.first().zip(begins);
     let is_agreed = asked.is_some_and(|(tool, begins)| rules.keeps_back(tool, Path::new(begins)));
-    move |path| looks.iter().any(|tool| if is_agreed { rules.denies(tool, path) } else { rules.keeps_back(tool, path) })
+    move |path| {
+        looks.iter().any(|tool| if is_agreed { rules.is_denied(tool, path) } else { rules.keeps_back(tool, path) })
+    }
 }
 
 /// Returns the source of a file's text. The memory is trusted, except for possibly untrusted parts of `text`.
-pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String> {
-    if place.whose() != Whose::Brain {
+pub(super) fn find_origin(place: &Place, text: &str, world: &World) -> Option<String> {
+    if place.folder_owner() != Whose::Brain {
         return Some(format!("a file ({})", place.name()));
     }
     let path = below_brain(place.path(), world).unwrap_or_default();
-    (!others::parts(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
+    (!others::find_untrusted(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
 }
 
 /// Returns a path relative to the memory's folder; `None` outside.

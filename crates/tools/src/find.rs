@@ -38,33 +38,33 @@ struct Find {
     path: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         NAME,
         "Find files by name, by the text in them, or both, in the folders that you may read.",
         Effect::Read,
-        |args: Find, world, exec| Box::pin(find(args, world, exec)),
+        |args: Find, world, exec| Box::pin(find_files(args, world, exec)),
     )
     .for_owner()
-    .touching(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
+    .with_targets(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
 }
 
-async fn find(args: Find, world: &World, exec: &Exec) -> Outcome {
+async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
     let Find { pattern, text, path } = args;
     let given = [pattern.as_deref(), text.as_deref()];
     if given.iter().flatten().all(|part| part.trim().is_empty()) {
-        return Err(Refusal::because("Say what is looked for: pattern, text, or both."));
+        return Err(Refusal::new("Say what is looked for: pattern, text, or both."));
     }
     if given.iter().flatten().any(|part| part.chars().count() > MAX_PATTERN_CHARS) {
         return Err(Refusal(format!("pattern and text have {MAX_PATTERN_CHARS} characters at most.")));
     }
     let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal)?;
-    let starts = starts(path.as_deref(), world, exec)?;
-    let is_others = starts.iter().any(|start| start.whose() != Whose::Brain);
+    let starts = list_starts(path.as_deref(), world, exec)?;
+    let is_others = starts.iter().any(|start| start.folder_owner() != Whose::Brain);
     let wanted = Wanted::default();
     let flag = wanted.flag();
     let is_kept_back = files::kept_back(world.rules.clone(), &LOOKS, path.as_deref());
-    let found = tokio::task::spawn_blocking(move || search::search(starts, &query, &is_kept_back, &flag))
+    let found = tokio::task::spawn_blocking(move || search::search_folders(starts, &query, &is_kept_back, &flag))
         .await
         .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
     drop(wanted);
@@ -73,20 +73,20 @@ async fn find(args: Find, world: &World, exec: &Exec) -> Outcome {
         true => Some(others::ORIGIN.to_owned()),
         false => None,
     };
-    Ok(Done { content: told(&found), taint, ..Done::default() })
+    Ok(Done { content: render_hits(&found), taint, ..Done::default() })
 }
 
 /// Returns true for possibly untrusted hits in the memory. `memory_search` can tell single lines apart.
 fn is_of_doubt(hit: &Hit, world: &World) -> bool {
     let path = files::below_brain(Path::new(&hit.path), world);
-    path.is_some_and(|path| hit.line.is_some() && others::can_be_in(path) || memory::is_imported(path))
+    path.is_some_and(|path| hit.line.is_some() && others::may_have_untrusted(path) || memory::is_imported(path))
 }
 
 /// Returns the places to search: the path, or each outermost readable folder.
-fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, Refusal> {
-    let roots = files::roots(world, exec)?;
+fn list_starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, Refusal> {
+    let roots = files::list_roots(world, exec)?;
     if let Some(path) = path {
-        let place = roots.find(path, PathUse::Read)?;
+        let place = roots.resolve(path, PathUse::Read)?;
         return match place.kind()? {
             Some(BeneathKind::File | BeneathKind::Folder) => Ok(vec![place]),
             Some(BeneathKind::Other) => {
@@ -95,7 +95,7 @@ fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, 
             None => Err(Refusal(format!("There is no {path}. Nothing was found out."))),
         };
     }
-    let folders: Vec<_> = roots.described().map(|(path, ..)| path).collect();
+    let folders: Vec<_> = roots.list_folders().map(|(path, ..)| path).collect();
     let outermost = folders.iter().enumerate().filter(|(at, folder)| {
         !folders
             .iter()
@@ -103,11 +103,11 @@ fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, 
             .any(|(other, path)| other != *at && folder.starts_with(path) && (**folder != *path || other < *at))
     });
     // Missing folders are skipped.
-    Ok(outermost.filter_map(|(_, folder)| roots.find(folder.to_str()?, PathUse::Read).ok()).collect())
+    Ok(outermost.filter_map(|(_, folder)| roots.resolve(folder.to_str()?, PathUse::Read).ok()).collect())
 }
 
-fn told(found: &Found) -> String {
-    let mut lines: Vec<String> = found.hits.iter().map(line).collect();
+fn render_hits(found: &Found) -> String {
+    let mut lines: Vec<String> = found.hits.iter().map(format_hit).collect();
     if lines.is_empty() {
         lines.push(format!("Nothing was found among {} files and folders.", found.seen));
     }
@@ -123,7 +123,7 @@ fn told(found: &Found) -> String {
     lines.join("\n")
 }
 
-fn line(hit: &Hit) -> String {
+fn format_hit(hit: &Hit) -> String {
     let path = hit.path.escape_debug();
     match &hit.line {
         Some((number, text)) => format!("{path}:{number}: {text}"),

@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use reveille_base::types::Effect;
 
-use super::{Done, Refusal, Tool, World, offer, verbs, words};
+use super::{Done, Refusal, Tool, World, check_text, offer, verbs};
 
-/// The name of the tool that calls other tools; see [`unwrapped`].
+/// The name of the tool that calls other tools; see [`unwrap_call`].
 pub(super) const USE_TOOL: &str = "use_tool";
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,14 +28,14 @@ struct Use {
     arguments: serde_json::Map<String, serde_json::Value>,
 }
 
-pub(super) fn tools() -> [Tool; 2] {
+pub(super) fn define_tools() -> [Tool; 2] {
     [
         Tool::new(
             "find_tools",
             "There are more tools: shell, files, web, the machine, the memory's history, connected servers. Find them by what you want to \
              do.",
             Effect::Read,
-            find,
+            search_catalogue,
         ),
         Tool::new(USE_TOOL, "Call a tool that `find_tools` has found.", Effect::Once, |_: &Use, _: &World| {
             // Valid calls are unwrapped before judgement and execution.
@@ -44,28 +44,28 @@ pub(super) fn tools() -> [Tool; 2] {
     ]
 }
 
-fn find(args: &Find, world: &World) -> super::Outcome {
-    let query = words(&args.query, "query", 200)?;
-    let found = offer::found(&world.catalogue, &query);
+fn search_catalogue(args: &Find, world: &World) -> super::Outcome {
+    let query = check_text(&args.query, "query", 200)?;
+    let found = offer::find_definitions(&world.catalogue, &query);
     if found.is_empty() {
         let names: Vec<&str> = world.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
-        return Ok(Done::told(format!("No tool speaks of that. There are: {}.", names.join(", "))));
+        return Ok(Done::from_text(format!("No tool speaks of that. There are: {}.", names.join(", "))));
     }
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-    Ok(Done::told(found.join("\n")))
+    Ok(Done::from_text(found.join("\n")))
 }
 
 /// Translates a call of `use_tool`, of a verb, or of a verb by `use_tool`: name and raw arguments. `None` for other
 /// calls and malformed ones.
-pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
-    match used(name, input) {
-        Some((name, input)) => Some(verbs::named(&name, &input).unwrap_or((name, input))),
-        None => verbs::named(name, input),
+pub fn unwrap_call(name: &str, input: &str) -> Option<(String, String)> {
+    match unwrap_use_tool(name, input) {
+        Some((name, input)) => Some(verbs::translate_call(&name, &input).unwrap_or((name, input))),
+        None => verbs::translate_call(name, input),
     }
 }
 
 /// Translates a call of `use_tool`.
-fn used(name: &str, input: &str) -> Option<(String, String)> {
+fn unwrap_use_tool(name: &str, input: &str) -> Option<(String, String)> {
     #[derive(Deserialize)]
     struct Wrapped<'a> {
         name: String,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_wrapped_call_is_the_one_it_stands_for_byte_for_byte() {
-        let call = |input: &str| unwrapped(USE_TOOL, input);
+        let call = |input: &str| unwrap_call(USE_TOOL, input);
         assert_eq!(
             call(r#"{"name":"bash","arguments":{ "command" : "ls" }}"#),
             Some(("bash".to_owned(), r#"{ "command" : "ls" }"#.to_owned()))
@@ -94,6 +94,6 @@ mod tests {
         for damaged in ["", "{}", "[]", r#"{"name":"bash"}"#, r#"{"name":"use_tool","arguments":{}}"#] {
             assert_eq!(call(damaged), None, "{damaged}");
         }
-        assert_eq!(unwrapped("bash", r#"{"name":"x","arguments":{}}"#), None);
+        assert_eq!(unwrap_call("bash", r#"{"name":"x","arguments":{}}"#), None);
     }
 }

@@ -22,22 +22,22 @@ struct ViewImage {
     path: String,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         "view_image",
         "Look at a picture (PNG, JPEG, GIF or WebP) in a folder that you may read.",
         Effect::Read,
-        |args: ViewImage, world, exec| Box::pin(std::future::ready(view(&args, world, exec))),
+        |args: ViewImage, world, exec| Box::pin(std::future::ready(view_image(&args, world, exec))),
     )
     .for_owner()
-    .touching(|args: &ViewImage| Touched::Path { path: args.path.clone().into(), is_write: false })
+    .with_targets(|args: &ViewImage| Touched::Path { path: args.path.clone().into(), is_write: false })
 }
 
-fn view(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
-    let place = files::roots(world, exec)?.find(&args.path, PathUse::Read)?;
+fn view_image(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
+    let place = files::list_roots(world, exec)?.resolve(&args.path, PathUse::Read)?;
     let (bytes, _) = place.read(MAX_IMAGE_BYTES)?;
     let Content::Image { mime, size: (width, height) } = content::sniff(&bytes) else {
-        return Err(Refusal::because("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
+        return Err(Refusal::new("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
     };
     if width.max(height) > MAX_SIDE_PX {
         return Err(Refusal(format!("It is {width}×{height} pixels; a side of {MAX_SIDE_PX} can be shown at most.")));
@@ -53,7 +53,7 @@ fn view(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
     let source = serde_json::json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&bytes)});
     Ok(Done {
         content: format!("{}: {mime}, {width}×{height} pixels, {} bytes.", place.path().display(), bytes.len()),
-        taint: files::origin(&place, "", world),
+        taint: files::find_origin(&place, "", world),
         image: Some(serde_json::json!({"type": "image", "source": source}).to_string()),
         ..Done::default()
     })

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_store::{Change, NewOutgoing};
 
-use super::{Done, Outcome, Refusal, Tool, World, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,22 +18,23 @@ struct Args {
     notice: String,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::new("keep", "Keep messages for an AI model that can answer them.", Effect::Idempotent, run).free()
+pub(super) fn define_tool() -> Tool {
+    Tool::new("keep", "Keep messages for an AI model that can answer them.", Effect::Idempotent, run).never_ask()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let notice = words(&args.notice, "notice", 2_000)?;
-    let kept_here = if world.is_local { " (This chat is kept off the cloud: /local says how to go on.)" } else { "" };
+    let notice = check_text(&args.notice, "notice", 2_000)?;
+    let kept_here =
+        if world.is_local { " (This chat is kept off the cloud: /local says how to continue.)" } else { "" };
     let notice = format!("{notice}{kept_here}");
     let Some(chat) = world.chat else {
-        return Err(Refusal::because("No message is being answered in this cycle."));
+        return Err(Refusal::new("No message is being answered in this cycle."));
     };
     if let Some(unknown) = args.messages.iter().find(|id| !world.open_messages.contains(id)) {
         return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
     }
     let Some(first) = args.messages.first() else {
-        return Err(Refusal::because("messages is empty. Nothing was done."));
+        return Err(Refusal::new("messages is empty. Nothing was done."));
     };
     let count = args.messages.len();
     Ok(Done {

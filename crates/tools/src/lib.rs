@@ -50,7 +50,7 @@ mod world;
 
 use reveille_base::{
     types::{Effect, VerbGroup},
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_config::Autonomy;
 use reveille_policy as policy;
@@ -63,20 +63,20 @@ pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
 pub use brain::{MAX_UNDOABLE, Undoable};
 pub use edit::EDITOR;
 pub use exchange::MAX_KNOWN as MAX_EXCHANGES;
-pub use find_tools::unwrapped;
+pub use find_tools::unwrap_call;
 pub use offer::ToRead;
 pub use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
 pub use project::known_projects;
-pub use propose::{PROPOSE_CHANGE, stated};
+pub use propose::{PROPOSE_CHANGE, parse_stated_effect};
 pub use read::READ;
 pub use reflect::Asking;
 pub use registry::{CACHED_FOR, MAX_OUTCOME_BYTES, Registry, SeenTools};
-pub use reminder::{HERE as REMINDER_HERE, slot_on};
-pub use reply::answer;
-pub use search::hits;
-pub use steps::{BUDGET_USD, ended, is_in_hand, out_of_money, put_back};
-pub use task::also_written;
+pub use reminder::{HERE as REMINDER_HERE, find_slot};
+pub use reply::answer_open_messages;
+pub use search::find_hits;
+pub use steps::{BUDGET_USD, is_in_hand, out_of_money, put_back, record_step_end};
+pub use task::describe_prose;
 pub use touched::Touched;
 pub use world::{Catalogue, Chat, Documents, World};
 
@@ -88,7 +88,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use self::schema::schema_of;
+use self::schema::build_schema;
 
 /// The reason why chats other than the owner's get no shell and no files: everything that a program or path reaches
 /// here comes from the owner, including the memory and the scratch folder.
@@ -113,7 +113,7 @@ pub struct Done {
 
 impl Done {
     /// Creates a result with only text, without any change.
-    fn told(content: impl Into<String>) -> Self {
+    fn from_text(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 }
@@ -124,7 +124,7 @@ impl Done {
 pub struct Refusal(pub String);
 
 impl Refusal {
-    fn because(why: impl std::fmt::Display) -> Self {
+    fn new(why: impl std::fmt::Display) -> Self {
         Self(why.to_string())
     }
 }
@@ -219,25 +219,25 @@ impl Tool {
         effect: Effect,
         run: fn(&A, &World) -> Outcome,
     ) -> Self {
-        let run = Run::Values(Box::new(move |input, world| run(&arguments::<A>(name, input)?, world)));
-        Self::running(name, description, schema_of::<A>(), effect, run)
+        let run = Run::Values(Box::new(move |input, world| run(&parse_arguments::<A>(name, input)?, world)));
+        Self::from_parts(name, description, build_schema::<A>(), effect, run)
     }
 
     /// Creates a tool that acts outside our stores.
-    fn acting<A: JsonSchema + DeserializeOwned + 'static>(
+    fn new_acting<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
         effect: Effect,
         run: for<'a> fn(A, &'a World, &'a mut Exec) -> Acting<'a>,
     ) -> Self {
-        let run = Run::Acts(Box::new(move |input, world, exec| match arguments::<A>(name, input) {
+        let run = Run::Acts(Box::new(move |input, world, exec| match parse_arguments::<A>(name, input) {
             Ok(arguments) => run(arguments, world, exec),
             Err(refusal) => Box::pin(std::future::ready(Err(refusal))),
         }));
-        Self::running(name, description, schema_of::<A>(), effect, run)
+        Self::from_parts(name, description, build_schema::<A>(), effect, run)
     }
 
-    fn running(
+    fn from_parts(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
         schema: Value,
@@ -265,24 +265,24 @@ impl Tool {
     }
 
     /// Wraps a tool defined elsewhere.
-    pub fn foreign(foreign: Foreign) -> Self {
+    pub fn from_foreign(foreign: Foreign) -> Self {
         let Foreign { name, description, schema, effect, risk, reach, is_owners, writes, asks, run } = foreign;
-        let tool = Self::running(name, description, schema, effect, Run::Acts(run));
-        Self { asks: Some(asks), is_owners, writes, ..tool.risking(risk).reaching(reach) }
+        let tool = Self::from_parts(name, description, schema, effect, Run::Acts(run));
+        Self { asks: Some(asks), is_owners, writes, ..tool.with_risk(risk).with_reach(reach) }
     }
 
     /// Marks the tool as never asking.
-    fn free(self) -> Self {
+    fn never_ask(self) -> Self {
         Self { is_free: true, ..self }
     }
 
     /// Sets a risk other than [`Risk::Safe`].
-    fn risking(self, risk: Risk) -> Self {
+    fn with_risk(self, risk: Risk) -> Self {
         Self { risk, ..self }
     }
 
     /// Sets a reach beyond [`Reach::Within`].
-    fn reaching(self, reach: Reach) -> Self {
+    fn with_reach(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
@@ -293,7 +293,7 @@ impl Tool {
     }
 
     /// Makes the tool ask unless somebody has just asked for something.
-    fn unasked_for(self) -> Self {
+    fn ask_without_request(self) -> Self {
         let unasked = |world: &World| match world.chat {
             Some(_) => Vec::new(),
             None => vec!["Nobody has just asked for this.".to_owned()],
@@ -302,7 +302,7 @@ impl Tool {
     }
 
     /// Sets the type under which Claude's models know the tool.
-    fn trained(self, kind: &'static str) -> Self {
+    fn with_trained_type(self, kind: &'static str) -> Self {
         Self { trained: Some(kind), ..self }
     }
 
@@ -312,12 +312,12 @@ impl Tool {
     }
 
     /// Sets the targets of a call by its arguments.
-    fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
-        self.touching_in(move |arguments, _| touches(arguments))
+    fn with_targets<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
+        self.with_targets_in_world(move |arguments, _| touches(arguments))
     }
 
     /// Sets the targets of a call by its arguments and the world.
-    fn touching_in<A: DeserializeOwned + 'static>(
+    fn with_targets_in_world<A: DeserializeOwned + 'static>(
         self,
         touches: impl Fn(&A, &World) -> Touched + Send + Sync + 'static,
     ) -> Self {
@@ -329,7 +329,7 @@ impl Tool {
 
     /// Returns the name shown to the model.
     pub fn offered_as(&self) -> &str {
-        VerbGroup::with(&self.name).map_or(&self.name, |group| group.name)
+        VerbGroup::find_by_tool(&self.name).map_or(&self.name, |group| group.name)
     }
 
     fn definition(&self) -> Value {
@@ -337,7 +337,7 @@ impl Tool {
     }
 
     /// Returns true if a call may send its arguments off this machine, and for invalid arguments.
-    pub fn sends(&self, input: &str, world: &World) -> bool {
+    pub fn may_send(&self, input: &str, world: &World) -> bool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
         match touches(or_empty(input), world) {
             Some(touched) => touched.reach(self.reach, world) == Reach::Leaves,
@@ -345,29 +345,29 @@ impl Tool {
         }
     }
 
-    fn touched(&self, input: &str, world: &World) -> Option<Touched> {
+    fn find_targets(&self, input: &str, world: &World) -> Option<Touched> {
         self.touches.as_ref().and_then(|touches| touches(or_empty(input), world))
     }
 
     /// Returns true if a call names scratch files of another cycle that was tainted.
-    pub fn names_untrusted(&self, input: &str, world: &World) -> bool {
-        match self.touched(input, world) {
-            Some(Touched::Shell { text, .. }) => world.shelter.names_untrusted(&text),
-            Some(Touched::Path { path, .. }) => world.shelter.names_untrusted(&path.to_string_lossy()),
+    pub fn mentions_untrusted_files(&self, input: &str, world: &World) -> bool {
+        match self.find_targets(input, world) {
+            Some(Touched::Shell { text, .. }) => world.shelter.has_untrusted_path(&text),
+            Some(Touched::Path { path, .. }) => world.shelter.has_untrusted_path(&path.to_string_lossy()),
             _ => false,
         }
     }
 
     /// Returns the granted folders that a call may write to.
-    pub fn writes_to(&self, input: &str, world: &World) -> Vec<PathBuf> {
-        match self.touched(input, world) {
+    pub fn list_writable_folders(&self, input: &str, world: &World) -> Vec<PathBuf> {
+        match self.find_targets(input, world) {
             Some(Touched::Shell { text, wanted }) => {
-                let access = world.rules.access(&text, wanted);
+                let access = world.rules.limit_access(&text, wanted);
                 let may_write = access.writes || !world.shelter.is_there();
-                if may_write { world.rules.granted() } else { Vec::new() }
+                if may_write { world.rules.granted_folders() } else { Vec::new() }
             }
             Some(Touched::Path { path, is_write: true }) => {
-                let granted = world.rules.granted();
+                let granted = world.rules.granted_folders();
                 granted.into_iter().filter(|root| path.starts_with(root)).collect()
             }
             _ => self.writes.clone(),
@@ -386,29 +386,29 @@ impl Tool {
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
         // fault: guests-call-owners-tools
         if self.is_owners && !world.sees_all() {
-            return Verdict::denied(OWNERS_ALONE);
+            return Verdict::deny(OWNERS_ALONE);
         }
         let touched = match &self.touches {
             Some(touches) => touches(or_empty(input), world),
             None => Some(Touched::Nothing),
         };
         let Some(touched) = touched else {
-            return Verdict::denied(format!("The arguments don't fit {}.", self.name));
+            return Verdict::deny(format!("The arguments don't fit {}.", self.name));
         };
         if touched.edits_job() && !world.sees_all() {
-            return Verdict::denied(OWNERS_ALONE);
+            return Verdict::deny(OWNERS_ALONE);
         }
-        if let Some(why) = propose::refusal(&self.name, &touched) {
-            return Verdict::denied(why);
+        if let Some(why) = propose::find_refusal(&self.name, &touched) {
+            return Verdict::deny(why);
         }
-        let kept_at = touched.kept_at(&world.documents);
+        let kept_at = touched.list_paths(&world.documents);
         let subject = Subject {
             tool: &self.name,
             risk: self.risk.max(touched.risk()),
             effect: if matches!(touched, Touched::Documents(_)) { Effect::Read } else { self.effect },
             is_free: self.is_free,
             reach: touched.reach(self.reach, world),
-            what: touched.what(&kept_at, &world.rules),
+            what: touched.to_policy_target(&kept_at, &world.rules),
             arguments: or_empty(input),
         };
         // Detecting a sandbox runs a program, and checking the folders for copies scans all of them, so both happen only if needed.
@@ -417,7 +417,7 @@ impl Tool {
             _ => (false, false),
         };
         let is_sandboxed = !is_shell || world.shelter.is_there();
-        let uncovered = if writes && is_sandboxed { world.shelter.uncovered(&world.rules) } else { None };
+        let uncovered = if writes && is_sandboxed { world.shelter.find_copy_obstacle(&world.rules) } else { None };
         let circumstances = Circumstances {
             autonomy: self.autonomy(world),
             taint,
@@ -432,8 +432,8 @@ impl Tool {
             let other = policy::judge(&Subject { tool, ..subject }, &world.rules, &circumstances);
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
-        let of_jobs = self.jobs_written(&touched, or_empty(input), world);
-        self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::asking)
+        let of_jobs = self.describe_written_jobs(&touched, or_empty(input), world);
+        self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::raise_to_ask)
     }
 }
 
@@ -442,13 +442,13 @@ fn or_empty(input: &str) -> &str {
     if input.trim().is_empty() { "{}" } else { input }
 }
 
-fn arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal> {
+fn parse_arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal> {
     serde_json::from_str(input)
         .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))
 }
 
 /// Checks a text argument: trimmed, not empty, and within a length limit in characters.
-fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal> {
+fn check_text(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal> {
     let text = argument.trim();
     if text.is_empty() {
         return Err(Refusal(format!("{name} is empty. Nothing was done.")));
@@ -463,9 +463,9 @@ fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal
 }
 
 /// Returns the first words of a text, for receipts.
-fn brief(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     const CHARS: usize = 60;
-    shortened(&one_line(text), CHARS)
+    truncate_text(&one_line(text), CHARS)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use reveille_memory::{
 };
 use reveille_policy::Reach;
 
-use super::{Done, Outcome, Refusal, Tool, World, remember, task, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, remember, task};
 
 /// The name of the shopping list.
 const SHOPPING: &str = "Shopping list";
@@ -63,18 +63,18 @@ struct Stated {
     fact: String,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
-        Tool::new("list_add", "Put things on a list.", Effect::Idempotent, add).reaching(Reach::Persists),
-        Tool::new("list_show", "Say what is on a list.", Effect::Read, show),
-        Tool::new("list_take", "Take things off a list.", Effect::Idempotent, take).reaching(Reach::Persists),
+        Tool::new("list_add", "Put things on a list.", Effect::Idempotent, add_items).with_reach(Reach::Persists),
+        Tool::new("list_show", "Say what is on a list.", Effect::Read, show_list),
+        Tool::new("list_take", "Take things off a list.", Effect::Idempotent, take_items).with_reach(Reach::Persists),
         Tool::new(
             "told_done",
             "Finish the task that a person tells to have done, or take what they bought off the shopping list.",
             Effect::Idempotent,
-            told_done,
+            finish_or_take,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
         Tool::new(
             "remember_stated",
             "Keep what the owner states in passing.",
@@ -82,7 +82,7 @@ pub(super) fn tools() -> Vec<Tool> {
             |args: &Stated, world| {
                 check_owner(world)?;
                 if world.taint.is_some() {
-                    return Err(Refusal::because("This cycle has read what others wrote. Nothing was done."));
+                    return Err(Refusal::new("This cycle has read what others wrote. Nothing was done."));
                 }
                 remember::remember_fact(&args.fact, world)
             },
@@ -92,30 +92,30 @@ pub(super) fn tools() -> Vec<Tool> {
 
 fn check_owner(world: &World) -> Result<(), Refusal> {
     match world.foreign_chat() {
-        Some(_) => Err(Refusal::because("Only my owner can have me keep that. Nothing was done.")),
+        Some(_) => Err(Refusal::new("Only my owner can have me keep that. Nothing was done.")),
         None => Ok(()),
     }
 }
 
 /// Returns the list's name for the middle of a sentence.
-fn within(list: &str) -> String {
+fn lowercase_first_letter(list: &str) -> String {
     let mut chars = list.chars();
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars.clone()).collect()
 }
 
-fn add(args: &Add, world: &World) -> Outcome {
+fn add_items(args: &Add, world: &World) -> Outcome {
     check_owner(world)?;
-    let list = words(&args.list, "list", 80)?;
+    let list = check_text(&args.list, "list", 80)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let origin = remember::origin(world);
-    let ChangedList { text, changed, unchanged } = lists::put(&text, &list, &args.items, &origin);
-    let name = within(&list);
+    let origin = remember::format_origin(world);
+    let ChangedList { text, changed, unchanged } = lists::add_items(&text, &list, &args.items, &origin);
+    let name = lowercase_first_letter(&list);
     let already = match unchanged.is_empty() {
         true => String::new(),
-        false => format!("On it already: {}.", unchanged.join(", ")),
+        false => format!("Already on it: {}.", unchanged.join(", ")),
     };
     if changed.is_empty() {
-        return Ok(Done::told(format!("{already} The {name} is as it was.")));
+        return Ok(Done::from_text(format!("{already} The {name} hasn't changed.")));
     }
     let content = format!("On the {name} now: {}. {already}", changed.join(", "));
     Ok(Done {
@@ -126,26 +126,27 @@ fn add(args: &Add, world: &World) -> Outcome {
     })
 }
 
-fn show(args: &Show, world: &World) -> Outcome {
+fn show_list(args: &Show, world: &World) -> Outcome {
     check_owner(world)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let items = lists::items(&text, &args.list).unwrap_or_default();
+    let items = lists::list_items(&text, &args.list).unwrap_or_default();
     if items.is_empty() {
-        return Ok(Done::told(format!("Nothing is on the {}.", within(&args.list))));
+        return Ok(Done::from_text(format!("Nothing is on the {}.", lowercase_first_letter(&args.list))));
     }
-    let is_theirs = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let is_theirs =
+        |line| others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
     let taint = items.iter().any(|item| is_theirs(item.line)).then(|| others::ORIGIN.to_owned());
     let lines: Vec<_> = items.iter().map(|item| format!("- {}", item.text)).collect();
-    Ok(Done { taint, ..Done::told(format!("{}:\n{}", args.list, lines.join("\n"))) })
+    Ok(Done { taint, ..Done::from_text(format!("{}:\n{}", args.list, lines.join("\n"))) })
 }
 
-fn take(args: &Take, world: &World) -> Outcome {
+fn take_items(args: &Take, world: &World) -> Outcome {
     check_owner(world)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let name = within(&args.list);
-    let on_it = lists::items(&text, &args.list).unwrap_or_default();
+    let name = lowercase_first_letter(&args.list);
+    let on_it = lists::list_items(&text, &args.list).unwrap_or_default();
     let things = args.items.clone().unwrap_or_else(|| on_it.iter().map(|item| item.text.clone()).collect());
-    let ChangedList { text, changed, unchanged } = lists::take(&text, &args.list, &things);
+    let ChangedList { text, changed, unchanged } = lists::remove_items(&text, &args.list, &things);
     if changed.is_empty() {
         return Err(Refusal(match args.items {
             Some(_) => {
@@ -166,15 +167,15 @@ fn take(args: &Take, world: &World) -> Outcome {
     })
 }
 
-fn told_done(args: &ToldDone, world: &World) -> Outcome {
+fn finish_or_take(args: &ToldDone, world: &World) -> Outcome {
     check_owner(world)?;
     if !args.items.is_empty() {
         let text = world.documents.text(memory::SEMANTIC_MEMORY);
-        let lists = args.list.iter().cloned().chain([SHOPPING.to_owned()]).chain(lists::names(&text));
-        let mut taken = lists.map(|list| take(&Take { list, items: Some(args.items.clone()) }, world));
+        let lists = args.list.iter().cloned().chain([SHOPPING.to_owned()]).chain(lists::list_names(&text));
+        let mut taken = lists.map(|list| take_items(&Take { list, items: Some(args.items.clone()) }, world));
         if let Some(taken) = taken.find(Result::is_ok) {
             return taken;
         }
     }
-    task::finish_told(&args.task, world)
+    task::finish_named_task(&args.task, world)
 }

@@ -50,13 +50,14 @@ pub async fn listen(port: u16) -> io::Result<Vec<TcpListener>> {
     let mut tries = 1;
     loop {
         let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        let first = first.await.map_err(|error| told(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), &error))?;
+        let first =
+            first.await.map_err(|error| explain_error(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), &error))?;
         let chosen = first.local_addr()?.port();
         match TcpListener::bind((Ipv6Addr::LOCALHOST, chosen)).await {
             Ok(second) => return Ok(vec![first, second]),
             Err(error) if is_family_missing(&error) => return Ok(vec![first]),
             Err(error) if port == 0 && error.kind() == io::ErrorKind::AddrInUse && tries < MAX_PORT_TRIES => tries += 1,
-            Err(error) => return Err(told(SocketAddr::from((Ipv6Addr::LOCALHOST, chosen)), &error)),
+            Err(error) => return Err(explain_error(SocketAddr::from((Ipv6Addr::LOCALHOST, chosen)), &error)),
         }
     }
 }
@@ -67,7 +68,7 @@ fn is_family_missing(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
 }
 
-fn told(address: SocketAddr, error: &io::Error) -> io::Error {
+fn explain_error(address: SocketAddr, error: &io::Error) -> io::Error {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "another program has it".to_owned(),
         _ => error.to_string(),
@@ -103,14 +104,14 @@ where
         heads.retain(Head::is_awaited);
         tokio::select! {
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = accept(listeners, turn), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
+            accepted = accept_connection(listeners, turn), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
                 Ok(stream) => {
                     turn = turn.wrapping_add(1);
                     while heads.len() >= MAX_HEADS && let Some(oldest) = heads.pop_front() {
                         oldest.connection.abort();
                     }
                     let has_come = Arc::new(AtomicBool::new(false));
-                    let connection = connections.spawn(connection(stream, answer.clone(), has_come.clone()));
+                    let connection = connections.spawn(serve_connection(stream, answer.clone(), has_come.clone()));
                     heads.push_back(Head { has_come, connection });
                     // Lets the new connection read its head before the next accept.
                     tokio::task::yield_now().await;
@@ -122,7 +123,7 @@ where
 }
 
 /// Accepts a connection of any listener, in turn, so that a busy listener doesn't starve the others.
-async fn accept(listeners: &[TcpListener], turn: usize) -> io::Result<TcpStream> {
+async fn accept_connection(listeners: &[TcpListener], turn: usize) -> io::Result<TcpStream> {
     poll_fn(|context| {
         let from = turn.checked_rem(listeners.len()).unwrap_or_default();
         for listener in listeners.iter().cycle().skip(from).take(listeners.len()) {
@@ -148,7 +149,7 @@ impl Head {
 }
 
 /// Serves one request. A kept-alive connection would wait for another head.
-async fn connection<B, A>(
+async fn serve_connection<B, A>(
     stream: TcpStream,
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
     has_come: Arc<AtomicBool>,

@@ -15,9 +15,8 @@ use reveille_memory::{ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrink
 use reveille_sandbox::exec::edits;
 
 use super::{
-    Done, Outcome, Refusal, Tool, Touched, World, note,
+    Done, Outcome, Refusal, Tool, Touched, World, check_text, note,
     read::{self, READ},
-    words,
 };
 
 /// The tool's name.
@@ -79,7 +78,7 @@ struct Args {
     new_path: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         NAME,
         "The memory's documents as files beneath /memories: view, create, str_replace, insert, delete, rename. For documents that no \
@@ -87,8 +86,8 @@ pub(super) fn tool() -> Tool {
         Effect::Staged,
         run,
     )
-    .touching(|args: &Args| {
-        let names = [&args.path, &args.old_path, &args.new_path].into_iter().flatten().filter_map(|path| name_of(path));
+    .with_targets(|args: &Args| {
+        let names = [&args.path, &args.old_path, &args.new_path].into_iter().flatten().filter_map(|path| parse_name(path));
         match args.command {
             Command::View => Touched::Documents(names.collect()),
             command => {
@@ -99,13 +98,13 @@ pub(super) fn tool() -> Tool {
     })
     .reading_as(READ)
     // No beta header is needed: Anthropic's SDK accepts this type in its general Messages API (2.12.0).
-    .trained("memory_20250818")
+    .with_trained_type("memory_20250818")
 }
 
 /// Converts a path to a document's name in the memory; empty for the root folder, `None` for a path outside of [`ROOT`].
 ///
 /// The standing orders and the skills lie beside the memory's folder, but within it for the model.
-fn name_of(path: &str) -> Option<String> {
+fn parse_name(path: &str) -> Option<String> {
     let below = path.strip_prefix(ROOT)?;
     let below = match below.strip_prefix('/') {
         Some(below) => below.trim_end_matches('/'),
@@ -130,10 +129,10 @@ fn shown_as(name: &str) -> String {
 
 fn run(args: &Args, world: &World) -> Outcome {
     match args.command {
-        Command::View => view(args, world),
+        Command::View => view_path(args, world),
         Command::Create => {
-            let name = writable(given(args.path.as_deref(), "path")?, world)?;
-            let text = words(given(args.file_text.as_deref(), "file_text")?, "file_text", MAX_BYTES)?;
+            let name = check_writable(require_argument(args.path.as_deref(), "path")?, world)?;
+            let text = check_text(require_argument(args.file_text.as_deref(), "file_text")?, "file_text", MAX_BYTES)?;
             let text = format!("{text}\n");
             if world.documents.get(&name).is_some_and(|old| shrinks_too_much(&old, &text)) {
                 return Err(Refusal(format!(
@@ -142,37 +141,37 @@ fn run(args: &Args, world: &World) -> Outcome {
                     shown_as(&name)
                 )));
             }
-            let done = staged(world, &name, text, "Wrote")?;
-            match done.changes.first().and_then(|change| note::reverted(world, change)) {
+            let done = stage_document(world, &name, text, "Wrote")?;
+            match done.changes.first().and_then(|change| note::find_reverted_line(world, change)) {
                 Some((line, _)) => Err(Refusal(format!(
                     "That would undo what your person did there by hand: {line:?}. Edit it with str_replace. Nothing was done."
                 ))),
                 None => Ok(done),
             }
         }
-        Command::StrReplace => edited(args, world, |text| {
-            let old = given(args.old_str.as_deref(), "old_str")?;
-            Ok(edits::replaced(text, old, args.new_str.as_deref().unwrap_or_default()).map(|(text, _)| text))
+        Command::StrReplace => edit_document(args, world, |text| {
+            let old = require_argument(args.old_str.as_deref(), "old_str")?;
+            Ok(edits::replace_once(text, old, args.new_str.as_deref().unwrap_or_default()).map(|(text, _)| text))
         }),
-        Command::Insert => edited(args, world, |text| {
-            let line = args.insert_line.ok_or_else(|| missing("insert_line"))?;
-            Ok(edits::inserted(text, line, given(args.insert_text.as_deref(), "insert_text")?))
+        Command::Insert => edit_document(args, world, |text| {
+            let line = args.insert_line.ok_or_else(|| refuse_missing("insert_line"))?;
+            Ok(edits::insert_lines(text, line, require_argument(args.insert_text.as_deref(), "insert_text")?))
         }),
         Command::Delete => {
-            let name = own(given(args.path.as_deref(), "path")?, world)?;
-            let mut done = staged(world, &name, String::new(), "Emptied")?;
+            let name = check_removable(require_argument(args.path.as_deref(), "path")?, world)?;
+            let mut done = stage_document(world, &name, String::new(), "Emptied")?;
             done.content = format!("{} says nothing any more. What it said stays in the history.", shown_as(&name));
             Ok(done)
         }
-        Command::Rename => rename(args, world),
+        Command::Rename => rename_document(args, world),
     }
 }
 
-fn given<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
-    argument.ok_or_else(|| missing(name))
+fn require_argument<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
+    argument.ok_or_else(|| refuse_missing(name))
 }
 
-fn missing(name: &str) -> Refusal {
+fn refuse_missing(name: &str) -> Refusal {
     Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
@@ -182,17 +181,17 @@ fn no_path(path: &str) -> Refusal {
     ))
 }
 
-fn view(args: &Args, world: &World) -> Outcome {
+fn view_path(args: &Args, world: &World) -> Outcome {
     let path = args.path.as_deref().unwrap_or(ROOT);
-    let name = name_of(path).ok_or_else(|| no_path(path))?;
+    let name = parse_name(path).ok_or_else(|| no_path(path))?;
     if let Some(text) = world.documents.get(&name) {
-        let lines = edits::numbered(&text, args.view_range, MAX_SHOWN_BYTES);
+        let lines = edits::number_lines(&text, args.view_range, MAX_SHOWN_BYTES);
         let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
         let [first, last] = args.view_range.unwrap_or([1, -1]);
         let last = usize::try_from(last).unwrap_or(usize::MAX);
         let is_theirs =
-            others::are_among(&name, &text, world.foreign_chat(), usize::try_from(first).unwrap_or(1), last);
-        return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::told(lines) });
+            others::has_untrusted_lines(&name, &text, world.foreign_chat(), usize::try_from(first).unwrap_or(1), last);
+        return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::from_text(lines) });
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
     let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
@@ -200,25 +199,25 @@ fn view(args: &Args, world: &World) -> Outcome {
     // Others have named the imported documents, so listing them reads untrusted text.
     let (taint, names) = match memory::is_imported(&folder) {
         true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
-        false => (None, read::names(names)),
+        false => (None, read::render_names(names)),
     };
     let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
-        false => Ok(Done { taint, ..Done::told(format!("The documents in {path}:\n{}", names.join("\n"))) }),
+        false => Ok(Done { taint, ..Done::from_text(format!("The documents in {path}:\n{}", names.join("\n"))) }),
     }
 }
 
 /// Checks that a document may be written by this tool, and returns its name.
-fn writable(path: &str, world: &World) -> Result<String, Refusal> {
-    let name = name_of(path).filter(|name| name.ends_with(".md"));
+fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
+    let name = parse_name(path).filter(|name| name.ends_with(".md"));
     let name = name.ok_or_else(|| {
         Refusal(format!(
             "{path:?} can't be a document: their paths begin with {ROOT}/ and end in .md. Nothing was done."
         ))
     })?;
     if world.foreign_chat().is_some() {
-        return Err(Refusal::because(
+        return Err(Refusal::new(
             "In this chat only the tools for notes, facts and tasks write to the memory. Nothing was done.",
         ));
     }
@@ -227,36 +226,34 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
             "{path} is another spelling of a document's path: some disks take it for that one. Nothing was done."
         )));
     }
-    if DocKind::of(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
-        return Err(Refusal::because(
-            "The log of what happened is made from what was done, by no hand. Nothing was done.",
-        ));
+    if DocKind::from_path(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
+        return Err(Refusal::new("The log of what happened is made from what was done, by no hand. Nothing was done."));
     }
     if memory::is_imported(&name) {
         return Err(Refusal(format!(
             "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
         )));
     }
-    if memory::is_in(PLANS_DIR, &name) {
-        return Err(Refusal::because(
+    if memory::is_in_folder(PLANS_DIR, &name) {
+        return Err(Refusal::new(
             "The steps of a long task and their budget change by `long_tasks`, or by your person's hand. Nothing was done.",
         ));
     }
     if name.starts_with("memory/chats/") {
-        return Err(Refusal::because("What is kept for another chat is written in that chat. Nothing was done."));
+        return Err(Refusal::new("What is kept for another chat is written in that chat. Nothing was done."));
     }
     Ok(name)
 }
 
 /// Checks that a document may be removed or renamed: wakes neither rely on nor are steered by it.
-fn own(path: &str, world: &World) -> Result<String, Refusal> {
-    let name = writable(path, world)?;
+fn check_removable(path: &str, world: &World) -> Result<String, Refusal> {
+    let name = check_writable(path, world)?;
     if memory::is_job(&name) {
         return Err(Refusal(format!(
             "{path} is a standing job, which a person takes away. `status: paused` in it lets it rest. Nothing was done."
         )));
     }
-    if DOCUMENTS.contains(&name.as_str()) || memory::steers(&name) {
+    if DOCUMENTS.contains(&name.as_str()) || memory::is_steering(&name) {
         return Err(Refusal(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
     }
     match world.documents.get(&name).is_some_and(|text| !text.is_empty()) {
@@ -266,9 +263,13 @@ fn own(path: &str, world: &World) -> Result<String, Refusal> {
 }
 
 /// Edits an existing document.
-fn edited(args: &Args, world: &World, edit: impl FnOnce(&str) -> Result<Result<String, String>, Refusal>) -> Outcome {
-    let path = given(args.path.as_deref(), "path")?;
-    let name = writable(path, world)?;
+fn edit_document(
+    args: &Args,
+    world: &World,
+    edit: impl FnOnce(&str) -> Result<Result<String, String>, Refusal>,
+) -> Outcome {
+    let path = require_argument(args.path.as_deref(), "path")?;
+    let name = check_writable(path, world)?;
     let Some(old) = world.documents.get(&name) else {
         return Err(Refusal(format!("There is nothing at {path}. Nothing was done.")));
     };
@@ -283,12 +284,13 @@ fn edited(args: &Args, world: &World, edit: impl FnOnce(&str) -> Result<Result<S
             new.len()
         )));
     }
-    staged(world, &name, new, "Edited")
+    stage_document(world, &name, new, "Edited")
 }
 
-fn rename(args: &Args, world: &World) -> Outcome {
-    let old = given(args.old_path.as_deref(), "old_path")?;
-    let (from, to) = (own(old, world)?, writable(given(args.new_path.as_deref(), "new_path")?, world)?);
+fn rename_document(args: &Args, world: &World) -> Outcome {
+    let old = require_argument(args.old_path.as_deref(), "old_path")?;
+    let (from, to) =
+        (check_removable(old, world)?, check_writable(require_argument(args.new_path.as_deref(), "new_path")?, world)?);
     if world.documents.get(&to).is_some_and(|text| !text.is_empty()) {
         return Err(Refusal(format!("{} is there already, and isn't overwritten. Nothing was done.", shown_as(&to))));
     }
@@ -302,8 +304,8 @@ fn rename(args: &Args, world: &World) -> Outcome {
     })
 }
 
-fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
-    if releases(name, &world.documents.text(name), &text) {
+fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcome {
+    if may_release_lines(name, &world.documents.text(name), &text) {
         return Err(Refusal(format!(
             "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
              and taken away by `forget`. Nothing was done.",
@@ -322,7 +324,7 @@ fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
 /// Refuses to change text that other chats can see. This tool's text has no audience mark, so it belongs to the owner alone.
 fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     // fault: mind-marks-section
-    if !view::reveals(name, old, new) {
+    if !view::is_revealing(name, old, new) {
         return Ok(());
     }
     Err(Refusal(format!(
@@ -335,10 +337,10 @@ fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
 
 /// Returns true if possibly untrusted lines would no longer be withheld. A cycle that hasn't read them, and isn't
 /// tainted, could otherwise release them by a new heading.
-fn releases(name: &str, old: &str, new: &str) -> bool {
+fn may_release_lines(name: &str, old: &str, new: &str) -> bool {
     let is_said = |line: &&str| !line.is_empty();
     let withheld = |text: &'_ str| -> Vec<String> {
-        let parts = others::parts(name, text, None).into_iter().filter_map(|part| text.get(part));
+        let parts = others::find_untrusted(name, text, None).into_iter().filter_map(|part| text.get(part));
         parts.flat_map(str::lines).map(str::trim).filter(is_said).map(str::to_owned).collect()
     };
     let mut left = withheld(new).into_iter();
@@ -362,7 +364,7 @@ mod tests {
     }
 
     fn call(scene: &Scene, input: &Value) -> Outcome {
-        Registry::thinking().call(NAME, &input.to_string(), &scene.world)
+        Registry::for_thinking_model().call(NAME, &input.to_string(), &scene.world)
     }
 
     #[track_caller]
@@ -371,7 +373,7 @@ mod tests {
     }
 
     fn judged(scene: &Scene, input: &Value, taint: Option<&str>) -> Verdict {
-        Registry::thinking().judge(NAME, &input.to_string(), &scene.world, taint).unwrap()
+        Registry::for_thinking_model().judge(NAME, &input.to_string(), &scene.world, taint).unwrap()
     }
 
     fn files(done: &Done) -> Vec<(&str, &str)> {
@@ -593,26 +595,26 @@ mod tests {
     #[test]
     fn in_anothers_chat_it_only_reads() {
         let mut scene = scene();
-        scene.world.owner_chat = ChatRef::telegram(99);
+        scene.world.owner_chat = ChatRef::from_telegram(99);
         let write = json!({"command": "create", "path": "/memories/x.md", "file_text": "x"});
         assert!(refused(&scene, &write).contains("In this chat"));
     }
 
     #[test]
     fn it_is_declared_by_its_type_where_its_folder_is_spoken_of_and_found_otherwise() {
-        let registry = Registry::thinking();
+        let registry = Registry::for_thinking_model();
         assert!(
             registry
-                .seen_by(true)
-                .offered("look into /memories", ToRead::default())
+                .filter_visible(true)
+                .render_offer("look into /memories", ToRead::default())
                 .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
         );
         assert!(
             !registry
-                .seen_by(true)
-                .offered("what do you remember of my memory?", ToRead::default())
+                .filter_visible(true)
+                .render_offer("what do you remember of my memory?", ToRead::default())
                 .contains("memory_20250818")
         );
-        assert!(registry.seen_by(true).catalogue().iter().any(|tool| tool["name"] == NAME));
+        assert!(registry.filter_visible(true).catalogue().iter().any(|tool| tool["name"] == NAME));
     }
 }

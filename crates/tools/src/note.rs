@@ -12,7 +12,7 @@ use reveille_memory::shrinks_too_much;
 use reveille_policy::Reach;
 use reveille_store::StagedFile;
 
-use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Change, Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
 /// Maximum length of the working memory or the context, in characters.
 const MAX_CHARS: usize = 12_000;
@@ -30,15 +30,15 @@ struct Args {
     over_theirs: bool,
 }
 
-pub(super) fn note() -> Tool {
+pub(super) fn define_note() -> Tool {
     Tool::new(
         "note",
         "Rewrite your working memory: what is going on now, what you are in the middle of, what to look at next time. Give the whole \
          text; keep it under a page.",
         Effect::Idempotent,
-        |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Rewrote the working memory"),
-    ).reaching(Reach::Persists)
-    .free()
+        |args: &Args, world| rewrite_document(args, world, memory::WORKING_MEMORY, "Rewrote the working memory"),
+    ).with_reach(Reach::Persists)
+    .never_ask()
 }
 
 pub(super) fn context_update() -> Tool {
@@ -47,13 +47,13 @@ pub(super) fn context_update() -> Tool {
         "Rewrite the context: your person's energy, constraints and preferences as they are now. Give the whole text, keeping what still \
          holds.",
         Effect::Idempotent,
-        |args: &Args, world| rewrite(args, world, memory::CONTEXT, "Updated the context"),
-    ).reaching(Reach::Persists)
-    .free()
+        |args: &Args, world| rewrite_document(args, world, memory::CONTEXT, "Updated the context"),
+    ).with_reach(Reach::Persists)
+    .never_ask()
 }
 
-fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
-    let text = words(&args.text, "text", MAX_CHARS)?;
+fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
+    let text = check_text(&args.text, "text", MAX_CHARS)?;
     let old = world.documents.text(path);
     let new = format!("{text}\n");
     if !args.shorten && shrinks_too_much(&old, &new) {
@@ -64,17 +64,17 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
         )));
     }
     if old == new {
-        return Ok(Done::told(format!("{path} says just that already.")));
+        return Ok(Done::from_text(format!("{path} says just that already.")));
     }
     let change = world.documents.stage(path, new);
-    let theirs = if args.over_theirs { None } else { reverted(world, &change) };
+    let theirs = if args.over_theirs { None } else { find_reverted_line(world, &change) };
     if let Some((line, is_back)) = theirs {
         return Err(refused_for_theirs(path, &(line, is_back)));
     }
     let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Ok(Done {
         content: format!("{path} is rewritten."),
-        receipt: Some(format!("{verb}: {}", brief(last_line.trim_start_matches(['#', '-', ' '])))),
+        receipt: Some(format!("{verb}: {}", shorten_text(last_line.trim_start_matches(['#', '-', ' '])))),
         changes: vec![change],
         ..Done::default()
     })
@@ -93,10 +93,11 @@ pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -
 }
 
 /// Finds a line written by the person since our last write that would be lost, or a line removed by them that would return (`true`).
-pub(super) fn reverted(world: &World, change: &Change) -> Option<(String, bool)> {
+pub(super) fn find_reverted_line(world: &World, change: &Change) -> Option<(String, bool)> {
     let Change::File(StagedFile { path, base: Some(now), content }) = change else { return None };
     // Without a history, the author of a line is unknown.
-    let ours = Repo::open(world.documents.dir()).and_then(|repo| repo.as_we_left(path)).ok().flatten()?;
+    let ours =
+        Repo::open(world.documents.dir()).and_then(|repo| repo.history().read_last_own_version(path)).ok().flatten()?;
     let lines =
         |text: &'_ str| text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
     let [ours, now, new]: [BTreeSet<String>; 3] = [&ours, now, content].map(|text| lines(text));

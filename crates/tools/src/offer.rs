@@ -146,7 +146,7 @@ fn begins_a_word(text: &str, beginning: &str) -> bool {
 }
 
 /// Finds the definitions with the most query words in name or description, best first.
-pub(super) fn found<'a>(catalogue: &'a [Value], words: &str) -> Vec<&'a Value> {
+pub(super) fn find_definitions<'a>(catalogue: &'a [Value], words: &str) -> Vec<&'a Value> {
     let words: Vec<String> = words.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
     let words: Vec<&String> = words.iter().filter(|word| word.len() > 2).collect();
     let text = |tool: &Value, field: &str| tool[field].as_str().unwrap_or_default().to_lowercase();
@@ -192,7 +192,7 @@ mod tests {
             json!({"name": "web_search", "description": "Search the web"}),
         ];
         let names = |words: &str| {
-            found(&catalogue, words).iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>()
+            find_definitions(&catalogue, words).iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(names("search the web"), ["web_search", "web_fetch"]);
         assert_eq!(names("run"), ["bash"]);

@@ -13,7 +13,7 @@ use reveille_sandbox::exec::{
     opener::{self, Target, is_address},
 };
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, files, shorten_text};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,55 +27,55 @@ struct Open {
     app: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         "open",
         "Open a web page or a document on your person's screen, with the program that they have for it, or start an application. Give \
          a target or an app.",
         Effect::Once,
-        |args: Open, world, exec| Box::pin(open(args, world, exec)),
+        |args: Open, world, exec| Box::pin(open_target(args, world, exec)),
     )
     .for_owner()
-    .risking(Risk::Caution)
-    .reaching(Reach::Leaves)
-    .touching(|args: &Open| match args.target.as_deref() {
+    .with_risk(Risk::Caution)
+    .with_reach(Reach::Leaves)
+    .with_targets(|args: &Open| match args.target.as_deref() {
         Some(target) if args.app.is_none() && is_address(target) => Touched::Url(target.to_owned()),
         Some(target) if args.app.is_none() => Touched::Path { path: target.into(), is_write: false },
         _ => Touched::App,
     })
 }
 
-async fn open(args: Open, world: &World, exec: &Exec) -> Outcome {
+async fn open_target(args: Open, world: &World, exec: &Exec) -> Outcome {
     let not_good = |why: String| Refusal(format!("{why} Nothing was opened."));
     let target = match (args.target.as_deref(), args.app.as_deref()) {
         (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(not_good)?),
-        (Some(path), None) => Target::Thing(document(path, world, exec)?),
+        (Some(path), None) => Target::Thing(check_document(path, world, exec)?),
         (None, Some(app)) => Target::App(opener::app_name(app).map_err(not_good)?),
         _ => return Err(not_good("Give a target or an app, one of them.".to_owned())),
     };
     let name = target.name().to_owned();
-    opener::open(&target)
+    opener::open_target(&target)
         .await
         .map_err(|error| Refusal(format!("{error} Say so, and give them the address, the path or the name.")))?;
     Ok(Done {
         content: format!("Opened {name} on their screen. Whether they see it isn't known."),
-        receipt: Some(format!("Opened {}", brief(&name))),
+        receipt: Some(format!("Opened {}", shorten_text(&name))),
         ..Done::default()
     })
 }
 
 /// Returns a document's path after checking that it lies beneath a granted folder and is a plain file that can't be run.
-fn document(target: &str, world: &World, exec: &Exec) -> Result<String, Refusal> {
-    let place = files::roots(world, exec)?.find(target, PathUse::Read)?;
+fn check_document(target: &str, world: &World, exec: &Exec) -> Result<String, Refusal> {
+    let place = files::list_roots(world, exec)?.resolve(target, PathUse::Read)?;
     if !opener::is_document(place.path()) {
-        return Err(Refusal::because(
+        return Err(Refusal::new(
             "Only documents are opened: PDF, pictures, text, sound, films, office files. Others may start as programs. \
              Nothing was opened.",
         ));
     }
     let (_, stamp) = place.open()?;
     if stamp.is_executable() {
-        return Err(Refusal::because("The file may be run as a program, so it isn't opened. Nothing was opened."));
+        return Err(Refusal::new("The file may be run as a program, so it isn't opened. Nothing was opened."));
     }
-    place.path().to_str().map(str::to_owned).ok_or_else(|| Refusal::because("Its path isn't text. Nothing was opened."))
+    place.path().to_str().map(str::to_owned).ok_or_else(|| Refusal::new("Its path isn't text. Nothing was opened."))
 }

@@ -18,19 +18,19 @@ struct Args {
     name: String,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new("call_yourself", "Take the name that your person gives you.", Effect::Idempotent, run)
         .for_owner()
-        .reaching(Reach::Persists)
+        .with_reach(Reach::Persists)
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
     let orders = world.documents.text(memory::CLAUDE);
     let renamed =
-        own_name::renamed(&orders, &args.name).map_err(|why| Refusal(format!("{why}. Nothing was changed.")))?;
+        own_name::replace_name(&orders, &args.name).map_err(|why| Refusal(format!("{why}. Nothing was changed.")))?;
     let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
     if renamed == orders {
-        return Ok(Done::told(format!("{name} is my name already.")));
+        return Ok(Done::from_text(format!("{name} is my name already.")));
     }
     Ok(Done {
         content: format!("From now on I'm {name}."),

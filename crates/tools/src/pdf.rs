@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES: usize = 8 << 20;
 /// The reason why there is no text.
 pub fn read(path: &Path) -> PdfAnswer {
     // A hostile file must not reach secrets, so the reader inherits almost no variables.
-    let spec = Spec::new(process::beside(PDF_READER)).args([path]).only_inheriting(&["PATH", "LANG"]);
+    let spec = Spec::new(process::resolve_sibling_program(PDF_READER)).args([path]).only_inheriting(&["PATH", "LANG"]);
     let spec = spec.timeout(TIME_OUT).max_output_bytes(MAX_ANSWER_BYTES);
     let output = match process::run(&spec) {
         Ok(output) => output,
@@ -31,11 +31,11 @@ pub fn read(path: &Path) -> PdfAnswer {
     if output.truncated {
         return Err(PdfFault::TooMuch);
     }
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(fault_of(&output)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(classify_fault(&output)))
 }
 
 /// Classifies a reader without an answer: out of memory (killed, or reported in its message), or crashed on this file.
-fn fault_of(output: &process::Output) -> PdfFault {
+fn classify_fault(output: &process::Output) -> PdfFault {
     let is_killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
     let is_out_of_memory = String::from_utf8_lossy(&output.stderr).contains("memory allocation of");
     if is_killed || is_out_of_memory { PdfFault::TooMuch } else { PdfFault::Damaged }
@@ -53,9 +53,9 @@ mod tests {
             stderr: stderr.into(),
             truncated: false,
         };
-        assert_eq!(fault_of(&output(9, "")), PdfFault::TooMuch);
-        assert_eq!(fault_of(&output(6, "memory allocation of 1073741824 bytes failed")), PdfFault::TooMuch);
-        assert_eq!(fault_of(&output(6, "thread 'main' has overflowed its stack")), PdfFault::Damaged);
-        assert_eq!(fault_of(&output(101 << 8, "panicked")), PdfFault::Damaged);
+        assert_eq!(classify_fault(&output(9, "")), PdfFault::TooMuch);
+        assert_eq!(classify_fault(&output(6, "memory allocation of 1073741824 bytes failed")), PdfFault::TooMuch);
+        assert_eq!(classify_fault(&output(6, "thread 'main' has overflowed its stack")), PdfFault::Damaged);
+        assert_eq!(classify_fault(&output(101 << 8, "panicked")), PdfFault::Damaged);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use reveille_base::types::Effect;
 
-use super::{Done, Outcome, Refusal, Tool, World, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text};
 
 /// Maximum number of steps; more are a project rather than a wake.
 pub const MAX_STEPS: usize = 30;
@@ -65,7 +65,7 @@ impl Complexity {
     }
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         "plan",
         "Say what you understood and will do, before you act, and again when that changes: the last plan counts. A step without a \
@@ -73,12 +73,12 @@ pub(super) fn tool() -> Tool {
         Effect::Idempotent,
         run,
     )
-    .free()
+    .never_ask()
 }
 
 fn run(plan: &Plan, world: &World) -> Outcome {
-    words(&plan.understood, "understood", 2_000)?;
-    if world.reflecting().is_some() && plan.complexity == Complexity::Background {
+    check_text(&plan.understood, "understood", 2_000)?;
+    if world.person_edits().is_some() && plan.complexity == Complexity::Background {
         return Err(Refusal("A look back is no work for hours: plan it smaller.".to_owned()));
     }
     if plan.steps.len() > MAX_STEPS {
@@ -88,8 +88,8 @@ fn run(plan: &Plan, world: &World) -> Outcome {
         )));
     }
     for step in &plan.steps {
-        words(&step.what, "a step's what", 500)?;
-        words(&step.tool, "a step's tool", 64)?;
+        check_text(&step.what, "a step's what", 500)?;
+        check_text(&step.tool, "a step's tool", 64)?;
     }
-    Ok(Done::told("The plan is written down. Go on."))
+    Ok(Done::from_text("The plan is written down. Go on."))
 }

@@ -7,13 +7,13 @@ use reveille_base::types::Effect;
 use reveille_memory::{
     others,
     project::{
-        MAX_PROJECT_LOG_CHARS, MAX_PROJECT_TEXT_CHARS, ProjectEdit, edited_project, project_name, project_of,
+        MAX_PROJECT_LOG_CHARS, MAX_PROJECT_TEXT_CHARS, ProjectEdit, edited_project, project_from_path, project_name,
         project_path,
     },
 };
 use reveille_policy::Reach;
 
-use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, brief, note, words};
+use super::{Change, Documents, Done, Outcome, Refusal, Tool, World, check_text, note, shorten_text};
 
 /// The name of the tool that writes a project's document.
 pub(super) const PROJECT_NOTE: &str = "project_note";
@@ -37,14 +37,14 @@ struct Args {
     over_theirs: bool,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         PROJECT_NOTE,
         "Write down of a project: its goal, its context, what happened. Its tasks are `tasks` with its name as `project`.",
         Effect::Idempotent,
         run,
     )
-    .reaching(Reach::Persists)
+    .with_reach(Reach::Persists)
     .for_owner()
 }
 
@@ -52,7 +52,7 @@ pub(super) fn tool() -> Tool {
 pub fn known_projects(documents: &Documents) -> Vec<(String, String)> {
     let mut known: Vec<(String, String)> = Vec::new();
     for path in documents.list() {
-        if let Some(name) = project_of(&path).filter(|name| known.iter().all(|(other, _)| other != name)) {
+        if let Some(name) = project_from_path(&path).filter(|name| known.iter().all(|(other, _)| other != name)) {
             known.push((name, path));
         }
     }
@@ -64,7 +64,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(Refusal("Projects are the owner's alone. Nothing was done.".to_owned()));
     }
     let name = project_name(&args.project).map_err(|error| Refusal(format!("{error}. Nothing was done.")))?;
-    let told = |text: &Option<String>, what, max| text.as_deref().map(|text| words(text, what, max)).transpose();
+    let told = |text: &Option<String>, what, max| text.as_deref().map(|text| check_text(text, what, max)).transpose();
     let goal = told(&args.goal, "goal", MAX_PROJECT_TEXT_CHARS)?;
     let context = told(&args.context, "context", MAX_PROJECT_TEXT_CHARS)?;
     let log = told(&args.log, "log", MAX_PROJECT_LOG_CHARS)?;
@@ -74,27 +74,28 @@ fn run(args: &Args, world: &World) -> Outcome {
     let Some(said) = parts.iter().rev().find_map(|(_, text)| *text) else {
         return Err(Refusal("Give a goal, a context or a line for the log. Nothing was done.".to_owned()));
     };
-    let (path, old) = kept_at(&name, world);
-    let new = edited_project(old.as_deref(), &args.project, &edit, (world.local().date_naive(), &origin(world)));
+    let (path, old) = read_document(&name, world);
+    let new =
+        edited_project(old.as_deref(), &args.project, &edit, (world.local_time().date_naive(), &format_origin(world)));
     if old.as_ref() == Some(&new) {
-        return Ok(Done::told(format!("{path} says just that already.")));
+        return Ok(Done::from_text(format!("{path} says just that already.")));
     }
     let change = world.documents.stage(&path, new);
     if !args.over_theirs
-        && let Some(theirs) = note::reverted(world, &change)
+        && let Some(theirs) = note::find_reverted_line(world, &change)
     {
         return Err(note::refused_for_theirs(&path, &theirs));
     }
     let verb = if old.is_some() { "Wrote" } else { "Began the project and wrote" };
     Ok(Done {
         content: format!("{path} is written: {}.", written.join(", ")),
-        receipt: Some(format!("{verb} {} of the project {name}: {}", written.join(", "), brief(said))),
+        receipt: Some(format!("{verb} {} of the project {name}: {}", written.join(", "), shorten_text(said))),
         changes: vec![change],
         ..Done::default()
     })
 }
 
-fn kept_at(name: &str, world: &World) -> (String, Option<String>) {
+fn read_document(name: &str, world: &World) -> (String, Option<String>) {
     let known = known_projects(&world.documents).into_iter().find(|(other, _)| other == name);
     let path = known.map_or_else(|| project_path(name), |(_, path)| path);
     let text = world.documents.get(&path);
@@ -102,19 +103,19 @@ fn kept_at(name: &str, world: &World) -> (String, Option<String>) {
 }
 
 /// Returns the origin of a log line: a wake, or empty for a person's order.
-fn origin(world: &World) -> String {
-    let mark = if world.taint.is_some() { others::mark(true) } else { String::new() };
+fn format_origin(world: &World) -> String {
+    let mark = if world.taint.is_some() { others::format_mark(true) } else { String::new() };
     if world.wake_id.is_empty() { String::new() } else { format!("wake {}{mark}", world.wake_id) }
 }
 
 /// Returns the log entry of a finished or dropped task in its project's document, if there is one. A guest's order adds no entry.
-pub(super) fn logged(name: &str, what: &str, world: &World) -> Option<Change> {
+pub(super) fn stage_log_entry(name: &str, what: &str, world: &World) -> Option<Change> {
     if world.foreign_chat().is_some() {
         return None;
     }
-    let (path, old) = kept_at(name, world);
+    let (path, old) = read_document(name, world);
     let old = old?;
     let edit = ProjectEdit { log: Some(what), ..ProjectEdit::default() };
-    let new = edited_project(Some(&old), name, &edit, (world.local().date_naive(), &origin(world)));
+    let new = edited_project(Some(&old), name, &edit, (world.local_time().date_naive(), &format_origin(world)));
     (new != old).then(|| world.documents.stage(&path, new))
 }

@@ -15,9 +15,9 @@ use serde::Deserialize;
 
 use reveille_base::types::{Aim, Effect, Figure, StatedEffect};
 use reveille_memory as memory;
-use reveille_memory::{CLAUDE, is_disguised, job, skill::Skill, steers};
+use reveille_memory::{CLAUDE, is_disguised, is_steering, job, skill::Skill};
 
-use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
+use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, check_text, shorten_text};
 pub use reveille_base::approval_text::PROPOSE_CHANGE;
 
 /// Maximum length of a title, in characters.
@@ -72,7 +72,7 @@ struct OrderEdit {
     new: String,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         PROPOSE_CHANGE,
         "Propose a change of your own orders: claude.md, a skill or a standing job. Your person sees the difference and the effect that you \
@@ -80,48 +80,48 @@ pub(super) fn tool() -> Tool {
         Effect::Staged,
         run,
     )
-    .risking(Risk::Caution)
+    .with_risk(Risk::Caution)
     .for_owner()
-    .touching(|args: &Args| Touched::Edits {
+    .with_targets(|args: &Args| Touched::Edits {
         names: args.edits.iter().map(|edit| edit.path.clone()).collect(),
         removes: false,
     })
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let title = words(&args.title, "title", MAX_TITLE_CHARS)?;
-    words(&args.why, "why", MAX_WHY_CHARS)?;
+    let title = check_text(&args.title, "title", MAX_TITLE_CHARS)?;
+    check_text(&args.why, "why", MAX_WHY_CHARS)?;
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
         return Err(Refusal(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
     }
     let mut of_each: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
     for edit in &args.edits {
-        of_each.entry(steering(&edit.path)?).or_default().push(edit);
+        of_each.entry(check_steering_path(&edit.path)?).or_default().push(edit);
     }
     let mut changes = Vec::new();
     for (path, edits) in &of_each {
         // The comparison must be with the text that the person knows.
-        if world.documents.staged().iter().any(|file| file.path == *path) {
+        if world.documents.list_staged_files().iter().any(|file| file.path == *path) {
             return Err(Refusal(format!(
                 "{path} was changed in this conversation already: propose this in another one. Nothing was done."
             )));
         }
         let before = world.documents.get(path);
-        let after = edited(path, edits, before.as_deref())?;
-        understood(path, &after, world)?;
+        let after = apply_edits(path, edits, before.as_deref())?;
+        check_readable(path, &after, world)?;
         fence::check(path, before.as_deref().unwrap_or_default(), &after)?;
         changes.push(world.documents.stage(path, after));
     }
     Ok(Done {
         content: "It is so from the next conversation on. A week from now your person is told what it did.".to_owned(),
-        receipt: Some(format!("Changed my own orders, as agreed: {}", brief(&title))),
+        receipt: Some(format!("Changed my own orders, as agreed: {}", shorten_text(&title))),
         changes,
         ..Done::default()
     })
 }
 
 /// Returns the title and the stated effect of a call; `None` if the arguments are invalid.
-pub fn stated(input: &str) -> Option<(String, StatedEffect)> {
+pub fn parse_stated_effect(input: &str) -> Option<(String, StatedEffect)> {
     let args: Args = serde_json::from_str(input).ok()?;
     let figure = match args.figure {
         StatedFigure::Rounds => Figure::Rounds,
@@ -133,17 +133,18 @@ pub fn stated(input: &str) -> Option<(String, StatedEffect)> {
         StatedAim::Less => Aim::Less,
         StatedAim::More => Aim::More,
     };
-    Some((words(&args.title, "title", MAX_TITLE_CHARS).ok()?, StatedEffect { figure, aim }))
+    Some((check_text(&args.title, "title", MAX_TITLE_CHARS).ok()?, StatedEffect { figure, aim }))
 }
 
 /// Checks that a path names a document with orders, in its canonical spelling.
-fn steering(path: &str) -> Result<String, Refusal> {
+fn check_steering_path(path: &str) -> Result<String, Refusal> {
     let is_plain = |part: &str| {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         !part.is_empty() && !part.starts_with('.') && part.chars().all(is_letter)
     };
     let is_there = path == CLAUDE || path.split('/').count() == 3;
-    match steers(path) && is_there && path.ends_with(".md") && path.split('/').all(is_plain) && !is_disguised(path) {
+    match is_steering(path) && is_there && path.ends_with(".md") && path.split('/').all(is_plain) && !is_disguised(path)
+    {
         true => Ok(path.to_owned()),
         false => Err(Refusal(format!(
             "{path:?} holds no orders: these are claude.md, skills/<name>/SKILL.md and memory/jobs/<name>.md. Nothing was done."
@@ -152,7 +153,7 @@ fn steering(path: &str) -> Result<String, Refusal> {
 }
 
 /// Applies the edits to a document. Each edit replaces whole lines, and no line twice, so that the shown edits are the complete change.
-fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
+fn apply_edits(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
     let refused = |why: &str| Err(Refusal(format!("{path}: {why} Nothing was done.")));
     let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
     if texts.map(String::len).any(|bytes| bytes > MAX_EDIT_BYTES) {
@@ -212,10 +213,10 @@ fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String,
 }
 
 /// Refuses an unreadable skill or job, because such a document would do nothing or do harm.
-fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
+fn check_readable(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
     let problem = if let Some(name) = job::job_name(path) {
         match job::Job::parse(name, after) {
-            Ok(job) => job.planned(world.local()).err().map(|problem| problem.what),
+            Ok(job) => job.resolve_schedule(world.local_time()).err().map(|problem| problem.what),
             Err(problems) => problems.first().map(ToString::to_string),
         }
     } else if path.ends_with("/SKILL.md") {
@@ -232,9 +233,9 @@ fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
 }
 
 /// Returns the reason why another tool may not edit orders or skills; they change only by a proposal.
-pub(super) fn refusal(tool: &str, touched: &Touched) -> Option<&'static str> {
+pub(super) fn find_refusal(tool: &str, touched: &Touched) -> Option<&'static str> {
     let Touched::Edits { names, .. } = touched else { return None };
-    let is_proposed = |path: &String| steers(path) && !memory::is_job(path);
+    let is_proposed = |path: &String| is_steering(path) && !memory::is_job(path);
     (tool != PROPOSE_CHANGE && names.iter().any(is_proposed)).then_some(
         "The orders and the skills steer you, so your person sees such a change with what it is to do: propose it with propose_change.",
     )
@@ -252,7 +253,7 @@ mod tests {
             old: old.map(str::to_owned),
             new: new.to_owned(),
         };
-        let done = |edits: &[OrderEdit]| edited(CLAUDE, &edits.iter().collect::<Vec<_>>(), Some(now));
+        let done = |edits: &[OrderEdit]| apply_edits(CLAUDE, &edits.iter().collect::<Vec<_>>(), Some(now));
         assert_eq!(
             done(&[edit(Some("Be kind.\n"), "Be brief.\nBe warm."), edit(Some("# Style"), "# Tone\n")]),
             Ok("# Tone\r\nBe brief.\r\nBe warm.\r\nBe kind and brief.\r\nEnd.".to_owned())
@@ -267,14 +268,14 @@ mod tests {
             let told = done(&edits).unwrap_err().0;
             assert!(told.contains(why), "{why}: {told}");
         }
-        assert!(edited(CLAUDE, &[&edit(Some("x"), "y")], None).is_err());
-        assert_eq!(edited(CLAUDE, &[&edit(None, "x\n\n")], Some(" \n")), Ok("x\n".to_owned()));
+        assert!(apply_edits(CLAUDE, &[&edit(Some("x"), "y")], None).is_err());
+        assert_eq!(apply_edits(CLAUDE, &[&edit(None, "x\n\n")], Some(" \n")), Ok("x\n".to_owned()));
     }
 
     #[test]
     fn only_what_steers_is_proposed_and_under_its_own_spelling() {
         for path in ["claude.md", "skills/brief/SKILL.md", "memory/jobs/plants.md"] {
-            assert_eq!(steering(path), Ok(path.to_owned()));
+            assert_eq!(check_steering_path(path), Ok(path.to_owned()));
         }
         for path in [
             "memory/agent-memory/semantic-memory.md",
@@ -287,7 +288,7 @@ mod tests {
             "policy.toml",
             "/etc/passwd",
         ] {
-            assert!(steering(path).is_err(), "{path}");
+            assert!(check_steering_path(path).is_err(), "{path}");
         }
     }
 }

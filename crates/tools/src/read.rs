@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use reveille_base::{
     types::Effect,
-    words::{count, first_bytes},
+    words::{first_bytes, format_count},
 };
 use reveille_index::Recalled;
 use reveille_memory as memory;
@@ -20,13 +20,12 @@ use reveille_memory::{
     facts::{Fact, Facts},
     others,
     quoting::{self, QuotedFact},
-    unsettled::{Unsettled, unsettled},
+    unsettled::{Unsettled, find_conflicts},
 };
 
 use super::{
-    Done, Outcome, Refusal, Tool, Touched, World,
+    Done, Outcome, Refusal, Tool, Touched, World, check_text,
     search::{self, SEARCH, Searched},
-    words,
 };
 
 /// The name of the tool that reads the memory.
@@ -81,20 +80,20 @@ struct Skill {
     from_line: Option<usize>,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
-        Tool::new(READ, "Read a memory file, archived ones too, or list them.", Effect::Read, read)
-            .touching(|args: &Read| Touched::Documents(args.path.iter().cloned().collect())),
-        super::search::tool(),
+        Tool::new(READ, "Read a memory file, archived ones too, or list them.", Effect::Read, read_document)
+            .with_targets(|args: &Read| Touched::Documents(args.path.iter().cloned().collect())),
+        super::search::define_tool(),
         Tool::new(
             "read_skill",
             "Read a skill's instructions before doing what it describes, and the further files that they name.",
             Effect::Read,
-            skill,
+            read_skill,
         )
-        .touching_in(|args: &Value, world| match Skill::deserialize(args) {
+        .with_targets_in_world(|args: &Value, world| match Skill::deserialize(args) {
             // fault: skills-files-read-whatever
-            Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),
+            Ok(args) => Touched::Documents(args.find_document(world).into_iter().collect()),
             // The execution reports the invalid arguments.
             Err(_) => Touched::Nothing,
         }),
@@ -102,26 +101,26 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 /// Added after facts that are only close to the question.
-const NEAREST: &str = "You haven't told me exactly what you ask; this is the nearest.";
+const NEAREST: &str = "You haven't told me exactly that; this is the nearest.";
 
 /// Builds the offline model's tool for questions, which quotes facts.
-pub(super) fn quote() -> Tool {
+pub(super) fn define_quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
-        let documents = documents(world);
+        let documents = read_documents(world);
         let borrowed: Vec<(&str, &str)> = documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         match quoting::quote(&borrowed, &args.query) {
             Some(facts) if !facts.is_empty() => {
-                let content = facts.iter().map(quoted).collect::<Vec<_>>().join("\n");
-                Ok(Done { taint: taint_of(&facts, &documents, world), ..Done::told(content) })
+                let content = facts.iter().map(format_quote).collect::<Vec<_>>().join("\n");
+                Ok(Done { taint: find_taint(&facts, &documents, world), ..Done::from_text(content) })
             }
             _ => {
-                let near = quoting::nearest(&borrowed, &args.query);
+                let near = quoting::find_nearest_facts(&borrowed, &args.query);
                 if near.is_empty() {
-                    return Err(Refusal::because("Nothing that is stored answers this."));
+                    return Err(Refusal::new("Nothing that is stored answers this."));
                 }
-                let mut lines: Vec<String> = near.iter().map(quoted).collect();
+                let mut lines: Vec<String> = near.iter().map(format_quote).collect();
                 lines.push(NEAREST.to_owned());
-                Ok(Done { taint: taint_of(&near, &documents, world), ..Done::told(lines.join("\n")) })
+                Ok(Done { taint: find_taint(&near, &documents, world), ..Done::from_text(lines.join("\n")) })
             }
         }
     })
@@ -129,30 +128,30 @@ pub(super) fn quote() -> Tool {
 
 /// Builds the offline model's tool for "what do you know about …". Quotes facts, context and tasks, and the log only
 /// if those are silent. Without a topic, quotes the facts.
-pub(super) fn recall() -> Tool {
+pub(super) fn define_recall() -> Tool {
     Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {
         let Some(topic) = &args.query else { return Ok(all_facts(world)) };
-        let topic = words(topic, "query", 500)?;
+        let topic = check_text(topic, "query", 500)?;
         let asked = std::slice::from_ref(&topic);
-        let found = search::hits(world, None, asked, Some("memory"), 3 * MAX_RECALLED);
-        let Searched { answers, note, .. } = found.map_err(|error| search::unsearched(&error))?;
+        let found = search::find_hits(world, None, asked, Some("memory"), 3 * MAX_RECALLED);
+        let Searched { answers, note, .. } = found.map_err(|error| search::refuse_failed_search(&error))?;
         let (log, known): (Vec<_>, Vec<_>) =
-            answers.into_iter().flatten().partition(|hit| DocKind::of(&hit.path) == DocKind::Log);
+            answers.into_iter().flatten().partition(|hit| DocKind::from_path(&hit.path) == DocKind::Log);
         let mut hits = if known.is_empty() { log } else { known };
         hits.truncate(MAX_RECALLED);
         let mut lines = vec![match hits.is_empty() {
-            true => format!("Nothing is stored about {topic}."),
+            true => format!("I have no notes about {topic}."),
             false => format!("About {topic}:"),
         }];
-        lines.extend(hits.iter().map(|hit| recalled(hit, world)).chain(note));
+        lines.extend(hits.iter().map(|hit| format_hit(hit, world)).chain(note));
         let taint = hits.iter().any(|hit| hit.taint.is_some()).then(|| others::ORIGIN.to_owned());
-        Ok(Done { taint, ..Done::told(lines.join("\n")) })
+        Ok(Done { taint, ..Done::from_text(lines.join("\n")) })
     })
 }
 
 /// Quotes the known facts, newest first.
 fn all_facts(world: &World) -> Done {
-    let text = if in_memory(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
+    let text = if list_memory_paths(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
         world.documents.text(memory::SEMANTIC_MEMORY)
     } else {
         String::new()
@@ -160,10 +159,11 @@ fn all_facts(world: &World) -> Done {
     let (facts, _) = Facts::parse(&text);
     let all: Vec<&Fact> = facts.iter().map(|(_, fact)| fact).collect();
     if all.is_empty() {
-        return Done::told("You haven't told me anything to remember yet.");
+        return Done::from_text("You haven't told me anything to remember yet.");
     }
     let shown: Vec<&&Fact> = all.iter().rev().take(MAX_FACTS).collect();
-    let is_theirs = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let is_theirs =
+        |line| others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
     let taint = shown.iter().any(|fact| is_theirs(fact.line)).then(|| others::ORIGIN.to_owned());
     let mut lines: Vec<_> = shown.iter().map(|fact| format!("- {}", fact.text)).collect();
     if all.len() > shown.len() {
@@ -172,27 +172,27 @@ fn all_facts(world: &World) -> Done {
             all.len() - shown.len()
         ));
     }
-    Done { taint, ..Done::told(lines.join("\n")) }
+    Done { taint, ..Done::from_text(lines.join("\n")) }
 }
 
-fn read(args: &Read, world: &World) -> Outcome {
+fn read_document(args: &Read, world: &World) -> Outcome {
     let Some(path) = &args.path else {
-        return Ok(Done::told(names(world.documents.list())));
+        return Ok(Done::from_text(render_names(world.documents.list())));
     };
     let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
-    let Page { content, lines } = page(path, &text, args.from_line)?;
-    let taint = others::are_among(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
+    let Page { content, lines } = take_page(path, &text, args.from_line)?;
+    let taint = others::has_untrusted_lines(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
         .then(|| others::ORIGIN.to_owned());
-    Ok(Done { taint, ..Done::told(content) })
+    Ok(Done { taint, ..Done::from_text(content) })
 }
 
 /// Lists the documents by name. Imported ones are only counted: their names are untrusted, and there may be thousands.
-pub(super) fn names(all: Vec<String>) -> String {
+pub(super) fn render_names(all: Vec<String>) -> String {
     let (imported, mut names): (Vec<_>, Vec<_>) = all.into_iter().partition(|name| memory::is_imported(name));
     if !imported.is_empty() {
-        let count = count(imported.len(), "document");
+        let count = format_count(imported.len(), "document");
         names.push(format!("{}/: {count} from other programs, which look_up finds", memory::IMPORTED_DIR));
     }
     names.join("\n")
@@ -207,7 +207,7 @@ struct Page {
 }
 
 /// Returns a range of lines of a text.
-fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusal> {
+fn take_page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusal> {
     let total = text.lines().count();
     let from = from_line.unwrap_or(1).max(1);
     if from > total.max(1) {
@@ -236,38 +236,40 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
 }
 
 /// Returns the source of untrusted text in the quoted facts, if any.
-fn taint_of(facts: &[QuotedFact], documents: &[(String, String)], world: &World) -> Option<String> {
+fn find_taint(facts: &[QuotedFact], documents: &[(String, String)], world: &World) -> Option<String> {
     let is_theirs = |fact: &QuotedFact| {
         let document = documents.iter().find(|(path, _)| *path == fact.path);
-        document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), fact.line, fact.line))
+        document.is_some_and(|(path, text)| {
+            others::has_untrusted_lines(path, text, world.foreign_chat(), fact.line, fact.line)
+        })
     };
     facts.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
 impl Skill {
     /// Returns the document's path in its canonical spelling; `None` for an unknown skill.
-    fn document(&self, world: &World) -> Option<String> {
+    fn find_document(&self, world: &World) -> Option<String> {
         let skill = world.skills.iter().find(|skill| skill.name == self.name)?;
         let file: PathBuf = Path::new(self.path.as_deref().unwrap_or("SKILL.md")).components().collect();
         Some(format!("skills/{}/{}", skill.folder, file.to_str()?))
     }
 }
 
-fn skill(args: &Skill, world: &World) -> Outcome {
+fn read_skill(args: &Skill, world: &World) -> Outcome {
     let Some(skill) = world.skills.iter().find(|skill| skill.name == args.name) else {
         let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
         return Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
     };
     if let Some(path) = &args.path {
-        let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::because)?;
-        return Ok(Done::told(page(path, &text, args.from_line)?.content));
+        let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::new)?;
+        return Ok(Done::from_text(take_page(path, &text, args.from_line)?.content));
     }
-    let mut told = page("The skill", skill.body.trim(), args.from_line)?.content;
+    let mut told = take_page("The skill", skill.body.trim(), args.from_line)?.content;
     if args.from_line.is_none_or(|from| from <= 1) {
         told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
         told.push_str(&further_files(&world.documents.skill_files(&skill.folder)));
     }
-    Ok(Done::told(told))
+    Ok(Done::from_text(told))
 }
 
 /// Lists a skill's files besides its instructions.
@@ -287,42 +289,42 @@ fn further_files(paths: &[String]) -> String {
 }
 
 /// Returns the searched documents: the memory without standing orders and skills, and without files excluded by rules.
-fn documents(world: &World) -> Vec<(String, String)> {
+fn read_documents(world: &World) -> Vec<(String, String)> {
     // fault: search-looks-into-rule
-    let paths = in_memory(world).filter(|path| !is_kept_back(world, path));
+    let paths = list_memory_paths(world).filter(|path| !is_kept_back(world, path));
     paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
 }
 
 /// Counts the files excluded from a search by the person's rules.
 pub(super) fn kept_back(world: &World) -> usize {
-    in_memory(world).filter(|path| is_kept_back(world, path)).count()
+    list_memory_paths(world).filter(|path| is_kept_back(world, path)).count()
 }
 
-fn in_memory(world: &World) -> impl Iterator<Item = String> {
+fn list_memory_paths(world: &World) -> impl Iterator<Item = String> {
     world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
 }
 
 /// Returns true if a rule of the person's forbids reading or searching this file.
 pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
-    let place = world.documents.place(path);
+    let place = world.documents.find_path(path);
     place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
 }
 
-fn quoted(fact: &QuotedFact) -> String {
-    let doubt = fact.unsettled.as_ref().map(|conflict| conflict.of_line(fact.line));
-    line(&fact.text, &fact.path, fact.line, doubt)
+fn format_quote(fact: &QuotedFact) -> String {
+    let doubt = fact.unsettled.as_ref().map(|conflict| conflict.describe_line(fact.line));
+    format_line(&fact.text, &fact.path, fact.line, doubt)
 }
 
 /// Formats a hit with its unsettled contradiction.
-fn recalled(hit: &Recalled, world: &World) -> String {
-    let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.line_seen(&hit.path, line));
-    let conflicts = unsettled(&world.documents.text(&hit.path));
+fn format_hit(hit: &Recalled, world: &World) -> String {
+    let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.to_visible_line(&hit.path, line));
+    let conflicts = find_conflicts(&world.documents.text(&hit.path));
     let is_of = |conflict: &&Unsettled| conflict.lines.iter().any(|line| (at..=last).contains(line));
-    let doubt = conflicts.iter().find(is_of).map(|conflict| conflict.of_line(at));
-    line(&hit.text, &hit.path, at, doubt)
+    let doubt = conflicts.iter().find(is_of).map(|conflict| conflict.describe_line(at));
+    format_line(&hit.text, &hit.path, at, doubt)
 }
 
-fn line(text: &str, path: &str, line: usize, doubt: Option<String>) -> String {
+fn format_line(text: &str, path: &str, line: usize, doubt: Option<String>) -> String {
     let doubt = doubt.map(|doubt| format!("; not settled: {doubt}")).unwrap_or_default();
     format!("- {text} ({path}, line {line}{doubt})")
 }

@@ -13,12 +13,12 @@ use reveille_memory as memory;
 use reveille_memory::{
     others,
     preferences::Preferences,
-    reflect::{Dispute, days_path, dispute, rewritten},
-    unsettled::unsettled,
+    reflect::{Dispute, add_reworded_summary, days_path, find_dispute},
+    unsettled::find_conflicts,
 };
 use reveille_store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
 /// The tools of a reflection.
 const ALLOWED: [&str; 8] =
@@ -51,7 +51,7 @@ struct Contradiction {
     other: String,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             DAY_SUMMARY,
@@ -63,7 +63,7 @@ pub(super) fn tools() -> Vec<Tool> {
             CONTRADICTION,
             "Mark two stored facts that can't both be so, and ask your person which is right. Both stay until they say.",
             Effect::Idempotent,
-            contradiction,
+            mark_contradiction,
         ),
     ]
 }
@@ -79,7 +79,7 @@ pub(super) fn is_allowed(tool: &str) -> bool {
 }
 
 fn day_summary(args: &DaySummary, world: &World) -> Outcome {
-    let today = world.local().date_naive();
+    let today = world.local_time().date_naive();
     let day: NaiveDate = args
         .day
         .trim()
@@ -88,38 +88,39 @@ fn day_summary(args: &DaySummary, world: &World) -> Outcome {
     if day >= today || today.checked_sub_days(Days::new(DAYS_BACK_MAX)).is_some_and(|first| day < first) {
         return Err(Refusal(format!("{day} is not one of the days that you look back at. Nothing was done.")));
     }
-    let mut told = vec![words(&args.summary, "summary", 1_000)?];
+    let mut told = vec![check_text(&args.summary, "summary", 1_000)?];
     for fact in args.key_facts.iter().take(FACTS_MAX) {
-        told.push(format!("Key fact: {}", words(fact, "key fact", 300)?));
+        told.push(format!("Key fact: {}", check_text(fact, "key fact", 300)?));
     }
     let path = days_path(day);
-    let new = rewritten(&world.documents.text(&path), day, (&world.wake_id, world.taint.is_some()), &told);
+    let new = add_reworded_summary(&world.documents.text(&path), day, (&world.wake_id, world.taint.is_some()), &told);
     Ok(Done {
         content: format!("Kept in {path}."),
-        receipt: Some(format!("Summed up {day}: {}", brief(&args.summary))),
+        receipt: Some(format!("Summed up {day}: {}", shorten_text(&args.summary))),
         changes: vec![world.documents.stage(&path, new)],
         ..Done::default()
     })
 }
 
-fn contradiction(args: &Contradiction, world: &World) -> Outcome {
-    let by_hand = world.reflecting().cloned().unwrap_or_default();
+fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
+    let by_hand = world.person_edits().cloned().unwrap_or_default();
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let found = dispute(&text, &args.one, &args.other).map_err(Refusal::because)?;
+    let found = find_dispute(&text, &args.one, &args.other).map_err(Refusal::new)?;
     let (known, _) = memory::facts::Facts::parse(&text);
-    let is_of_others = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let is_of_others =
+        |line| others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
     let mut named = known.iter().filter(|(_, fact)| fact.text == found.one || fact.text == found.other);
     if found.one == found.other || named.any(|(_, fact)| is_of_others(fact.line)) {
         return Err(Refusal("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
     }
     let key = found.key();
-    let standing: Vec<usize> = unsettled(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let standing: Vec<usize> = find_conflicts(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
     let is_one = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
     let is_marked = known.iter().any(|(_, fact)| is_one(fact) && standing.contains(&fact.line));
     if is_marked || world.told_keys.contains(&key) || world.told_keys.contains(&format!("tell/{key}")) {
         return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
     }
-    let holds_nudges = Preferences::of(&world.documents.text(memory::CONTEXT)).holds_nudges();
+    let holds_nudges = Preferences::parse(&world.documents.text(memory::CONTEXT)).holds_nudges();
     let asking = Asking {
         owner_chat: world.owner_chat,
         now: world.now,
@@ -127,12 +128,12 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
         quiet_hours: world.quiet_hours,
         may_ask: world.told_today < world.tell_per_day && !holds_nudges,
     };
-    let Some(question) = asking.question(std::slice::from_ref(&found)) else {
+    let Some(question) = asking.build_question(std::slice::from_ref(&found)) else {
         return Err(Refusal(
             "Your person can't be asked today. Nothing was done; it can be noted another day.".to_owned(),
         ));
     };
-    let marked = found.marked_in(&text, &by_hand);
+    let marked = found.mark_facts(&text, &by_hand);
     let content = if marked == text {
         "Both lines are your person's own and stay as they are. Your person is asked."
     } else {
@@ -141,7 +142,11 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
     let noted = Change::Handled { key, value: String::new() };
     Ok(Done {
         content: content.to_owned(),
-        receipt: Some(format!("Noted a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other))),
+        receipt: Some(format!(
+            "Noted a contradiction: “{}” and “{}”",
+            shorten_text(&found.one),
+            shorten_text(&found.other)
+        )),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, marked), noted, question],
         ..Done::default()
     })
@@ -164,7 +169,7 @@ pub struct Asking {
 
 impl Asking {
     /// Returns the question about these contradictions; `None` if none may be asked. In quiet hours, a reminder asks at their end.
-    pub fn question(&self, disputes: &[Dispute]) -> Option<Change> {
+    pub fn build_question(&self, disputes: &[Dispute]) -> Option<Change> {
         let first = disputes.first().filter(|_| self.may_ask)?;
         let pairs = disputes.iter().map(|pair| format!("“{}” and “{}”", pair.one, pair.other));
         let text = format!(
@@ -176,7 +181,7 @@ impl Asking {
             Some(hours) => {
                 let is_tomorrow = hours.until <= local.time();
                 let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
-                let slot = schedule::resolve(day.and_time(hours.until), self.tz);
+                let slot = schedule::resolve_local_time(day.and_time(hours.until), self.tz);
                 Change::AddReminder(NewReminder {
                     chat: self.owner_chat,
                     thread_id: None,

@@ -39,22 +39,22 @@ impl<'a> SeenTools<'a> {
 
     /// Renders the definitions offered to a cycle with these words and context; see `tool::offer`. Those common to all
     /// cycles come first, identical to the byte, and end with a mark for the prompt cache.
-    pub fn offered(&self, words: &str, there: ToRead) -> String {
+    pub fn render_offer(&self, words: &str, there: ToRead) -> String {
         let of_a_cycle = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name));
         let offered = of_a_cycle.filter(|tool| offer::is_offered(&tool.name, words, there));
         let (always, called_for): (Vec<&Tool>, Vec<&Tool>) =
             offered.partition(|tool| offer::is_offered(&tool.name, "", ToRead::default()));
-        let mut definitions = self.registry.grouped(&always);
+        let mut definitions = self.registry.group_definitions(&always);
         if let (true, Some(last)) = (self.registry.is_claude, definitions.last_mut().and_then(Value::as_object_mut)) {
             last.insert("cache_control".to_owned(), serde_json::json!({"type": "ephemeral", "ttl": CACHED_FOR}));
         }
-        definitions.extend(self.registry.grouped(&called_for));
+        definitions.extend(self.registry.group_definitions(&called_for));
         Value::Array(definitions).to_string()
     }
 
     /// Renders the definitions offered to a background job. A reflection gets all of its tools; other work gets the
     /// tools called for by its words, then its own tools.
-    pub fn offered_to(&self, work: &Assignment, words: &str, there: ToRead) -> String {
+    pub fn render_job_offer(&self, work: &Assignment, words: &str, there: ToRead) -> String {
         let is_called_for = |tool: &&Tool| match work {
             Assignment::Reflection(_) => true,
             Assignment::Job(Some(_)) => work.allows(&tool.name),
@@ -63,13 +63,13 @@ impl<'a> SeenTools<'a> {
         let mut offered: Vec<&Tool> =
             self.tools().filter(|tool| work.allows(&tool.name)).filter(is_called_for).collect();
         offered.sort_by_key(|tool| assignment::is_of_own_work(&tool.name));
-        Value::Array(self.registry.grouped(&offered)).to_string()
+        Value::Array(self.registry.group_definitions(&offered)).to_string()
     }
 
     /// Returns the definitions searched by `find_tools`.
     pub fn catalogue(&self) -> Vec<Value> {
         let of_a_cycle: Vec<&Tool> = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name)).collect();
-        of_groups(&of_a_cycle, Tool::definition)
+        define_groups(&of_a_cycle, Tool::definition)
     }
 }
 
@@ -85,50 +85,68 @@ pub struct Registry {
 
 impl Registry {
     /// Returns the tools of every model.
-    pub fn standard() -> Self {
-        let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
-        tools.extend(remember::tools());
-        tools.extend(task::tools());
-        tools.extend(reminder::tools());
-        tools.extend(read::tools());
-        tools.push(attachment::tool());
+    pub fn with_standard_tools() -> Self {
+        let mut tools = vec![
+            plan::define_tool(),
+            reply::define_tool(),
+            tell::define_tool(),
+            note::define_note(),
+            note::context_update(),
+        ];
+        tools.extend(remember::define_tools());
+        tools.extend(task::define_tools());
+        tools.extend(reminder::define_tools());
+        tools.extend(read::define_tools());
+        tools.push(attachment::define_tool());
         Self { tools, is_claude: false, is_small: false }
     }
 
     /// Returns the tools of a thinking model: the standard tools, and those that act outside our stores.
-    pub fn thinking() -> Self {
-        let mut registry = Self::standard();
-        registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
-        registry.tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
-        registry.tools.extend(brain::tools());
-        registry.tools.push(exchange::tool());
-        registry.tools.extend(find_tools::tools());
-        registry.tools.push(memory_files::tool());
-        registry.tools.push(project::tool());
-        registry.tools.push(propose::tool());
-        registry.tools.push(about_me::tool());
-        registry.tools.extend(steps::tools());
-        registry.tools.push(watch::tool());
-        registry.tools.extend(reflect::tools());
+    pub fn for_thinking_model() -> Self {
+        let mut registry = Self::with_standard_tools();
+        registry.tools.extend([bash::define_tool(), web_fetch::define_tool(), web_search::define_tool()]);
+        registry.tools.extend([
+            edit::define_tool(),
+            find::define_tool(),
+            image::define_tool(),
+            system::define_tool(),
+            open::define_tool(),
+        ]);
+        registry.tools.extend(brain::define_tools());
+        registry.tools.push(exchange::define_tool());
+        registry.tools.extend(find_tools::define_tools());
+        registry.tools.push(memory_files::define_tool());
+        registry.tools.push(project::define_tool());
+        registry.tools.push(propose::define_tool());
+        registry.tools.push(about_me::define_tool());
+        registry.tools.extend(steps::define_tools());
+        registry.tools.push(watch::define_tool());
+        registry.tools.extend(reflect::define_tools());
         Self { is_claude: true, ..registry }
     }
 
     /// Returns the tools of the offline model: the standard tools, and a tool to keep messages for later.
-    pub fn offline() -> Self {
-        let mut registry = Self::standard();
-        registry.tools.extend(lists::tools());
-        registry.tools.extend([brain::undo_last(), own_name::tool(), keep::tool(), read::quote(), read::recall()]);
+    pub fn for_offline_model() -> Self {
+        let mut registry = Self::with_standard_tools();
+        registry.tools.extend(lists::define_tools());
+        registry.tools.extend([
+            brain::undo_last(),
+            own_name::define_tool(),
+            keep::define_tool(),
+            read::define_quote(),
+            read::define_recall(),
+        ]);
         registry
     }
 
     /// Returns the tools for a person's orders without a model.
-    pub fn of_orders() -> Self {
-        Self::offline().with(steps::tools())
+    pub fn for_orders() -> Self {
+        Self::for_offline_model().with_tools(steps::define_tools())
     }
 
     /// Returns the tools of a small model: a few standard tools, none of which can do harm unasked.
-    pub fn small() -> Self {
-        let mut registry = Self::standard();
+    pub fn for_small_model() -> Self {
+        let mut registry = Self::with_standard_tools();
         registry.tools.retain(|tool| SMALL_TOOLS.contains(&&*tool.name));
         registry.is_small = true;
         registry
@@ -141,20 +159,20 @@ impl Registry {
     }
 
     /// Returns the tools visible to a chat; without `sees_all`, those on the owner's machine are left out.
-    pub fn seen_by(&self, sees_all: bool) -> SeenTools<'_> {
+    pub fn filter_visible(&self, sees_all: bool) -> SeenTools<'_> {
         SeenTools { registry: self, sees_all }
     }
 
     /// Adds tools after the existing ones.
     #[must_use]
-    pub fn with(mut self, tools: Vec<Tool>) -> Self {
+    pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools.extend(tools);
         self
     }
 
     /// Replaces all acting tools by a stub.
     #[must_use]
-    pub fn acted_by(mut self, stand_in: &StandIn) -> Self {
+    pub fn with_stub(mut self, stand_in: &StandIn) -> Self {
         for tool in self.tools.iter_mut().filter(|tool| matches!(tool.run, Run::Acts(_))) {
             let (name, stand_in) = (tool.name.clone(), Arc::clone(stand_in));
             tool.run = Run::Acts(Box::new(move |input, _, _| Box::pin(std::future::ready(stand_in(&name, input)))));
@@ -163,7 +181,7 @@ impl Registry {
     }
 
     /// Renders the definitions of all tools by their own names, as a raw JSON array.
-    pub fn definitions(&self) -> String {
+    pub fn render_definitions(&self) -> String {
         Value::Array(self.tools.iter().map(|tool| self.definition(tool)).collect()).to_string()
     }
 
@@ -174,22 +192,22 @@ impl Registry {
         }
     }
 
-    fn grouped(&self, tools: &[&Tool]) -> Vec<Value> {
+    fn group_definitions(&self, tools: &[&Tool]) -> Vec<Value> {
         if self.is_small {
             return tools.iter().map(|tool| self.definition(tool)).collect();
         }
-        of_groups(tools, |tool| self.definition(tool))
+        define_groups(tools, |tool| self.definition(tool))
     }
 
     /// Returns the definitions of these tools as shown to a model, with verbs grouped.
-    pub fn offered_of(&self, names: &[&str]) -> Vec<Value> {
+    pub fn list_definitions(&self, names: &[&str]) -> Vec<Value> {
         let tools: Vec<&Tool> = names.iter().filter_map(|name| self.get(name)).collect();
-        self.grouped(&tools)
+        self.group_definitions(&tools)
     }
 
     /// Returns the refusal of a group call without a known verb; `None` for a valid verb or another tool.
     pub fn no_verb(name: &str, input: &str) -> Option<Refusal> {
-        verbs::refusal(name).filter(|_| verbs::named(name, input).is_none())
+        verbs::find_refusal(name).filter(|_| verbs::translate_call(name, input).is_none())
     }
 
     /// Returns a tool by its name.
@@ -197,26 +215,26 @@ impl Registry {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// See [`Tool::names_untrusted`].
-    pub fn names_untrusted(&self, name: &str, input: &str, world: &World) -> bool {
-        self.get(name).is_some_and(|tool| tool.names_untrusted(input, world))
+    /// See [`Tool::mentions_untrusted_files`].
+    pub fn mentions_untrusted_files(&self, name: &str, input: &str, world: &World) -> bool {
+        self.get(name).is_some_and(|tool| tool.mentions_untrusted_files(input, world))
     }
 
-    /// See [`Tool::writes_to`].
-    pub fn writes_to(&self, name: &str, input: &str, world: &World) -> Vec<PathBuf> {
-        self.get(name).map(|tool| tool.writes_to(input, world)).unwrap_or_default()
+    /// See [`Tool::list_writable_folders`].
+    pub fn list_writable_folders(&self, name: &str, input: &str, world: &World) -> Vec<PathBuf> {
+        self.get(name).map(|tool| tool.list_writable_folders(input, world)).unwrap_or_default()
     }
 
     /// Returns true if a call acts outside our stores, and so may take a while.
-    pub fn acts(&self, name: &str) -> bool {
+    pub fn is_acting(&self, name: &str) -> bool {
         self.get(name).is_some_and(|tool| matches!(tool.run, Run::Acts(_)))
     }
 
     /// Judges a call by the policy; `None` for an unknown tool, which the execution reports. `taint` is the source of
     /// untrusted text that the cycle has read.
     pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {
-        self.get(name).map(|tool| match assignment::refusal(name, world) {
-            Some(why) => Verdict::denied(why),
+        self.get(name).map(|tool| match assignment::find_refusal(name, world) {
+            Some(why) => Verdict::deny(why),
             None => tool.judge(input, world, taint),
         })
     }
@@ -228,7 +246,7 @@ impl Registry {
             Some(tool) if tool.is_owners && !world.sees_all() => {
                 Err(Refusal(format!("{OWNERS_ALONE} Nothing was done.")))
             }
-            Some(Tool { run: Run::Acts(run), .. }) => bounded(run(or_empty(input), world, exec).await),
+            Some(Tool { run: Run::Acts(run), .. }) => cut_outcome(run(or_empty(input), world, exec).await),
             _ => self.call(name, input, world),
         }
     }
@@ -236,9 +254,9 @@ impl Registry {
     /// Runs a tool that acts only on our stores; see [`Registry::run`].
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         match self.get(name).map(|tool| &tool.run) {
-            Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
+            Some(Run::Values(run)) => cut_outcome(run(or_empty(input), world)),
             Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
-            None => Err(verbs::refusal(name).unwrap_or_else(|| {
+            None => Err(verbs::find_refusal(name).unwrap_or_else(|| {
                 let mut names: Vec<&str> = Vec::new();
                 for name in self.tools.iter().map(Tool::offered_as) {
                     if !names.contains(&name) {
@@ -252,16 +270,16 @@ impl Registry {
 }
 
 /// Returns the definitions of these tools. Grouped verbs appear once, at the place of the first verb.
-fn of_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value> {
+fn define_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value> {
     let mut seen: Vec<&VerbGroup> = Vec::new();
     let mut definitions = Vec::new();
     for tool in tools {
-        match VerbGroup::with(&tool.name) {
+        match VerbGroup::find_by_tool(&tool.name) {
             None => definitions.push(definition(tool)),
             Some(group) if seen.contains(&group) => {}
             Some(group) => {
                 seen.push(group);
-                definitions.push(verbs::definition(group, tools));
+                definitions.push(verbs::define_group(group, tools));
             }
         }
     }
@@ -269,11 +287,11 @@ fn of_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value>
 }
 
 /// Cuts a long outcome at a line's end, with a note.
-fn bounded(outcome: Outcome) -> Outcome {
-    outcome.map(|done| Done { content: cut(done.content), ..done })
+fn cut_outcome(outcome: Outcome) -> Outcome {
+    outcome.map(|done| Done { content: cut_content(done.content), ..done })
 }
 
-pub(super) fn cut(content: String) -> String {
+pub(super) fn cut_content(content: String) -> String {
     if content.len() <= MAX_OUTCOME_BYTES {
         return content;
     }

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_memory as memory;
 use reveille_memory::{
-    claim::{differs, says},
+    claim::{is_contradiction, is_fact_stated},
     facts::{self, Added, FactError, Forgotten},
     others::{self, UNCONFIRMED},
     reflect, view,
 };
 use reveille_policy::Reach;
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ struct Forget {
     fact: String,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "remember",
@@ -48,9 +48,9 @@ pub(super) fn tools() -> Vec<Tool> {
             "forget",
             "Remove one fact that is wrong or was asked to be forgotten. Git keeps the history.",
             Effect::Idempotent,
-            forget,
+            forget_fact,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
     ]
 }
 
@@ -60,14 +60,14 @@ pub(super) fn remember_fact(fact: &str, world: &World) -> Outcome {
 }
 
 fn remember(args: &Remember, world: &World) -> Outcome {
-    let fact = words(&args.fact, "fact", 1_000)?;
-    if world.reflecting().is_some_and(|by_hand| by_hand.took_out(&fact)) {
+    let fact = check_text(&args.fact, "fact", 1_000)?;
+    if world.person_edits().is_some_and(|by_hand| by_hand.took_out(&fact)) {
         return Err(Refusal("Your person took that out of your memory. Nothing was done.".to_owned()));
     }
     let mut topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
     let mut text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", brief(&fact)));
-    let mut origin = origin(world);
+    let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", shorten_text(&fact)));
+    let mut origin = format_origin(world);
     // fault: cycle-learns-others-known
     if let Some(taint) = world.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
         topic = Some(UNCONFIRMED);
@@ -76,24 +76,24 @@ fn remember(args: &Remember, world: &World) -> Outcome {
              person, or a wake that has read nothing of others, says it again. If your person said it in this conversation, give it in \
              their very words."
         );
-        receipt = format!("Kept “{}” as unconfirmed", brief(&fact));
+        receipt = format!("Kept “{}” as unconfirmed", shorten_text(&fact));
         origin = format!("{origin} after {taint}");
-    } else if let Some(rest) = released(&text, &fact) {
+    } else if let Some(rest) = remove_quarantined_copy(&text, &fact) {
         text = rest;
     }
-    let new = match facts::add(&text, topic, &fact, &origin).map_err(Refusal::because)? {
+    let new = match facts::add(&text, topic, &fact, &origin).map_err(Refusal::new)? {
         Added::New { text, .. } => text,
         Added::Known { topic, .. } if topic == UNCONFIRMED => {
-            return Ok(Done::told(format!(
+            return Ok(Done::from_text(format!(
                 "That is kept under “{UNCONFIRMED}” already. It counts as known once your person says it in a message of its own, or \
                  moves the line elsewhere."
             )));
         }
         Added::Known { topic, .. } => return said_again(&text, (&topic, &fact), &origin, world),
     };
-    if let Some(other) = contradicted(&text, &fact, world) {
+    if let Some(other) = find_contradicted_fact(&text, &fact, world) {
         content.push_str(&format!(
-            "\nThat differs from what I knew: “{other}”. Both are kept; if that isn't so any more, say “forget that {other}”."
+            "\nThat differs from what I knew: “{other}”. Both are kept; if the old one no longer holds, say “forget that {other}”."
         ));
     }
     Ok(Done {
@@ -106,17 +106,17 @@ fn remember(args: &Remember, world: &World) -> Outcome {
 
 /// Handles a known fact that is repeated. The repetition settles an open contradiction, or makes the fact newer than a differing one.
 fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
-    const KNOWN: &str = "That is remembered already.";
+    const KNOWN: &str = "I already have that in my notes.";
     // A reflection settles nothing, and neither does untrusted text.
     if world.chat.is_none() || world.taint.is_some() && !is_said_by_person(fact, world) {
-        return Ok(Done::told(KNOWN));
+        return Ok(Done::from_text(KNOWN));
     }
-    if let Some((settled, forgotten)) = reflect::settled(text, fact, &world.told_keys) {
+    if let Some((settled, forgotten)) = reflect::settle_dispute(text, fact, &world.told_keys) {
         let told: Vec<String> = forgotten.iter().map(|other| format!("\nForgotten: {other}")).collect();
-        let quoted: Vec<String> = forgotten.iter().map(|other| format!("“{}”", brief(other))).collect();
+        let quoted: Vec<String> = forgotten.iter().map(|other| format!("“{}”", shorten_text(other))).collect();
         return Ok(Done {
             content: format!("Settled: {fact}{}", told.concat()),
-            receipt: Some(format!("Settled that “{}”; forgot {}", brief(fact), quoted.join(", "))),
+            receipt: Some(format!("Settled that “{}”; forgot {}", shorten_text(fact), quoted.join(", "))),
             changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, settled)],
             ..Done::default()
         });
@@ -124,7 +124,7 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
     let (known, _) = facts::Facts::parse(text);
     let same = known.iter().map(|(_, known)| known).find(|known| facts::is_same(&known.text, fact));
     let newer = same.and_then(|same| {
-        let other = contradicted(text, &same.text, world)?;
+        let other = find_contradicted_fact(text, &same.text, world)?;
         let of_other = known.iter().map(|(_, known)| known).find(|known| known.text == other)?;
         // Wake ids begin with their times. A line written by a person keeps its place.
         let said = |fact: &facts::Fact| {
@@ -133,17 +133,17 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
         };
         (said(same)? < said(of_other)?).then_some((same.text.clone(), other))
     });
-    let Some((same, other)) = newer else { return Ok(Done::told(KNOWN)) };
-    let without = facts::forget(text, &same).map_err(Refusal::because)?.text;
+    let Some((same, other)) = newer else { return Ok(Done::from_text(KNOWN)) };
+    let without = facts::forget(text, &same).map_err(Refusal::new)?.text;
     let topic = Some(topic).filter(|topic| !topic.is_empty());
-    let Added::New { text: new, .. } = facts::add(&without, topic, &same, origin).map_err(Refusal::because)? else {
-        return Ok(Done::told(KNOWN));
+    let Added::New { text: new, .. } = facts::add(&without, topic, &same, origin).map_err(Refusal::new)? else {
+        return Ok(Done::from_text(KNOWN));
     };
     Ok(Done {
         content: format!(
-            "Noted: {same} — that holds now. I still know “{other}” from before; if that is over, say “forget that {other}”."
+            "Noted: {same} — that holds now. I still have “{other}” from before; if that's over, say “forget that {other}”."
         ),
-        receipt: Some(format!("Noted that “{}” holds now", brief(&same))),
+        receipt: Some(format!("Noted that “{}” holds now", shorten_text(&same))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
@@ -153,40 +153,44 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
 fn is_said_by_person(fact: &str, world: &World) -> bool {
     let before = world.exchanges.iter().filter(|entry| entry.from.is_some() && entry.taint.is_none());
     let mut said = world.own_words.iter().chain(before.map(|entry| &entry.text));
-    said.any(|text| says(text, fact))
+    said.any(|text| is_fact_stated(text, fact))
 }
 
 /// Returns a confirmed fact that contradicts this one. Possibly untrusted facts are left out.
-fn contradicted(text: &str, fact: &str, world: &World) -> Option<String> {
+fn find_contradicted_fact(text: &str, fact: &str, world: &World) -> Option<String> {
     let (facts, _) = facts::Facts::parse(text);
-    let is_known = |line| !others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), line, line);
+    let is_known = |line| !others::has_untrusted_lines(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), line, line);
     let known = facts.iter().map(|(_, known)| known);
-    known.filter(|known| differs(&known.text, fact) && is_known(known.line)).last().map(|known| known.text.clone())
+    known
+        .filter(|known| is_contradiction(&known.text, fact) && is_known(known.line))
+        .last()
+        .map(|known| known.text.clone())
 }
 
 /// Returns the memory without the quarantined copy of this fact; `None` if there is no copy.
-fn released(text: &str, fact: &str) -> Option<String> {
+fn remove_quarantined_copy(text: &str, fact: &str) -> Option<String> {
     let (facts, _) = facts::Facts::parse(text);
     let (_, kept) = facts.iter().find(|(topic, kept)| *topic == UNCONFIRMED && facts::is_same(&kept.text, fact))?;
     facts::forget(text, &kept.text).ok().map(|forgotten| forgotten.text)
 }
 
-fn forget(args: &Forget, world: &World) -> Outcome {
-    let query = words(&args.fact, "fact", 1_000)?;
+fn forget_fact(args: &Forget, world: &World) -> Outcome {
+    let query = check_text(&args.fact, "fact", 1_000)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
     let Forgotten { text: new, fact } = match facts::forget(&text, &query) {
         Ok(forgotten) => forgotten,
         Err(error) => return near_misses(&text, &error, world),
     };
-    if world.reflecting().is_some_and(|by_hand| by_hand.wrote(&fact)) {
+    if world.person_edits().is_some_and(|by_hand| by_hand.has_written(&fact)) {
         return Err(Refusal("Your person wrote that line by hand, so it stays. Nothing was done.".to_owned()));
     }
-    let is_theirs = others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), fact.line, fact.line);
+    let is_theirs =
+        others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), fact.line, fact.line);
     let fact = fact.text;
     Ok(Done {
         taint: is_theirs.then(|| others::ORIGIN.to_owned()),
         content: format!("Forgotten: {fact}"),
-        receipt: Some(format!("Forgot “{}”", brief(&fact))),
+        receipt: Some(format!("Forgot “{}”", shorten_text(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
@@ -195,22 +199,22 @@ fn forget(args: &Forget, world: &World) -> Outcome {
 /// Explains why nothing was forgotten. The explanation names similar facts, and taints the cycle if any is quarantined.
 fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
     let (FactError::NotFound { similar: named, .. } | FactError::Ambiguous { candidates: named, .. }) = error else {
-        return Err(Refusal::because(error));
+        return Err(Refusal::new(error));
     };
     let (facts, _) = facts::Facts::parse(text);
     let is_theirs = |fact: &facts::Fact| {
         named.contains(&fact.text)
-            && others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), fact.line, fact.line)
+            && others::has_untrusted_lines(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), fact.line, fact.line)
     };
     if !facts.iter().any(|(_, fact)| is_theirs(fact)) {
-        return Err(Refusal::because(error));
+        return Err(Refusal::new(error));
     }
     let taint = Some(others::ORIGIN.to_owned());
     Ok(Done { content: error.to_string(), is_failure: true, taint, ..Done::default() })
 }
 
 /// Returns the origin of a fact: wake, message, and the chat unless it is the owner's.
-pub(super) fn origin(world: &World) -> String {
+pub(super) fn format_origin(world: &World) -> String {
     let message = world.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
-    format!("wake {}{message}{}", world.wake_id, view::origin(world.foreign_chat()))
+    format!("wake {}{message}{}", world.wake_id, view::format_origin(world.foreign_chat()))
 }

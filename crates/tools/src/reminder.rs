@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use reveille_base::{
     schedule::{
-        Missed, Rule, Slot, is_distance, parse_only_day, parse_relative, resolve,
+        Missed, Rule, Slot, is_distance, parse_only_day, parse_relative, resolve_local_time,
         when::{self, When},
     },
     types::Effect,
@@ -19,7 +19,7 @@ use reveille_memory::view;
 use reveille_policy::Reach;
 use reveille_store::{Change, NewReminder, Reminder};
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text, task};
 
 /// Maximum number of active reminders.
 const MAX_REMINDERS: usize = 500;
@@ -72,44 +72,44 @@ struct Which {
     reminder: String,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "reminder_set",
             "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
             Effect::Staged,
-            set,
+            set_reminder,
         )
-        .reaching(Reach::Persists),
-        Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
+        .with_reach(Reach::Persists),
+        Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list_reminders),
         Tool::new(
             "reminder_move",
             "Move a reminder to another time, or have it recur otherwise. It gets another number.",
             Effect::Staged,
-            shift,
+            move_reminder,
         )
-        .reaching(Reach::Persists),
-        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done)
-            .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
+        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, finish_reminder)
+            .with_reach(Reach::Persists),
     ]
 }
 
-fn set(args: &Set, world: &World) -> Outcome {
-    let text = words(&args.text, "text", 1_000)?;
+fn set_reminder(args: &Set, world: &World) -> Outcome {
+    let text = check_text(&args.text, "text", 1_000)?;
     if world.reminders.len() >= MAX_REMINDERS {
         return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
     }
-    if world.foreign_chat().is_some() && visible(world).count() >= MAX_REMINDERS_OF_CHAT {
+    if world.foreign_chat().is_some() && list_visible_reminders(world).count() >= MAX_REMINDERS_OF_CHAT {
         return Err(Refusal(format!(
             "{MAX_REMINDERS_OF_CHAT} reminders of this chat are active, which is its limit. Nothing was done."
         )));
     }
-    let (slot, rule, of) = understood(&args.when, world)?;
+    let (slot, rule, of) = parse_slot(&args.when, world)?;
     let chat = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
-    let at = format!("{}{of}{}", spoken(slot, rule.as_ref(), world.tz), policy(args.missed));
+    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.tz), format_missed_policy(args.missed));
     let done = Done {
         content: format!("Reminder set: {text} — {at}"),
-        receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
+        receipt: Some(format!("Set the reminder “{}”, {at}", shorten_text(&text))),
         changes: vec![Change::AddReminder(NewReminder {
             chat: chat.0,
             thread_id: chat.1,
@@ -126,20 +126,20 @@ fn set(args: &Set, world: &World) -> Outcome {
 }
 
 /// Resolves an expression to the next slot, the recurrence, and a phrase about a relative time.
-fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
-        let slot = Slot::of_instant(at.with_timezone(&Utc), world.tz);
+        let slot = Slot::from_instant(at.with_timezone(&Utc), world.tz);
         // An instant that has just passed is a request that was read late, and is due at once.
         if world.now.signed_duration_since(slot.at) > MAX_LATE {
             return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
         }
         return Ok((slot, None, String::new()));
     }
-    let relative = parse_relative(expression, world.local());
+    let relative = parse_relative(expression, world.local_time());
     if let Some(relative) = relative.filter(|found| found.span.start == 0) {
         return near::resolve(&relative, expression, world);
     }
-    let found = when::parse_only_time(expression, world.local()).ok_or_else(|| {
+    let found = when::parse_only_time(expression, world.local_time()).ok_or_else(|| {
         // A partially understood expression would fire at the wrong time.
         Refusal(format!(
             "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
@@ -155,94 +155,94 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
     }
 }
 
-fn list(args: &Show, world: &World) -> Outcome {
+fn list_reminders(args: &Show, world: &World) -> Outcome {
     let Some(day) = &args.day else {
-        let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
+        let lines: Vec<_> = list_visible_reminders(world).map(|reminder| format_reminder(reminder, world.tz)).collect();
         let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
-        return Ok(Done { taint: taint_of(visible(world), world), ..Done::told(content) });
+        return Ok(Done { taint: find_taint(list_visible_reminders(world), world), ..Done::from_text(content) });
     };
-    let date = date_of(day, world)?;
+    let date = parse_day(day, world)?;
     let due: Vec<(Slot, &Reminder)> =
-        visible(world).filter_map(|one| Some((slot_on(one, date, world.tz)?, one))).collect();
+        list_visible_reminders(world).filter_map(|one| Some((find_slot(one, date, world.tz)?, one))).collect();
     let line = |(slot, one): &(Slot, &Reminder)| {
         let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
         format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
     };
-    let (tasks, are_others) = task::due_on(date, world);
+    let (tasks, are_others) = task::list_due_tasks(date, world);
     let lines: Vec<_> = due.iter().map(line).chain(tasks).collect();
     let content =
         if lines.is_empty() { format!("Nothing is due on {}.", date.format("%A, %-d %B")) } else { lines.join("\n") };
-    let taint = taint_of(due.into_iter().map(|(_, one)| one), world).or(are_others);
-    Ok(Done { taint, ..Done::told(content) })
+    let taint = find_taint(due.into_iter().map(|(_, one)| one), world).or(are_others);
+    Ok(Done { taint, ..Done::from_text(content) })
 }
 
 /// Resolves an expression to a day.
-fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
-    match parse_only_day(day, world.local()) {
+fn parse_day(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
+    match parse_only_day(day, world.local_time()) {
         Some(Ok(day)) => Ok(day),
         _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
     }
 }
 
 /// Returns the reminder's slot on a day; `None` if there is no future slot on that day.
-pub fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
+pub fn find_slot(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
     let (next, zone) = (reminder.next(), reminder.zone(tz));
     let rule = reminder.what.rule.as_ref();
     let is_then = |slot: &Slot| slot.wall_time(rule, zone).date() == date;
     if is_then(&next) {
         return Some(next);
     }
-    let before = resolve(date.and_time(NaiveTime::MIN), zone).at - TimeDelta::seconds(1);
+    let before = resolve_local_time(date.and_time(NaiveTime::MIN), zone).at - TimeDelta::seconds(1);
     rule?.next_after(before.max(next.at), zone).filter(is_then)
 }
 
 /// Moves all reminders of another zone to the same hour in the current zone.
 fn shift_here(world: &World) -> Outcome {
     let (mut lines, mut done) = (Vec::new(), Done::default());
-    for reminder in visible(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
+    for reminder in list_visible_reminders(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
         let old = &reminder.what;
         let slot = match &old.rule {
             Some(rule) => rule.next_after(world.now, world.tz),
-            None => Some(resolve(reminder.next().civil, world.tz)).filter(|slot| slot.at > world.now),
+            None => Some(resolve_local_time(reminder.next().civil, world.tz)).filter(|slot| slot.at > world.now),
         };
         let Some(slot) = slot else {
             lines.push(format!("{} — its hour has passed here, so it stays as it is", old.text));
             continue;
         };
-        lines.push(format!("{} — {}", old.text, spoken(slot, old.rule.as_ref(), world.tz)));
+        lines.push(format!("{} — {}", old.text, format_slot(slot, old.rule.as_ref(), world.tz)));
         let zone = world.tz.name().to_owned();
         done.changes.extend([
             Change::EndReminder { id: reminder.id },
             Change::AddReminder(NewReminder { zone, slot: slot.civil, next_at: slot.at, ..old.clone() }),
         ]);
-        done.taint = done.taint.or_else(|| taint_of([reminder], world));
+        done.taint = done.taint.or_else(|| find_taint([reminder], world));
     }
     if lines.is_empty() {
-        return Ok(Done::told(format!("All reminders go by the clock of {} already.", world.tz)));
+        return Ok(Done::from_text(format!("All reminders already follow the time of {}.", world.tz)));
     }
     done.receipt = Some(format!("Moved the reminders to the time of {}", world.tz));
-    Ok(Done { content: format!("They go by the clock of {} now:\n{}", world.tz, lines.join("\n")), ..done })
+    Ok(Done { content: format!("They now follow the time of {}:\n{}", world.tz, lines.join("\n")), ..done })
 }
 
 /// Moves a reminder. The old one ends and a new one is set, so that an undo restores the old one.
-fn shift(args: &Move, world: &World) -> Outcome {
+fn move_reminder(args: &Move, world: &World) -> Outcome {
     if args.reminder.trim().eq_ignore_ascii_case("all") && args.when.as_deref() == Some(HERE) {
         return shift_here(world);
     }
-    let reminder = match find(&args.reminder, world) {
+    let reminder = match find_reminder(&args.reminder, world) {
         Ok(reminder) => reminder,
         Err(outcome) => return *outcome,
     };
     let (slot, rule, of) = match (&args.when, &args.by) {
-        (Some(when), None) => moved(when, reminder, world)?,
+        (Some(when), None) => parse_new_time(when, reminder, world)?,
         (None, Some(by)) => put_off(by, reminder, world)?,
-        _ => return Err(Refusal::because("It takes either `when` or `by`. Nothing was done.")),
+        _ => return Err(Refusal::new("It takes either `when` or `by`. Nothing was done.")),
     };
     let old = &reminder.what;
-    let at = format!("{}{of}{}", spoken(slot, rule.as_ref(), world.tz), policy(old.missed));
+    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.tz), format_missed_policy(old.missed));
     Ok(Done {
         content: format!("Moved: {} — {at}", old.text),
-        receipt: Some(format!("Moved the reminder “{}” to {at}", brief(&old.text))),
+        receipt: Some(format!("Moved the reminder “{}” to {at}", shorten_text(&old.text))),
         changes: vec![
             Change::EndReminder { id: reminder.id },
             Change::AddReminder(NewReminder {
@@ -253,7 +253,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
                 ..old.clone()
             }),
         ],
-        taint: taint_of([reminder], world),
+        taint: find_taint([reminder], world),
         ..Done::default()
     })
 }
@@ -280,9 +280,9 @@ fn says_how(reminder: &Reminder) -> Refusal {
 }
 
 /// Keeps the day or the rhythm, at another time of day; `None` unless the expression is only a time of day.
-fn at_another_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Slot, Option<Rule>, String)> {
+fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Slot, Option<Rule>, String)> {
     let time = when.trim().strip_prefix("at ").unwrap_or(when.trim());
-    let on = |day: &str| match when::parse_only_time(&format!("{day} at {time}"), world.local())? {
+    let on = |day: &str| match when::parse_only_time(&format!("{day} at {time}"), world.local_time())? {
         Ok(When::At(slot)) => Some(slot),
         _ => None,
     };
@@ -294,14 +294,14 @@ fn at_another_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Sl
     };
     let said = rule.to_string();
     let (rhythm, _) = said.rsplit_once(" at ").filter(|(rhythm, old)| !rhythm.contains(" at ") && old.len() == 5)?;
-    let changed = when::parse_only_time(&format!("{rhythm} at {}", at.format("%H:%M")), world.local())?;
+    let changed = when::parse_only_time(&format!("{rhythm} at {}", at.format("%H:%M")), world.local_time())?;
     let Ok(When::Every(rule)) = changed else { return None };
     Some((rule.next_after(world.now, world.tz)?, Some(rule), String::new()))
 }
 
 /// Resolves a reminder's new time. An expression without a time of day keeps the old one.
-fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
-    if let Some(found) = at_another_time(when, reminder, world) {
+fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+    if let Some(found) = parse_other_time(when, reminder, world) {
         return Ok(found);
     }
     let (old, zone) = (&reminder.what, reminder.zone(world.tz));
@@ -309,19 +309,21 @@ fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option
         format!("{} at {}", when.trim(), reminder.next().wall_time(old.rule.as_ref(), zone).format("%H:%M"));
     let is_whole = |found: &when::FoundTime| found.span == (0..at_its_time.len()) && found.when.is_ok();
     let is_instant = DateTime::parse_from_rfc3339(when.trim()).is_ok();
-    let keeps_time = !is_instant && when::parse_when(&at_its_time, world.local()).is_some_and(|found| is_whole(&found));
-    let (slot, rule, of) = understood(if keeps_time { &at_its_time } else { when }, world)?;
+    let keeps_time =
+        !is_instant && when::parse_when(&at_its_time, world.local_time()).is_some_and(|found| is_whole(&found));
+    let (slot, rule, of) = parse_slot(if keeps_time { &at_its_time } else { when }, world)?;
     if old.rule.is_some() && rule.is_none() { Err(says_how(reminder)) } else { Ok((slot, rule, of)) }
 }
 
 /// Formats a reminder for the list, including unusual settings.
-fn listed(reminder: &Reminder, tz: Tz) -> String {
+fn format_reminder(reminder: &Reminder, tz: Tz) -> String {
     let (what, zone) = (&reminder.what, reminder.zone(tz));
-    let mut line = format!("{}. {} — {}", reminder.id, what.text, spoken(reminder.next(), what.rule.as_ref(), zone));
+    let mut line =
+        format!("{}. {} — {}", reminder.id, what.text, format_slot(reminder.next(), what.rule.as_ref(), zone));
     if zone != tz {
         line.push_str(&format!(" ({zone})"));
     }
-    line.push_str(&policy(what.missed));
+    line.push_str(&format_missed_policy(what.missed));
     if let Some(skipped) = reminder.skipped {
         let slot = Slot { civil: skipped, at: skipped.and_utc() };
         line.push_str(&format!(
@@ -332,41 +334,43 @@ fn listed(reminder: &Reminder, tz: Tz) -> String {
     line
 }
 
-fn policy(missed: Missed) -> String {
+fn format_missed_policy(missed: Missed) -> String {
     if missed == Missed::default() { String::new() } else { format!(", {missed}") }
 }
 
-fn done(args: &Which, world: &World) -> Outcome {
+fn finish_reminder(args: &Which, world: &World) -> Outcome {
     let mut query = args.reminder.clone();
     // A quoted text must match the whole reminder, not only a part.
     let named = query.trim().strip_prefix('“').and_then(|text| text.strip_suffix('”')).map(str::to_owned);
     if named.is_some() || query.trim().eq_ignore_ascii_case("last") {
-        let sent = named.map_or_else(|| near::just_sent(world), Ok)?;
-        match visible(world).find(|reminder| reminder.what.text.lines().next().map(str::trim) == Some(&sent)) {
+        let sent = named.map_or_else(|| near::find_sent_reminder(world), Ok)?;
+        match list_visible_reminders(world)
+            .find(|reminder| reminder.what.text.lines().next().map(str::trim) == Some(&sent))
+        {
             Some(reminder) => query = reminder.id.to_string(),
-            None => return Ok(Done::told(format!("“{sent}” was set once: it doesn't come again."))),
+            None => return Ok(Done::from_text(format!("“{sent}” was set once and won't come again."))),
         }
     }
-    let reminder = match find(&query, world) {
+    let reminder = match find_reminder(&query, world) {
         Ok(reminder) => reminder,
         Err(outcome) => return *outcome,
     };
     Ok(Done {
         content: format!("Ended: {}", reminder.what.text),
-        receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
+        receipt: Some(format!("Ended the reminder “{}”", shorten_text(&reminder.what.text))),
         changes: vec![Change::EndReminder { id: reminder.id }],
-        taint: taint_of([reminder], world),
+        taint: find_taint([reminder], world),
         ..Done::default()
     })
 }
 
 /// Finds the only reminder for a number or words; otherwise returns the outcome for the model.
-fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>> {
-    let query = words(query, "reminder", 1_000).map_err(|refusal| Box::new(Err(refusal)))?;
+fn find_reminder<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>> {
+    let query = check_text(query, "reminder", 1_000).map_err(|refusal| Box::new(Err(refusal)))?;
     let number = query.trim_start_matches('#').parse::<i64>().ok();
     let wanted = query.to_lowercase();
     let bare = ["the ", "my "].iter().find_map(|article| wanted.strip_prefix(article)).unwrap_or(&wanted);
-    let matching: Vec<&Reminder> = visible(world)
+    let matching: Vec<&Reminder> = list_visible_reminders(world)
         .filter(|reminder| match number {
             Some(number) => reminder.id == number,
             None => reminder.what.text.to_lowercase().contains(bare),
@@ -382,9 +386,9 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
             let lines: Vec<_> =
                 several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
             let content = format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"));
-            Err(Box::new(match taint_of(several.iter().copied(), world) {
+            Err(Box::new(match find_taint(several.iter().copied(), world) {
                 // A refusal can't taint the cycle.
-                Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::told(content) }),
+                Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::from_text(content) }),
                 None => Err(Refusal(content)),
             }))
         }
@@ -392,13 +396,13 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
 }
 
 /// Lists the visible reminders: a chat's own, or all for the owner's chat and for a cycle without a chat.
-pub(super) fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
+pub(super) fn list_visible_reminders(world: &World) -> impl Iterator<Item = &Reminder> {
     let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
     world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }
 
 /// Returns the source of untrusted text: a guest's reminders from another chat.
-fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
+fn find_taint<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
     let is_theirs = |reminder: &Reminder| {
         view::foreign_chat(Some(reminder.what.chat), world.owner_chat)
             .is_some_and(|chat| Some(chat) != world.foreign_chat())
@@ -407,7 +411,7 @@ fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World
 }
 
 /// Formats a slot for people.
-fn spoken(slot: Slot, rule: Option<&Rule>, tz: Tz) -> String {
+fn format_slot(slot: Slot, rule: Option<&Rule>, tz: Tz) -> String {
     let next = slot.wall_time(rule, tz).format("%a %-d %b %Y at %H:%M");
     rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))
 }

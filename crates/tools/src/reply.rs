@@ -6,7 +6,7 @@ use serde::Deserialize;
 use reveille_base::types::Effect;
 use reveille_store::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
 /// Maximum length of a reply, in characters; the channel splits longer texts than it takes.
 const MAX_CHARS: usize = 30_000;
@@ -20,39 +20,39 @@ struct Args {
     text: String,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         "reply",
         "Answer the chat that asked: one reply answers all of its messages that you have seen. It leaves once your work is committed.",
         Effect::Staged,
         run,
     )
-    .free()
+    .never_ask()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let text = words(&args.text, "text", MAX_CHARS)?;
+    let text = check_text(&args.text, "text", MAX_CHARS)?;
     if world.chat.is_none() {
-        return Err(Refusal::because("No message is being answered in this cycle; `tell` speaks unasked."));
+        return Err(Refusal::new("No message is being answered in this cycle; `tell` speaks unasked."));
     }
     if world.replies >= MAX_REPLIES {
         return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
     }
     let receipt = match world.open_messages.len() {
-        0 => format!("Added to the answer: {}", brief(&text)),
-        1 => format!("Answered 1 message: {}", brief(&text)),
-        n => format!("Answered {n} messages: {}", brief(&text)),
+        0 => format!("Added to the answer: {}", shorten_text(&text)),
+        1 => format!("Answered 1 message: {}", shorten_text(&text)),
+        n => format!("Answered {n} messages: {}", shorten_text(&text)),
     };
     Ok(Done {
         content: "The reply is written down and will be delivered.".to_owned(),
         receipt: Some(receipt),
-        changes: answer(world, text, MessageOutcome::Answered),
+        changes: answer_open_messages(world, text, MessageOutcome::Answered),
         ..Done::default()
     })
 }
 
 /// Returns the changes that answer all open messages of the cycle's chat with a text.
-pub fn answer(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
+pub fn answer_open_messages(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = world.chat else { return Vec::new() };
     let mut changes = vec![Change::Send(NewOutgoing {
         chat: chat.id,

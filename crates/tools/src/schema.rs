@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 /// Returns a type's JSON schema with all definitions inlined, because references are easily misread.
-pub(super) fn schema_of<A: JsonSchema>() -> Value {
+pub(super) fn build_schema<A: JsonSchema>() -> Value {
     let inline = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
     if let Some(object) = schema.as_object_mut() {
@@ -12,7 +12,7 @@ pub(super) fn schema_of<A: JsonSchema>() -> Value {
         object.remove("title");
         object.remove("description");
     }
-    shorten(&mut schema);
+    shorten_schema(&mut schema);
     let nested = schema.get_mut("properties").and_then(Value::as_object_mut);
     nested.into_iter().flat_map(|properties| properties.values_mut()).for_each(|property| {
         property.get_mut("items").and_then(Value::as_object_mut).map(|items| {
@@ -25,7 +25,7 @@ pub(super) fn schema_of<A: JsonSchema>() -> Value {
 
 /// Drops the superfluous parts of a schema: defaults, bounds implied by a type, and nullability. A table of described
 /// constants becomes a list and a sentence.
-fn shorten(schema: &mut Value) {
+fn shorten_schema(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             for key in ["default", "format", "minimum"] {
@@ -38,7 +38,7 @@ fn shorten(schema: &mut Value) {
                     object.insert("type".to_owned(), only);
                 }
             }
-            if let Some(constants) = object.get("oneOf").and_then(constants) {
+            if let Some(constants) = object.get("oneOf").and_then(list_constants) {
                 let said =
                     constants.iter().map(|(name, about)| format!("{name}: {about}")).collect::<Vec<_>>().join(" ");
                 let about = object.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -51,18 +51,18 @@ fn shorten(schema: &mut Value) {
             }
             for (key, value) in object {
                 match value.as_object_mut().filter(|_| key == "properties") {
-                    Some(properties) => properties.values_mut().for_each(shorten),
-                    None => shorten(value),
+                    Some(properties) => properties.values_mut().for_each(shorten_schema),
+                    None => shorten_schema(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Array(items) => items.iter_mut().for_each(shorten_schema),
         _ => {}
     }
 }
 
 /// Returns the constants of an enumeration with their descriptions; `None` for any other schema.
-fn constants(one_of: &Value) -> Option<Vec<(&str, &str)>> {
+fn list_constants(one_of: &Value) -> Option<Vec<(&str, &str)>> {
     one_of
         .as_array()?
         .iter()

@@ -13,7 +13,7 @@ use reveille_index::{
 use reveille_memory::{is_job, others};
 use reveille_store::Store;
 
-use super::{Done, Outcome, Refusal, Tool, World, read, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, read};
 
 /// The name of the tool that searches the memory.
 pub(super) const SEARCH: &str = "memory_search";
@@ -40,26 +40,27 @@ struct Search {
     limit: Option<usize>,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         SEARCH,
         "Search all memory files, the archive and what was said in earlier conversations; gives path, line, text and day, the best \
          first.",
         Effect::Read,
-        find,
+        search_memory,
     )
 }
 
-fn find(args: &Search, world: &World) -> Outcome {
+fn search_memory(args: &Search, world: &World) -> Outcome {
     let asked: Vec<String> = std::iter::once(&args.query)
         .chain(&args.more_queries)
-        .map(|query| words(query, "query", 500))
+        .map(|query| check_text(query, "query", 500))
         .collect::<Result<_, _>>()?;
     if asked.len() > MAX_QUERIES {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let Searched { answers, note, .. } = hits(world, None, &asked, None, limit).map_err(|error| unsearched(&error))?;
+    let Searched { answers, note, .. } =
+        find_hits(world, None, &asked, None, limit).map_err(|error| refuse_failed_search(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -72,11 +73,11 @@ fn find(args: &Search, world: &World) -> Outcome {
             if shown.contains(&place) {
                 continue;
             }
-            let is_said = is_said(&hit.path);
+            let is_said = is_message_path(&hit.path);
             if hit.taint.is_some() && !is_said {
                 taint = Some(others::ORIGIN.to_owned());
             }
-            lines.push(line(&hit, is_said, world));
+            lines.push(format_hit(&hit, is_said, world));
             shown.push(place);
         }
         if lines.len() == before {
@@ -88,11 +89,11 @@ fn find(args: &Search, world: &World) -> Outcome {
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }
-    Ok(Done { taint, ..Done::told(lines.join("\n")) })
+    Ok(Done { taint, ..Done::from_text(lines.join("\n")) })
 }
 
 /// Formats a hit. Possibly untrusted messages are withheld.
-fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
+fn format_hit(hit: &Recalled, is_said: bool, world: &World) -> String {
     let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_said).unwrap_or_default();
     match &hit.taint {
         Some(taint) if is_said => {
@@ -102,19 +103,19 @@ fn line(hit: &Recalled, is_said: bool, world: &World) -> String {
             )
         }
         _ => {
-            let line = if is_said { hit.line } else { world.documents.line_seen(&hit.path, hit.line) };
+            let line = if is_said { hit.line } else { world.documents.to_visible_line(&hit.path, hit.line) };
             let speaker = match hit.speaker.as_str() {
                 "" => String::new(),
                 speaker if hit.text.contains(speaker) => String::new(),
                 speaker => format!("{speaker}: "),
             };
-            format!("{}:{line}: {speaker}{}{day}", hit.path, reveille_base::words::shortened(&hit.text, MAX_CHARS))
+            format!("{}:{line}: {speaker}{}{day}", hit.path, reveille_base::words::truncate_text(&hit.text, MAX_CHARS))
         }
     }
 }
 
 /// Returns true for the path of a message.
-pub(super) fn is_said(path: &str) -> bool {
+pub(super) fn is_message_path(path: &str) -> bool {
     path.starts_with("messages/") || path.starts_with("answers/")
 }
 
@@ -126,7 +127,7 @@ pub struct Searched {
 }
 
 /// Searches for each query what the asking chat may see, including this cycle's staged files. Without a given store, opens one.
-pub fn hits(
+pub fn find_hits(
     world: &World,
     store: Option<&Store>,
     queries: &[String],
@@ -136,20 +137,20 @@ pub fn hits(
     let reader: Option<ChatRef> = world.documents.reader();
     let is_hidden = |path: &str| path.starts_with("skills/") || is_job(path) || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
-        world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
+        world.documents.list_staged_files().into_iter().map(|file| (file.path, file.content)).collect();
     let search = |index: &mut Index, meant: Option<&Meant>| {
         let mut all = Vec::with_capacity(queries.len());
         for (nth, query) in queries.iter().enumerate() {
             let mut hits = index.search(&SearchQuery {
                 text: query,
                 limit,
-                today: world.local().date_naive(),
+                today: world.local_time().date_naive(),
                 within,
                 reader,
                 owner: world.owner_chat,
                 without_chats: &world.other_local_chats,
                 hidden: Some(&is_hidden),
-                vector: meant.and_then(|meant| meant.of(nth)),
+                vector: meant.and_then(|meant| meant.vector(nth)),
                 ..SearchQuery::default()
             })?;
             let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
@@ -160,12 +161,13 @@ pub fn hits(
     };
     let meant = OnceCell::new();
     let asked = |index: &mut Index| {
-        let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
+        let meant: &Result<Option<Meant>, EmbedError> =
+            meant.get_or_init(|| world.meaning.embed_questions(queries, index));
         index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
     };
     let (brain, zone) = (world.documents.dir(), world.tz);
     let (answers, of_index) = match store {
-        Some(_) => world.index.ask_of(&Sources { brain, store, zone }, asked)?,
+        Some(_) => world.index.ask_with_sources(&Sources { brain, store, zone }, asked)?,
         None => world.index.ask(brain, zone, asked)?,
     };
     let (meant, by_words) = match meant.into_inner().transpose() {
@@ -181,6 +183,6 @@ pub fn hits(
 }
 
 /// Returns the refusal for a failed search.
-pub(super) fn unsearched(error: &IndexError) -> Refusal {
+pub(super) fn refuse_failed_search(error: &IndexError) -> Refusal {
     Refusal(format!("It couldn't be searched: {error}."))
 }

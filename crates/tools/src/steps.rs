@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use reveille_base::{
     schedule::{self, Missed},
     types::{Effect, VerbGroup},
-    words::{count, usd},
+    words::{format_count, format_usd},
 };
 use reveille_memory as memory;
 use reveille_memory::{
@@ -20,7 +20,7 @@ use reveille_memory::{
 use reveille_policy::Reach;
 use reveille_store::{Change, NewOutgoing, NewReminder};
 
-use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, brief, words};
+use super::{Assignment, Done, Outcome, Refusal, StepInHand, Tool, World, check_text, shorten_text};
 
 /// The name of the tool that ends a step's cycle.
 pub(super) const STEP_END: &str = "step_end";
@@ -114,49 +114,49 @@ struct End {
     more_steps: Vec<StepArg>,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "long_task_start",
             "Begin work of many steps that outlasts this conversation. Each step is taken later, when nobody waits, in a conversation of its \
              own. You needn't do any of it now. Your person is told of progress, and asked where a step is stuck.",
             Effect::Idempotent,
-            start,
+            start_task,
         )
-        .reaching(Reach::Persists)
+        .with_reach(Reach::Persists)
         .for_owner()
-        .unasked_for(),
+        .ask_without_request(),
         Tool::new(
             "long_task_change",
             "Change a long task: resume it, take a step anew with your person's advice, leave one out, add steps, pause, or set its budget. Its \
              steps stand in memory/project-memory/plans/.",
             Effect::Idempotent,
-            change,
+            change_task,
         )
-        .reaching(Reach::Persists)
+        .with_reach(Reach::Persists)
         .for_owner()
-        .unasked_for(),
-        Tool::new(STEP_END, "Say what came of this step. This ends the conversation.", Effect::Idempotent, end).free().for_owner(),
+        .ask_without_request(),
+        Tool::new(STEP_END, "Say what came of this step. This ends the conversation.", Effect::Idempotent, end_step).never_ask().for_owner(),
     ]
 }
 
 /// Returns the active tasks, and the title of the task with these steps.
-fn task_of(world: &World, plan: &str) -> (TaskList, Option<String>) {
+fn find_task(world: &World, plan: &str) -> (TaskList, Option<String>) {
     let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
-    let title = list.tasks().iter().find(|task| task.steps() == Some(plan)).map(|task| task.title.clone());
+    let title = list.tasks().iter().find(|task| task.steps_name() == Some(plan)).map(|task| task.title.clone());
     (list, title)
 }
 
-fn start(args: &Start, world: &World) -> Outcome {
-    let title = words(&args.task, "task", 120)?;
-    let goal = words(&args.goal, "goal", MAX_VALUE_CHARS)?;
+fn start_task(args: &Start, world: &World) -> Outcome {
+    let title = check_text(&args.task, "task", 120)?;
+    let goal = check_text(&args.goal, "goal", MAX_VALUE_CHARS)?;
     if args.steps.is_empty() {
         return Err(Refusal("A long task needs steps. Nothing was done.".to_owned()));
     }
-    let steps = drafts(&args.steps, 0, world)?;
-    let budget = budget(args.budget_usd)?.unwrap_or(BUDGET_USD);
+    let steps = parse_drafts(&args.steps, 0, world)?;
+    let budget = check_budget(args.budget_usd)?.unwrap_or(BUDGET_USD);
     let mut list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
-    let known = list.titled(&title).map(|task| (task.title.clone(), task.steps().map(str::to_owned)));
+    let known = list.find_titled(&title).map(|task| (task.title.clone(), task.steps_name().map(str::to_owned)));
     let (title, text) = match known {
         Some((title, Some(_))) => {
             return Err(Refusal(format!(
@@ -165,31 +165,35 @@ fn start(args: &Start, world: &World) -> Outcome {
         }
         Some((title, None)) => (title, list.text().to_owned()),
         None => {
-            list.check_room(None).map_err(Refusal::because)?;
+            list.check_room(None).map_err(Refusal::new)?;
             let draft = TaskDraft {
                 title: title.clone(),
-                touched: Some(world.local().date_naive()),
+                touched: Some(world.local_time().date_naive()),
                 why: Some(goal.clone()),
                 ..TaskDraft::default()
             };
-            (title, list.add(&draft).map_err(Refusal::because)?)
+            (title, list.add(&draft).map_err(Refusal::new)?)
         }
     };
     let name = free_name(&title, world)?;
     list = TaskList::parse(&text).0;
-    for (key, value) in [("status", "active"), ("steps", &name), ("next", &next_of(&steps))] {
-        list = with(&list, &title, key, value)?;
+    for (key, value) in [("status", "active"), ("steps", &name), ("next", &describe_first_step(&steps))] {
+        list = set_value(&list, &title, key, value)?;
     }
     let path = steps_path(&name).unwrap_or_default();
-    let document = TaskSteps::draft(&title, &goal, budget, &steps).map_err(Refusal::because)?;
+    let document = TaskSteps::draft_document(&title, &goal, budget, &steps).map_err(Refusal::new)?;
     let content = format!(
         "“{title}” begins when nobody waits: {}, for {} at most. They stand in {path}.",
-        count(steps.len(), "step"),
-        usd(budget)
+        format_count(steps.len(), "step"),
+        format_usd(budget)
     );
     let done = Done {
         content,
-        receipt: Some(format!("Began the long task “{}” with {}", brief(&title), count(steps.len(), "step"))),
+        receipt: Some(format!(
+            "Began the long task “{}” with {}",
+            shorten_text(&title),
+            format_count(steps.len(), "step")
+        )),
         changes: vec![
             world.documents.stage(&path, document),
             world.documents.stage(memory::ACTIVE, list.text().to_owned()),
@@ -199,14 +203,14 @@ fn start(args: &Start, world: &World) -> Outcome {
     Ok(world.told_unwoken(done))
 }
 
-fn next_of(steps: &[StepDraft]) -> String {
+fn describe_first_step(steps: &[StepDraft]) -> String {
     steps.first().map(|step| format!("step 1 of {}: {}", steps.len(), step.what)).unwrap_or_default()
 }
 
 /// Returns an unused name for the steps' document.
 fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
     // Unique for each start, because records of earlier work refer to the name.
-    let first = format!("{}-{}", steps_name(title), world.local().format("%y%m%d-%H%M%S"));
+    let first = format!("{}-{}", steps_name(title), world.local_time().format("%y%m%d-%H%M%S"));
     let is_free = |name: &String| steps_path(name).is_some_and(|path| world.documents.get(&path).is_none());
     let mut names = std::iter::once(first.clone()).chain((2..100).map(|number| format!("{first}-{number}")));
     names
@@ -214,12 +218,12 @@ fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
         .ok_or_else(|| Refusal("There are too many long tasks of this title. Nothing was done.".to_owned()))
 }
 
-fn with(list: &TaskList, title: &str, key: &str, value: &str) -> Result<TaskList, Refusal> {
-    let text = list.set(&format!("“{title}”"), key, Some(value)).map_err(Refusal::because)?;
+fn set_value(list: &TaskList, title: &str, key: &str, value: &str) -> Result<TaskList, Refusal> {
+    let text = list.set(&format!("“{title}”"), key, Some(value)).map_err(Refusal::new)?;
     Ok(TaskList::parse(&text).0)
 }
 
-fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
+fn check_budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
     match usd {
         Some(usd) if !(0.0..=BUDGET_USD_MAX).contains(&usd) => {
             Err(Refusal(format!("budget_usd is {usd}: say one from 0 to {BUDGET_USD_MAX}. Nothing was done.")))
@@ -229,15 +233,15 @@ fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
 }
 
 /// Converts arguments to step drafts; `before` is the number of existing steps.
-fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
+fn parse_drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
     if before + steps.len() > STEPS_MAX {
         return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
     }
     let known = |tool: &String| {
         let is_of = |name: &str| world.catalogue.iter().any(|one| one["name"] == name);
-        VerbGroup::meant(tool)
+        VerbGroup::list_tools(tool)
             .into_iter()
-            .any(|name| is_of(name) || VerbGroup::with(name).is_some_and(|group| is_of(group.name)))
+            .any(|name| is_of(name) || VerbGroup::find_by_tool(name).is_some_and(|group| is_of(group.name)))
     };
     let draft = |(nth, step): (usize, &StepArg)| {
         let own = u32::try_from(before + nth + 1).unwrap_or(u32::MAX);
@@ -247,31 +251,38 @@ fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDra
             )));
         }
         if let Some(tool) = step.tool.as_ref().filter(|tool| !known(tool)) {
-            return Err(Refusal(format!("There is no tool {tool:?} for “{}”. Nothing was done.", brief(&step.what))));
+            return Err(Refusal(format!(
+                "There is no tool {tool:?} for “{}”. Nothing was done.",
+                shorten_text(&step.what)
+            )));
         }
         Ok(StepDraft {
-            what: words(&step.what, "a step's what", 110)?,
+            what: check_text(&step.what, "a step's what", 110)?,
             tool: step.tool.clone(),
-            done_when: step.done_when.as_deref().map(|text| words(text, "done_when", MAX_VALUE_CHARS)).transpose()?,
+            done_when: step
+                .done_when
+                .as_deref()
+                .map(|text| check_text(text, "done_when", MAX_VALUE_CHARS))
+                .transpose()?,
             needs: step.needs.clone(),
         })
     };
     steps.iter().enumerate().map(draft).collect()
 }
 
-fn change(args: &ChangeTask, world: &World) -> Outcome {
+fn change_task(args: &ChangeTask, world: &World) -> Outcome {
     let mut list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
-    let task = list.find(&args.task).map_err(Refusal::because)?;
+    let task = list.find(&args.task).map_err(Refusal::new)?;
     let title = task.title.clone();
-    let Some((plan, path)) = task.steps().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
+    let Some((plan, path)) = task.steps_name().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
         return Err(Refusal(format!(
             "“{title}” has no steps. Ask for them in a chat, or give it a time by `at`. Nothing was done."
         )));
     };
     let mut steps = TaskSteps::parse(&world.documents.text(&path)).0;
-    let advice = args.advice.as_deref().map(|text| words(text, "advice", MAX_VALUE_CHARS)).transpose()?;
+    let advice = args.advice.as_deref().map(|text| check_text(text, "advice", MAX_VALUE_CHARS)).transpose()?;
     // Without a number, the waiting step is meant.
-    let waiting = match steps.upcoming() {
+    let waiting = match steps.find_next_action() {
         Upcoming::Stuck(step) => Some(step.number),
         // Includes a step whose last run failed.
         Upcoming::Step(step) => Some(step.number),
@@ -279,23 +290,25 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     };
     if let Some(number) = args.step.or(waiting).filter(|_| !args.pause) {
         let state = if args.skip { StepState::Skipped } else { StepState::Todo };
-        let text = steps.settled(number, state, advice.as_deref()).map_err(Refusal::because)?;
+        let text = steps.settle_step(number, state, advice.as_deref()).map_err(Refusal::new)?;
         steps = TaskSteps::parse(&text).0;
     }
-    let mut text = steps.with(&drafts(&args.more_steps, steps.all().len(), world)?).map_err(Refusal::because)?;
-    if let Some(usd) = budget(args.budget_usd)? {
-        text = TaskSteps::parse(&text).0.with_budget(usd).map_err(Refusal::because)?;
+    let mut text =
+        steps.append_steps(&parse_drafts(&args.more_steps, steps.steps().len(), world)?).map_err(Refusal::new)?;
+    if let Some(usd) = check_budget(args.budget_usd)? {
+        text = TaskSteps::parse(&text).0.with_budget(usd).map_err(Refusal::new)?;
     }
     let steps = TaskSteps::parse(&text).0;
-    let (status, next) = if args.pause { ("paused", "to be resumed".to_owned()) } else { ("active", standing(&steps)) };
+    let (status, next) =
+        if args.pause { ("paused", "to be resumed".to_owned()) } else { ("active", describe_next_step(&steps)) };
     for (key, value) in
-        [("status", status), ("next", next.as_str()), ("touched", &world.local().date_naive().to_string())]
+        [("status", status), ("next", next.as_str()), ("touched", &world.local_time().date_naive().to_string())]
     {
-        list = with(&list, &title, key, value)?;
+        list = set_value(&list, &title, key, value)?;
     }
     Ok(Done {
         content: format!("“{title}” is {status}: {next}."),
-        receipt: Some(format!("Changed the long task “{}” ({plan}): {status}", brief(&title))),
+        receipt: Some(format!("Changed the long task “{}” ({plan}): {status}", shorten_text(&title))),
         changes: vec![
             world.documents.stage(&path, text),
             world.documents.stage(memory::ACTIVE, list.text().to_owned()),
@@ -305,22 +318,22 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
 }
 
 /// Describes the next step for the task list.
-fn standing(steps: &TaskSteps) -> String {
-    let n = steps.all().len();
-    match steps.upcoming() {
+fn describe_next_step(steps: &TaskSteps) -> String {
+    let n = steps.steps().len();
+    match steps.find_next_action() {
         Upcoming::Step(step) => format!("step {} of {n}: {}", step.number, step.what),
         Upcoming::Stuck(step) => format!("your word on step {} of {n}: {}", step.number, step.what),
-        Upcoming::Blocked(step) => format!("step {} of {n} needs steps that can't be done before it", step.number),
+        Upcoming::Blocked(step) => format!("step {} of {n} needs steps that can't be completed before it", step.number),
         Upcoming::Finished => format!("all {n} steps are over"),
     }
 }
 
-fn end(args: &End, world: &World) -> Outcome {
+fn end_step(args: &End, world: &World) -> Outcome {
     let Some(Assignment::Step(hand)) = &world.assignment else {
         return Err(Refusal("This is no step of a long task. Nothing was done.".to_owned()));
     };
-    let result = words(&args.result, "result", MAX_VALUE_CHARS)?;
-    let learned = args.learned.as_deref().map(|text| words(text, "learned", MAX_VALUE_CHARS)).transpose()?;
+    let result = check_text(&args.result, "result", MAX_VALUE_CHARS)?;
+    let learned = args.learned.as_deref().map(|text| check_text(text, "learned", MAX_VALUE_CHARS)).transpose()?;
     let is_tainted = world.taint.is_some();
     if is_tainted && !args.more_steps.is_empty() {
         return Err(Refusal(
@@ -329,9 +342,10 @@ fn end(args: &End, world: &World) -> Outcome {
     }
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.documents.text(&path)).0;
-    let step = steps.step(hand.step).ok_or_else(|| Refusal(format!("Step {} isn't there any more.", hand.step)))?;
+    let step =
+        steps.find_step(hand.step).ok_or_else(|| Refusal(format!("Step {} isn't there any more.", hand.step)))?;
     if let (EndedAs::Done, Some(tool)) = (args.outcome, &step.tool)
-        && !VerbGroup::meant(tool).iter().any(|name| hand.done.contains(*name))
+        && !VerbGroup::list_tools(tool).iter().any(|name| hand.done.contains(*name))
     {
         return Err(Refusal(format!(
             "The step names `{tool}`, and no call of it has succeeded here. Use it, or end as failed or stuck. Nothing was done."
@@ -344,8 +358,8 @@ fn end(args: &End, world: &World) -> Outcome {
         EndedAs::Failed | EndedAs::Stuck => StepState::Stuck,
     };
     let report = StepReport { state, has_failed: fails, result, learned, is_tainted };
-    let more = drafts(&args.more_steps, steps.all().len(), world)?;
-    let StepEnded { changes, told } = ended(world, hand, &report, &more).map_err(Refusal::because)?;
+    let more = parse_drafts(&args.more_steps, steps.steps().len(), world)?;
+    let StepEnded { changes, told } = record_step_end(world, hand, &report, &more).map_err(Refusal::new)?;
     Ok(Done { content: told.clone(), receipt: Some(told), changes, ..Done::default() })
 }
 
@@ -361,23 +375,23 @@ pub struct StepEnded {
 ///
 /// # Errors
 /// The step no longer exists.
-pub fn ended(
+pub fn record_step_end(
     world: &World,
     hand: &StepInHand,
     report: &StepReport,
     more: &[StepDraft],
 ) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
-    let text = TaskSteps::parse(&world.documents.text(&path)).0.ended(hand.step, report)?;
-    let text = TaskSteps::parse(&text).0.with(more)?;
+    let text = TaskSteps::parse(&world.documents.text(&path)).0.record_result(hand.step, report)?;
+    let text = TaskSteps::parse(&text).0.append_steps(more)?;
     let steps = TaskSteps::parse(&text).0;
     let mut changes = vec![world.documents.stage(&path, text)];
-    let (list, title) = task_of(world, &hand.plan);
+    let (list, title) = find_task(world, &hand.plan);
     let name = title.clone().unwrap_or_else(|| hand.plan.clone());
-    let step = steps.step(hand.step);
+    let step = steps.find_step(hand.step);
     if let Some(title) = title {
         changes.push(world.documents.stage(memory::ACTIVE, brought_along(&list, &title, &steps, world)?));
-        changes.extend(news(world, &title, &steps, step, report));
+        changes.extend(build_news(world, &title, &steps, step, report));
     }
     let verb = match report.state {
         StepState::Done => "Did",
@@ -386,38 +400,50 @@ pub fn ended(
         StepState::Todo => "Failed for now at",
     };
     let what = step.map(|step| step.what.clone()).unwrap_or_default();
-    Ok(StepEnded { changes, told: format!("{verb} step {} of “{}”: {}", hand.step, brief(&name), brief(&what)) })
+    Ok(StepEnded {
+        changes,
+        told: format!("{verb} step {} of “{}”: {}", hand.step, shorten_text(&name), shorten_text(&what)),
+    })
 }
 
 /// Returns the active tasks with this task's new state, or without the task after its last step.
 fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
     let query = format!("“{title}”");
-    let upcoming = steps.upcoming();
+    let upcoming = steps.find_next_action();
     if upcoming == Upcoming::Finished {
         return Ok(list.take(&query)?.0);
     }
     let waits = !matches!(upcoming, Upcoming::Step(_));
-    let text = list.set(&query, "next", Some(&standing(steps)))?;
-    let text = TaskList::parse(&text).0.touch(&query, world.local().date_naive())?;
-    let is_in_hand = list.titled(title).is_some_and(memory::tasks::Task::is_in_hand);
+    let text = list.set(&query, "next", Some(&describe_next_step(steps)))?;
+    let text = TaskList::parse(&text).0.touch(&query, world.local_time().date_naive())?;
+    let is_in_hand = list.find_titled(title).is_some_and(memory::tasks::Task::is_in_hand);
     if waits && is_in_hand { TaskList::parse(&text).0.set(&query, "status", Some("waiting")) } else { Ok(text) }
 }
 
 /// Builds the message about a step's end: all steps done, a question to the person, or another quarter done.
-fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
-    let (n, over) = (steps.all().len(), steps.n_over());
+fn build_news(
+    world: &World,
+    title: &str,
+    steps: &TaskSteps,
+    step: Option<&TaskStep>,
+    report: &StepReport,
+) -> Option<Change> {
+    let (n, over) = (steps.steps().len(), steps.n_over());
     // A message delayed to the end of the night loses its taint mark, so untrusted text is left out.
     let is_withheld = report.is_tainted && world.is_quiet();
-    let result =
-        if is_withheld { "what came of it stands in its steps (others' words may be in it)" } else { &report.result };
-    let text = match (step, steps.upcoming()) {
+    let result = if is_withheld { "its steps hold the result (untrusted text may be in it)" } else { &report.result };
+    let text = match (step, steps.find_next_action()) {
         (Some(stuck), _) if report.state == StepState::Stuck => format!(
-            "“{title}” is stuck at step {} of {n} ({}): {result}\n\nTell me how to go on, or to leave that step out.",
+            "“{title}” is stuck at step {} of {n} ({}): {result}\n\nTell me how to continue, or to skip that step.",
             stuck.number, stuck.what
         ),
-        (_, Upcoming::Finished) => format!("“{title}” is done: {}. Last: {result}", all_of(n)),
-        (_, Upcoming::Stuck(_)) => format!("“{title}” waits: {}. All others are done.", standing(steps)),
-        (_, Upcoming::Blocked(_)) => format!("“{title}” can't go on: {}. Tell me what to change.", standing(steps)),
+        (_, Upcoming::Finished) => format!("“{title}” is done: {}. Last: {result}", format_step_count(n)),
+        (_, Upcoming::Stuck(_)) => {
+            format!("“{title}” is waiting: {}. All other steps are done.", describe_next_step(steps))
+        }
+        (_, Upcoming::Blocked(_)) => {
+            format!("“{title}” can't continue: {}. Tell me what to change.", describe_next_step(steps))
+        }
         (_, Upcoming::Step(next))
             if is_quarter(over, n) && world.told_today < world.tell_per_day && !world.is_quiet() =>
         {
@@ -429,7 +455,7 @@ fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, 
     Some(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }))
 }
 
-fn all_of(n: usize) -> String {
+fn format_step_count(n: usize) -> String {
     if n == 1 { "its one step".to_owned() } else { format!("all {n} steps") }
 }
 
@@ -440,13 +466,13 @@ fn is_quarter(over: usize, n: usize) -> bool {
 
 /// Sends a message, or in quiet hours sets a reminder for their end.
 fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
-    let local = world.local().naive_local();
+    let local = world.local_time().naive_local();
     match world.quiet_hours.filter(|hours| hours.contains(local.time())) {
         None => Change::Send(message),
         Some(hours) => {
             let is_tomorrow = hours.until <= local.time();
             let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
-            let slot = schedule::resolve(day.and_time(hours.until), world.tz);
+            let slot = schedule::resolve_local_time(day.and_time(hours.until), world.tz);
             Change::AddReminder(NewReminder {
                 chat: message.chat,
                 thread_id: None,
@@ -468,8 +494,8 @@ fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
 pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64)) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.documents.text(&path)).0;
-    let mut changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
-    let (list, title) = task_of(world, &hand.plan);
+    let mut changes = vec![world.documents.stage(&path, steps.settle_step(hand.step, StepState::Todo, None)?)];
+    let (list, title) = find_task(world, &hand.plan);
     let name = title.clone().unwrap_or_else(|| hand.plan.clone());
     if let Some(title) = title {
         let query = format!("“{title}”");
@@ -480,21 +506,24 @@ pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64
             "I've paused “{title}” at step {} of {}: its budget of {} is spent ({}). What was done is kept. Tell me a larger \
              budget, and I'll continue.",
             hand.step,
-            steps.all().len(),
-            usd(budget),
-            usd(spent)
+            steps.steps().len(),
+            format_usd(budget),
+            format_usd(spent)
         );
         let key = format!("steps/{}", world.wake_id);
         changes
             .push(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }));
     }
-    Ok(StepEnded { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
+    Ok(StepEnded {
+        changes,
+        told: format!("Paused “{}”: its budget of {} is spent", shorten_text(&name), format_usd(budget)),
+    })
 }
 
 /// Returns true if a long task is active, not stopped by a person.
 pub fn is_in_hand(world: &World, plan: &str) -> bool {
     let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
-    list.tasks().iter().any(|task| task.steps() == Some(plan) && task.is_in_hand())
+    list.tasks().iter().any(|task| task.steps_name() == Some(plan) && task.is_in_hand())
 }
 
 /// Resets the step of a task stopped by its person meanwhile; the step is repeated after resuming.
@@ -504,6 +533,6 @@ pub fn is_in_hand(world: &World, plan: &str) -> bool {
 pub fn put_back(world: &World, hand: &StepInHand) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.documents.text(&path)).0;
-    let changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
+    let changes = vec![world.documents.stage(&path, steps.settle_step(hand.step, StepState::Todo, None)?)];
     Ok(StepEnded { changes, told: format!("Stopped in step {} of {}, as its task was", hand.step, hand.plan) })
 }

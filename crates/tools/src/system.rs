@@ -14,19 +14,19 @@ use super::{Done, Outcome, Tool, World, files};
 #[serde(deny_unknown_fields)]
 struct SystemInfo {}
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         "system_info",
         "Tell what machine this is and how it fares: system, memory, disk, load, battery; and which folders you may use.",
         Effect::Read,
-        |_: SystemInfo, world, exec| Box::pin(std::future::ready(described(world, exec))),
+        |_: SystemInfo, world, exec| Box::pin(std::future::ready(describe_system(world, exec))),
     )
     .for_owner()
 }
 
-fn described(world: &World, exec: &Exec) -> Outcome {
-    let roots = files::roots(world, exec)?;
-    let folders = roots.described().map(|(path, whose, may_write)| {
+fn describe_system(world: &World, exec: &Exec) -> Outcome {
+    let roots = files::list_roots(world, exec)?;
+    let folders = roots.list_folders().map(|(path, whose, may_write)| {
         let what = match (whose, may_write) {
             (Whose::Scratch, _) => "scratch, yours: relative paths begin here",
             (Whose::Left, _) => "what was left in the scratch, may be read",
@@ -37,6 +37,6 @@ fn described(world: &World, exec: &Exec) -> Outcome {
         format!("- {}: {what}", path.display())
     });
     let folders: Vec<String> = folders.collect();
-    let machine = system::described(Path::new("/"), &world.attachments.dir);
-    Ok(Done::told(format!("{machine}\nFolders:\n{}", folders.join("\n"))))
+    let machine = system::describe_machine(Path::new("/"), &world.attachments.dir);
+    Ok(Done::from_text(format!("{machine}\nFolders:\n{}", folders.join("\n"))))
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use reveille_base::{
     schedule::{parse_only_day, task_time},
     types::Effect,
-    words::count,
+    words::format_count,
 };
 use reveille_memory as memory;
 use reveille_memory::{
@@ -22,7 +22,7 @@ use reveille_memory::{
 use reveille_policy::Reach;
 use reveille_store::{Change, ShownTask};
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, check_text, project, reminder, shorten_text};
 
 /// Maximum number of lines without a heading that a list mentions.
 const MAX_PROSE: usize = 5;
@@ -139,91 +139,91 @@ struct Show {
     numbered: bool,
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "task_add",
             "Add a task. At most seven are active; others go to the backlog.",
             Effect::Idempotent,
-            add,
+            add_task,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
         Tool::new(
             "task_update",
             "Set or remove one key of a task, such as `next`, `at` or `status`, or rename it (`title`). Counts as touching it.",
             Effect::Idempotent,
-            update,
+            update_task,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
         Tool::new(
             "task_touch",
             "Say that a task was worked on or talked about today, so that it doesn't count as forgotten.",
             Effect::Idempotent,
-            touch,
+            touch_task,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
         Tool::new(
             "task_done",
             "Finish a task, or drop it. It leaves its list; the episodic memory keeps that it was done or dropped.",
             Effect::Idempotent,
-            done,
+            finish_task,
         )
-        .reaching(Reach::Persists),
+        .with_reach(Reach::Persists),
         Tool::new(
             "task_move",
             "Move a task between the active tasks and the backlog, with all that stands in it.",
             Effect::Idempotent,
-            shift,
+            move_task,
         )
-        .reaching(Reach::Persists),
-        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show)
-            .touching(|args: &Show| Touched::Documents(vec![args.list.path().to_owned()])),
+        .with_reach(Reach::Persists),
+        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show_tasks)
+            .with_targets(|args: &Show| Touched::Documents(vec![args.list.path().to_owned()])),
     ]
 }
 
-fn add(args: &Add, world: &World) -> Outcome {
-    let title = words(&args.title, "title", 120)?;
+fn add_task(args: &Add, world: &World) -> Outcome {
+    let title = check_text(&args.title, "title", 120)?;
     let list = args.list.read(world);
     if args.list == List::Active {
-        list.check_room(world.foreign_chat()).map_err(Refusal::because)?;
+        list.check_room(world.foreign_chat()).map_err(Refusal::new)?;
     }
     let other = if args.list == List::Active { List::Backlog } else { List::Active };
     if let Ok(found) = other.read(world).find(&title)
         && found.title.eq_ignore_ascii_case(&title)
     {
-        return Err(Refusal(format!("“{title}” is in {} already; move it instead.", other.name())));
+        return Err(Refusal(format!("“{title}” is already in {}; move it instead.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
     let due = args.due.as_deref().map(|due| due_day(due, world)).transpose()?;
     let draft = TaskDraft {
         title: title.clone(),
         status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
-        touched: Some(world.local().date_naive()),
+        touched: Some(world.local_time().date_naive()),
         next: args.next.clone(),
         at: args.at.clone(),
         due,
         why: args.why.clone(),
-        project: args.project.as_deref().map(in_project).transpose()?,
+        project: args.project.as_deref().map(check_project_name).transpose()?,
         body: args.notes.clone().unwrap_or_default(),
     };
-    let mut text = list.add(&draft).map_err(Refusal::because)?;
+    let mut text = list.add(&draft).map_err(Refusal::new)?;
     if let Some(chat) = world.foreign_chat() {
-        text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::because)?;
+        text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::new)?;
     }
-    let until = due.map(|due| format!(", {}", due_in_words(due, world.local().date_naive()))).unwrap_or_default();
+    let until = due.map(|due| format!(", {}", due_in_words(due, world.local_time().date_naive()))).unwrap_or_default();
     let done = Done {
         content: format!("Added to {}: {title}{until}", args.list.name()),
-        receipt: Some(format!("Added the task “{}” to {}{until}", brief(&title), args.list.name())),
+        receipt: Some(format!("Added the task “{}” to {}{until}", shorten_text(&title), args.list.name())),
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
     };
     Ok(if args.at.is_some() || due.is_some() { world.told_unwoken(done) } else { done })
 }
 
-fn update(args: &Update, world: &World) -> Outcome {
-    let Found { list, tasks, title, taint } = find(&args.task, world)?;
+fn update_task(args: &Update, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find_task(&args.task, world)?;
     if args.key.eq_ignore_ascii_case("chat") {
-        return Err(Refusal::because("Whose task it is can't be changed here. Nothing was done."));
+        return Err(Refusal::new("Whose task it is can't be changed here. Nothing was done."));
     }
     // A person's own order has no wake.
     if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
@@ -242,22 +242,22 @@ fn update(args: &Update, world: &World) -> Outcome {
     }
     let mut value = args.value.clone();
     if args.key.eq_ignore_ascii_case("project") {
-        value = value.as_deref().map(in_project).transpose()?;
+        value = value.as_deref().map(check_project_name).transpose()?;
     }
     let is_due = args.key.eq_ignore_ascii_case("due");
     if is_due {
         value = value.as_deref().map(|due| due_day(due, world)).transpose()?.map(|day| day.to_string());
     }
     if args.key.eq_ignore_ascii_case("title") {
-        return rename(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
+        return rename_task(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
     }
-    let text = tasks.set(&title, &args.key, value.as_deref()).map_err(Refusal::because)?;
-    let text = touched(&text, &title, world)?;
-    let content = said_of(&title, &args.key, value.as_deref());
-    let value = value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    let text = tasks.set(&title, &args.key, value.as_deref()).map_err(Refusal::new)?;
+    let text = touch_by_title(&text, &title, world)?;
+    let content = describe_change(&title, &args.key, value.as_deref());
+    let value = value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", shorten_text(value)));
     let done = Done {
         content,
-        receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
+        receipt: Some(format!("Updated the task “{}”: {} {value}", shorten_text(&title), args.key)),
         changes: vec![list.stage(world, text)],
         taint,
         ..Done::default()
@@ -267,69 +267,73 @@ fn update(args: &Update, world: &World) -> Outcome {
 }
 
 /// Describes a changed key of a task for the person.
-fn said_of(title: &str, key: &str, value: Option<&str>) -> String {
-    let title = format!("“{}”", brief(title));
+fn describe_change(title: &str, key: &str, value: Option<&str>) -> String {
+    let title = format!("“{}”", shorten_text(title));
     let lower = key.to_lowercase();
-    match (lower.as_str(), value.map(brief)) {
-        ("at", Some(at)) => format!("I take the next step of {title} at {at}."),
-        ("at", None) => format!("I take no next step of {title} by myself any more."),
+    match (lower.as_str(), value.map(shorten_text)) {
+        ("at", Some(at)) => format!("I'll take the next step of {title} at {at}."),
+        ("at", None) => format!("I'll no longer take the next step of {title} on my own."),
         ("due", Some(due)) => {
             let day = due.parse::<chrono::NaiveDate>().map_or(due, |day| day.format("%a %-d %b").to_string());
             format!("{title} is due {day}.")
         }
-        ("due", None) => format!("{title} has no due date any more."),
+        ("due", None) => format!("{title} no longer has a due date."),
         ("next", Some(next)) => format!("The next step of {title}: {next}"),
         (_, Some(value)) => format!("{title}: “{key}” is {value} now."),
-        (_, None) => format!("{title} has no “{key}” any more."),
+        (_, None) => format!("{title} no longer has “{key}”."),
     }
 }
 
-fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
-    let to = words(to, "title", 120)?;
+fn rename_task(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
+    let to = check_text(to, "title", 120)?;
     let other = if *list == List::Active { List::Backlog } else { List::Active };
-    if other.read(world).titled(&to).is_some() {
+    if other.read(world).find_titled(&to).is_some() {
         return Err(Refusal(format!("“{to}” is in {} already. Nothing was done.", other.name())));
     }
     let text = tasks.rename(title, &to).map_err(|error| match taint {
         // The error may name another chat's task.
-        Some(_) => Refusal::because("There is a task of that title already. Nothing was done."),
-        None => Refusal::because(error),
+        Some(_) => Refusal::new("There is a task of that title already. Nothing was done."),
+        None => Refusal::new(error),
     })?;
     let text = TaskList::parse(&text).0;
-    let text = touched(text.text(), &to, world)?;
+    let text = touch_by_title(text.text(), &to, world)?;
     Ok(Done {
         content: format!("Renamed: {title} is now “{to}”."),
-        receipt: Some(format!("Renamed the task “{}” to “{}”", brief(title), brief(&to))),
+        receipt: Some(format!("Renamed the task “{}” to “{}”", shorten_text(title), shorten_text(&to))),
         changes: vec![list.stage(world, text)],
         taint: taint.clone(),
         ..Done::default()
     })
 }
 
-fn touch(args: &Which, world: &World) -> Outcome {
-    let Found { list, tasks, title, taint } = find(&args.task, world)?;
-    let text = touched(tasks.text(), &title, world)?;
+fn touch_task(args: &Which, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find_task(&args.task, world)?;
+    let text = touch_by_title(tasks.text(), &title, world)?;
     if text == tasks.text() {
-        return Ok(Done { taint, ..Done::told(format!("“{title}” was touched today already.")) });
+        return Ok(Done { taint, ..Done::from_text(format!("“{title}” was touched today already.")) });
     }
     Ok(Done {
         content: format!("“{title}” is touched today."),
-        receipt: Some(format!("Touched the task “{}”", brief(&title))),
+        receipt: Some(format!("Touched the task “{}”", shorten_text(&title))),
         changes: vec![list.stage(world, text)],
         taint,
         ..Done::default()
     })
 }
 
-fn done(args: &Finish, world: &World) -> Outcome {
-    let Found { list, tasks, title, taint } = find(&args.task, world)?;
-    let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
-    let project = tasks.titled(&title).and_then(Task::project).filter(|_| taint.is_none());
+fn finish_task(args: &Finish, world: &World) -> Outcome {
+    let Found { list, tasks, title, taint } = find_task(&args.task, world)?;
+    let (text, _) = tasks.take(&title).map_err(Refusal::new)?;
+    let project = tasks.find_titled(&title).and_then(Task::project).filter(|_| taint.is_none());
     let what = format!("{} the task “{title}”", if args.dropped { "Dropped" } else { "Finished" });
-    let logged = project.and_then(|name| project::logged(&name, &what, world));
+    let logged = project.and_then(|name| project::stage_log_entry(&name, &what, world));
     Ok(Done {
         content: format!("{}: {title}", if args.dropped { "Dropped" } else { "Done" }),
-        receipt: Some(format!("{} the task “{}”", if args.dropped { "Dropped" } else { "Finished" }, brief(&title))),
+        receipt: Some(format!(
+            "{} the task “{}”",
+            if args.dropped { "Dropped" } else { "Finished" },
+            shorten_text(&title)
+        )),
         changes: std::iter::once(list.stage(world, text)).chain(logged).collect(),
         taint,
         ..Done::default()
@@ -337,7 +341,7 @@ fn done(args: &Finish, world: &World) -> Outcome {
 }
 
 /// Finishes the task with these words, ignoring articles. A task with additional words is only suggested, since another may be meant.
-pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
+pub(super) fn finish_named_task(said: &str, world: &World) -> Outcome {
     let told = content_words(said);
     // "I did the bathroom" matches any task about the bathroom.
     let is_any = |word: &str| matches!(word, "do" | "finish");
@@ -359,21 +363,21 @@ pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
     let mut same = near.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
     let meant = match (near.as_slice(), same.next(), same.next()) {
         (_, Some(title), None) => Some(title),
-        ([(title, words)], None, _) if is_thing_of(&wanted, words, title) => Some(*title),
+        ([(title, words)], None, _) if is_task_object(&wanted, words, title) => Some(*title),
         _ => None,
     };
     match (meant, near.first()) {
-        (Some(title), _) => done(&Finish { task: format!("“{title}”"), dropped: false }, world),
+        (Some(title), _) => finish_task(&Finish { task: format!("“{title}”"), dropped: false }, world),
         (None, Some((title, _))) => Err(Refusal(format!(
-            "There's no task just like that, but “{title}” is near it. If that is done, say “{title} is done”. Nothing has changed."
+            "There's no task exactly like that, but “{title}” is close. If that one is done, say “{title} is done”. Nothing has changed."
         ))),
-        (None, None) => Err(Refusal::because("There's no task like that.")),
+        (None, None) => Err(Refusal::new("There's no task like that.")),
     }
 }
 
 /// Returns true if the words name a task's object: "the vet" of "ring the vet", "the slides" of "finish the budget
 /// slides". Generic words don't count.
-fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
+fn is_task_object(wanted: &[String], words: &[String], title: &str) -> bool {
     const ANYTHING: &[&str] =
         &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
     // "Milk" doesn't name a milk frother: the title may only continue with another phrase.
@@ -395,35 +399,35 @@ fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
     is_named && (is_framed || is_whole(words) || words.get(1..).is_some_and(is_whole))
 }
 
-fn shift(args: &Move, world: &World) -> Outcome {
-    let Found { list: from, tasks, title, taint } = find(&args.task, world)?;
+fn move_task(args: &Move, world: &World) -> Outcome {
+    let Found { list: from, tasks, title, taint } = find_task(&args.task, world)?;
     if from == args.to {
-        return Ok(Done::told(format!("“{title}” is in {} already.", from.name())));
+        return Ok(Done::from_text(format!("“{title}” is already in {}.", from.name())));
     }
     let target = args.to.read(world);
     if args.to == List::Active {
-        let chat = tasks.find(&title).map_err(Refusal::because)?.get("chat").and_then(|chat| chat.parse().ok());
-        target.check_room(chat).map_err(Refusal::because)?;
+        let chat = tasks.find(&title).map_err(Refusal::new)?.get("chat").and_then(|chat| chat.parse().ok());
+        target.check_room(chat).map_err(Refusal::new)?;
     }
-    let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
+    let (rest, block) = tasks.take(&title).map_err(Refusal::new)?;
     let text = target.put(&block).map_err(|error| match taint {
         // The error names the task.
         Some(_) => Refusal(format!("There is a task of that title in {} already. Nothing was done.", args.to.name())),
-        None => Refusal::because(error),
+        None => Refusal::new(error),
     })?;
     let status = if args.to == List::Active { "active" } else { "waiting" };
-    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
-    let text = touched(&text, &title, world)?;
+    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::new)?;
+    let text = touch_by_title(&text, &title, world)?;
     Ok(Done {
         content: format!("Moved to {}: {title}", args.to.name()),
-        receipt: Some(format!("Moved the task “{}” to {}", brief(&title), args.to.name())),
+        receipt: Some(format!("Moved the task “{}” to {}", shorten_text(&title), args.to.name())),
         changes: vec![from.stage(world, rest), args.to.stage(world, text)],
         taint,
         ..Done::default()
     })
 }
 
-fn show(args: &Show, world: &World) -> Outcome {
+fn show_tasks(args: &Show, world: &World) -> Outcome {
     let list = args.list.read(world);
     let mut lines: Vec<_> = list
         .tasks()
@@ -433,27 +437,28 @@ fn show(args: &Show, world: &World) -> Outcome {
             let mark = if args.numbered { format!("{}.", number + 1) } else { "-".to_owned() };
             let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
             let project = task.project().map(|name| format!(" (project {name})")).unwrap_or_default();
-            let due = task.due().map(|due| format!(", {}", due_in_words(due, world.local().date_naive())));
+            let due = task.due_date().map(|due| format!(", {}", due_in_words(due, world.local_time().date_naive())));
             format!("{mark} {}{project}{}{next}", task.title, due.unwrap_or_default())
         })
         .collect();
     if lines.is_empty() {
-        lines.push(format!("Nothing is in {}.", args.list.name()));
+        lines.push(format!("There's nothing in {}.", args.list.name()));
     }
-    let prose = list.prose();
-    lines.extend(also_written(args.list.path(), &prose));
+    let prose = list.find_prose();
+    lines.extend(describe_prose(args.list.path(), &prose));
     // A question for remaining tasks includes scheduled reminders.
-    let reminders = reminder::visible(world).count();
+    let reminders = reminder::list_visible_reminders(world).count();
     if args.numbered && args.list == List::Active && reminders > 0 {
         lines.push(format!(
-            "{} set, too: “list reminders” shows {}.",
-            count(reminders, "reminder"),
+            "{} set as well: “list reminders” shows {}.",
+            format_count(reminders, "reminder"),
             if reminders == 1 { "it" } else { "them" }
         ));
     }
     let own = list.tasks().iter().map(|task| task.line).chain(prose.iter().map(|prose| prose.line));
     let path = args.list.path();
-    let taint = own.into_iter().any(|line| others::are_among(path, list.text(), world.foreign_chat(), line, line));
+    let taint =
+        own.into_iter().any(|line| others::has_untrusted_lines(path, list.text(), world.foreign_chat(), line, line));
     let shown = |task: &Task| ShownTask { path: path.to_owned(), title: task.title.clone() };
     let changes = world
         .chat
@@ -462,27 +467,30 @@ fn show(args: &Show, world: &World) -> Outcome {
     Ok(Done {
         taint: taint.then(|| others::ORIGIN.to_owned()),
         changes: changes.into_iter().collect(),
-        ..Done::told(lines.join("\n"))
+        ..Done::from_text(lines.join("\n"))
     })
 }
 
 /// Lists a day's due tasks, a line each, with the source of untrusted text; for today also the overdue ones.
-pub(super) fn due_on(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
-    let today = world.local().date_naive();
+pub(super) fn list_due_tasks(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
+    let today = world.local_time().date_naive();
     let (mut lines, mut are_others) = (Vec::new(), false);
     for list in [List::Active, List::Backlog] {
         let tasks = list.read(world);
-        for task in tasks.tasks().iter().filter(|task| !task.is_unconfirmed() && !decay::rests(task)) {
-            let Some(due) = task.due().filter(|due| *due == date || date == today && *due < today) else { continue };
+        for task in tasks.tasks().iter().filter(|task| !task.is_unconfirmed() && !decay::is_resting(task)) {
+            let Some(due) = task.due_date().filter(|due| *due == date || date == today && *due < today) else {
+                continue;
+            };
             lines.push(format!("Task: {}, {}", task.title, due_in_words(due, today)));
-            are_others |= others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line);
+            are_others |=
+                others::has_untrusted_lines(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line);
         }
     }
     (lines, are_others.then(|| others::ORIGIN.to_owned()))
 }
 
 /// Mentions the lines of a list that aren't tasks; `None` without such lines.
-pub fn also_written(path: &str, prose: &[Prose]) -> Option<String> {
+pub fn describe_prose(path: &str, prose: &[Prose]) -> Option<String> {
     let named: Vec<_> = prose.iter().take(MAX_PROSE).map(|prose| format!("“{}”", prose.text)).collect();
     let first = prose.first()?;
     let more = match prose.len() - named.len() {
@@ -519,7 +527,7 @@ impl Found {
 
 /// Returns true for another chat's task, whose text is untrusted.
 fn is_of_another_chat(task: &Task, list: List, tasks: &TaskList, world: &World) -> bool {
-    others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
+    others::has_untrusted_lines(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
 }
 
 /// Builds the refusal for a task that wasn't found. It names similar tasks except other chats', since a refusal can't taint the cycle.
@@ -537,20 +545,20 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
         left_out = named.len() < all;
     }
     match left_out {
-        true => Refusal(format!("{error}. Tasks of other chats are near it, too: the list shows them.")),
-        false => Refusal::because(error),
+        true => Refusal(format!("{error}. Tasks of other chats are similar, too: see the list.")),
+        false => Refusal::new(error),
     }
 }
 
 /// Parses the number in "2", "#2", "t2" or "task 2".
-fn number_of(query: &str) -> Option<usize> {
+fn parse_number(query: &str) -> Option<usize> {
     let query = query.trim().to_lowercase();
     let query = query.strip_prefix("task").map_or(query.as_str(), str::trim_start);
     query.trim_start_matches(['#', 't']).parse().ok()
 }
 
 /// Finds the task for a number in the list shown to the chat last.
-fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
+fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
     let why = if world.shown_tasks.is_empty() {
         "I haven't shown you a list with numbers yet".to_owned()
     } else {
@@ -572,19 +580,19 @@ fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
 }
 
 /// Returns the exact title of a task, matched ignoring case; `None` for a partial match.
-pub(super) fn title_of(title: &str, world: &World) -> Option<String> {
+pub(super) fn find_title(title: &str, world: &World) -> Option<String> {
     let lists = [List::Active, List::Backlog].map(|list| list.read(world));
     let mut titles = lists.iter().flat_map(|list| list.tasks()).map(|task| &task.title);
     titles.find(|known| known.trim().eq_ignore_ascii_case(title.trim())).cloned()
 }
 
 /// Finds the task for a query.
-fn find(query: &str, world: &World) -> Result<Found, Refusal> {
+fn find_task(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);
-    if let Some(number) = number_of(query)
-        && active.titled(query).is_none()
+    if let Some(number) = parse_number(query)
+        && active.find_titled(query).is_none()
     {
-        return find_shown(number, world);
+        return find_by_number(number, world);
     }
     match active.find(query).map(|task| task.title.clone()) {
         Ok(title) => Ok(Found::new(List::Active, active, title, world)),
@@ -604,17 +612,17 @@ fn find(query: &str, world: &World) -> Result<Found, Refusal> {
 }
 
 /// Checks and normalizes a project's name.
-fn in_project(said: &str) -> Result<String, Refusal> {
+fn check_project_name(said: &str) -> Result<String, Refusal> {
     project_name(said).map_err(|error| Refusal(format!("{error}. Nothing was done.")))
 }
 
-fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
-    TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
+fn touch_by_title(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
+    TaskList::parse(text).0.touch(title, world.local_time().date_naive()).map_err(Refusal::new)
 }
 
 /// Resolves an expression to a day.
 fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
-    match parse_only_day(due, world.local()) {
+    match parse_only_day(due, world.local_time()) {
         Some(Ok(day)) => Ok(day),
         Some(Err(trouble)) => Err(Refusal(format!("“{due}” {trouble}. Nothing was done."))),
         None => Err(Refusal(format!(

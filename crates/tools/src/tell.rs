@@ -7,7 +7,7 @@ use reveille_base::types::Effect;
 use reveille_policy::Reach;
 use reveille_store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED};
 
-use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
+use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, check_text, shorten_text};
 
 /// The name of the tool.
 pub(super) const TELL: &str = "tell";
@@ -24,32 +24,32 @@ struct Args {
     task: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     Tool::new(
         TELL,
         "Speak to your person unasked. A daily limit and quiet hours refuse it: set a task's `at` then.",
         Effect::Idempotent,
         run,
     )
-    .reaching(Reach::Leaves)
-    .risking(Risk::Caution)
+    .with_reach(Reach::Leaves)
+    .with_risk(Risk::Caution)
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let said = words(&args.key, "key", 200)?.to_lowercase();
+    let said = check_text(&args.key, "key", 200)?.to_lowercase();
     // The initiative sends a single message, whatever key the model gives.
     let key = match &world.assignment {
         Some(Assignment::Initiative { slot }) => format!("{PROPOSED}{slot}"),
         _ => format!("tell/{said}"),
     };
-    let text = words(&args.text, "text", 4_000)?;
+    let text = check_text(&args.text, "text", 4_000)?;
     if world.told_keys.contains(&key) {
         return Err(Refusal(format!("{:?} was told before. Nothing was sent.", args.key)));
     }
     if world.is_quiet() {
         return Err(Refusal(format!(
             "It is {} for your person: quiet hours. Nothing was sent; plan it for later with a task's `at`.",
-            world.local().format("%H:%M")
+            world.local_time().format("%H:%M")
         )));
     }
     if world.told_today >= world.tell_per_day {
@@ -60,7 +60,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     }
     Ok(Done {
         content: "It will be delivered when the cycle has ended.".to_owned(),
-        receipt: Some(format!("Told unasked: {}", brief(&text))),
+        receipt: Some(format!("Told unasked: {}", shorten_text(&text))),
         changes: vec![Change::Send(NewOutgoing {
             chat: world.owner_chat,
             text,
@@ -68,7 +68,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             key: Some(key),
             nudge: Some(NewNudge {
                 proposal: None,
-                task: args.task.as_deref().and_then(|task| super::task::title_of(task, world)),
+                task: args.task.as_deref().and_then(|task| super::task::find_title(task, world)),
                 zone: world.tz.name().to_owned(),
                 may_stop: true,
             }),

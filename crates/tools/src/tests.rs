@@ -42,14 +42,16 @@ impl Scene {
             taint: None,
             exchanges: Vec::new(),
             shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
-            catalogue: std::rc::Rc::new(Catalogue::new(|| Registry::thinking().seen_by(true).catalogue())),
+            catalogue: std::rc::Rc::new(Catalogue::new(|| {
+                Registry::for_thinking_model().filter_visible(true).catalogue()
+            })),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: "Europe/Berlin".parse::<Tz>().unwrap(),
-            chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),
+            chat: Some(Chat { id: ChatRef::from_telegram(7), thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
             own_words: Vec::new(),
             replies: 0,
-            owner_chat: ChatRef::telegram(7),
+            owner_chat: ChatRef::from_telegram(7),
             told_keys: BTreeSet::new(),
             told_today: 0,
             tell_per_day: 3,
@@ -57,7 +59,7 @@ impl Scene {
             reminders: Vec::new(),
             unwoken: None,
             documents: Documents::new(dir.path(), Vec::new()),
-            index: reveille_index::IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db")),
+            index: reveille_index::IndexPlace::new(dir.path().join("index.db"), dir.path().join("messages.db")),
             meaning: reveille_index::embed::Meaning::default(),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new(), ..Attachments::default() },
@@ -81,7 +83,7 @@ impl Scene {
     }
 
     pub(super) fn call(&self, name: &str, input: &Value) -> Outcome {
-        Registry::offline().call(name, &input.to_string(), &self.world)
+        Registry::for_offline_model().call(name, &input.to_string(), &self.world)
     }
 
     #[track_caller]
@@ -139,5 +141,8 @@ pub(super) fn sent(done: &Done) -> &NewOutgoing {
 /// A sandbox that counts as available but confines nothing: no program can be started in it.
 fn assumed_shelter(scratch: &std::path::Path) -> reveille_sandbox::exec::Shelter {
     let confinement = reveille_sandbox::Confinement { work_dir: scratch.to_owned(), ..Default::default() };
-    reveille_sandbox::exec::Shelter::on(reveille_sandbox::Sandbox::Seatbelt { program: "/nowhere".into() }, confinement)
+    reveille_sandbox::exec::Shelter::for_sandbox(
+        reveille_sandbox::Sandbox::Seatbelt { program: "/nowhere".into() },
+        confinement,
+    )
 }

@@ -43,9 +43,9 @@ pub enum Touched {
 
 impl Touched {
     /// Converts the target for the policy; `kept_at` holds the paths of the named documents.
-    pub(super) fn what<'a>(&'a self, kept_at: &'a [PathBuf], rules: &Rules) -> What<'a> {
+    pub(super) fn to_policy_target<'a>(&'a self, kept_at: &'a [PathBuf], rules: &Rules) -> What<'a> {
         match self {
-            Self::Shell { text, wanted } => What::Shell { text, access: rules.access(text, *wanted) },
+            Self::Shell { text, wanted } => What::Shell { text, access: rules.limit_access(text, *wanted) },
             Self::Path { path, is_write } => What::Path { path, is_write: *is_write },
             Self::Url(url) => What::Url(url),
             Self::App => What::App,
@@ -65,10 +65,10 @@ impl Touched {
     /// Returns the reach of the target, for a tool with this reach.
     pub(super) fn reach(&self, of_tool: Reach, world: &World) -> Reach {
         match self {
-            Self::Shell { text, wanted } => world.rules.access(text, *wanted).reach(),
+            Self::Shell { text, wanted } => world.rules.limit_access(text, *wanted).reach(),
             Self::Path { is_write: true, .. } => Reach::Persists,
             Self::Url(_) | Self::App => Reach::Leaves,
-            Self::Edits { names, .. } if names.iter().any(|name| memory::steers(name)) => Reach::Steers,
+            Self::Edits { names, .. } if names.iter().any(|name| memory::is_steering(name)) => Reach::Steers,
             Self::Edits { .. } => Reach::Persists,
             Self::Path { .. } | Self::Documents(_) | Self::Nothing => of_tool,
         }
@@ -80,10 +80,10 @@ impl Touched {
     }
 
     /// Returns the paths of the named documents.
-    pub(super) fn kept_at(&self, documents: &Documents) -> Vec<PathBuf> {
+    pub(super) fn list_paths(&self, documents: &Documents) -> Vec<PathBuf> {
         match self {
             Self::Documents(names) | Self::Edits { names, .. } => {
-                names.iter().filter_map(|name| documents.place(name)).collect()
+                names.iter().filter_map(|name| documents.find_path(name)).collect()
             }
             _ => Vec::new(),
         }

@@ -15,7 +15,7 @@ use reveille_base::types::{VERB, VerbGroup};
 use super::{Refusal, Tool};
 
 /// Returns the description of a group.
-fn about(group: &str) -> &'static str {
+fn describe_group(group: &str) -> &'static str {
     match group {
         "memory_update" => "Change the memory.",
         "tasks" => {
@@ -30,7 +30,7 @@ fn about(group: &str) -> &'static str {
 }
 
 /// Returns the purpose and all arguments of a verb.
-pub(super) fn line(tool: &str) -> &'static str {
+pub(super) fn describe_verb(tool: &str) -> &'static str {
     match tool {
         "remember" => "`fact` for good, a sentence that stands by itself; `topic`, such as Family",
         "forget" => "the `fact` with these words",
@@ -75,16 +75,16 @@ pub(super) fn line(tool: &str) -> &'static str {
 }
 
 /// Builds the definition of a group, with the verbs whose tools are available.
-pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
+pub(super) fn define_group(group: &VerbGroup, tools: &[&Tool]) -> Value {
     let there =
         group.verbs.iter().filter_map(|(verb, name)| Some((*verb, tools.iter().find(|tool| tool.name == *name)?)));
     let (mut words, mut properties) = (Vec::new(), Map::new());
-    let mut description = about(group.name).to_owned();
+    let mut description = describe_group(group.name).to_owned();
     for (verb, tool) in there {
-        description.push_str(&format!("\n{verb}: {}", line(&tool.name)));
+        description.push_str(&format!("\n{verb}: {}", describe_verb(&tool.name)));
         words.push(verb);
         for (name, schema) in tool.schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            properties.insert(name.clone(), bare(schema));
+            properties.insert(name.clone(), strip_descriptions(schema));
         }
     }
     properties.insert(VERB.to_owned(), json!({"enum": words}));
@@ -93,18 +93,18 @@ pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
 }
 
 /// Strips the descriptions from a schema; the verb's line describes its arguments.
-fn bare(schema: &Value) -> Value {
+fn strip_descriptions(schema: &Value) -> Value {
     let kept = ["type", "enum", "items"].iter().filter_map(|key| Some(((*key).to_owned(), schema.get(*key)?.clone())));
     Value::Object(kept.collect())
 }
 
 /// Translates a group call to the verb's tool: name and raw arguments. `None` without a known verb.
-pub(super) fn named(name: &str, input: &str) -> Option<(String, String)> {
-    let group = VerbGroup::of(name)?;
+pub(super) fn translate_call(name: &str, input: &str) -> Option<(String, String)> {
+    let group = VerbGroup::find_by_name(name)?;
     let Fields(fields) = serde_json::from_str(input).ok()?;
     let (verbs, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == VERB);
     let [(_, verb)] = verbs.as_slice() else { return None };
-    let tool = group.tool(&serde_json::from_str::<String>(verb.get()).ok()?)?;
+    let tool = group.find_tool(&serde_json::from_str::<String>(verb.get()).ok()?)?;
     // Arguments of other verbs may be null. Duplicates are kept, and refused by the tool.
     let fields = fields.into_iter().filter(|(_, value)| value.get() != "null");
     let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{}", Value::from(name), value.get())).collect();
@@ -112,8 +112,8 @@ pub(super) fn named(name: &str, input: &str) -> Option<(String, String)> {
 }
 
 /// Returns the refusal of a group call without a valid verb; `None` for an unknown group.
-pub(super) fn refusal(name: &str) -> Option<Refusal> {
-    let group = VerbGroup::of(name)?;
+pub(super) fn find_refusal(name: &str) -> Option<Refusal> {
+    let group = VerbGroup::find_by_name(name)?;
     let words: Vec<&str> = group.verbs.iter().map(|(verb, _)| *verb).collect();
     Some(Refusal(format!("{name} needs one `{VERB}`: {}. Nothing was done.", words.join(", "))))
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_verb_s_call_is_its_tool_s_with_the_arguments_as_they_were_written() {
-        let call = |name: &str, input: &str| named(name, input);
+        let call = |name: &str, input: &str| translate_call(name, input);
         let is = |name: &str, input: &str| Some((name.to_owned(), input.to_owned()));
         assert_eq!(
             call("tasks", r#"{"title": "a \u0041","do":"add","next":{ "x" : 1.50 },"why":null}"#),

@@ -17,7 +17,7 @@ use reveille_policy::Reach;
 use reveille_sandbox::web::{self, Grants};
 use reveille_store::Change;
 
-use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
+use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, check_text};
 
 /// Maximum length of a generated name, in characters.
 const MAX_SLUG_CHARS: usize = 40;
@@ -36,7 +36,7 @@ struct Args {
     name: Option<String>,
 }
 
-pub(super) fn tool() -> Tool {
+pub(super) fn define_tool() -> Tool {
     let tool = Tool::new(
         "watch",
         "Watch a page, a feed, a file or a command's output for your person: they are told what changed, without you. It makes a job \
@@ -44,34 +44,35 @@ pub(super) fn tool() -> Tool {
         Effect::Staged,
         run,
     );
-    let tool = tool.reaching(Reach::Persists).for_owner().touching(|args: &Args| match WatchTarget::read(&args.what) {
-        Ok(WatchTarget::Page(url)) => Touched::Url(url),
-        Ok(WatchTarget::File(path)) => Touched::Path { path: PathBuf::from(path), is_write: false },
-        Ok(WatchTarget::Command(_)) | Err(_) => {
-            Touched::Edits { names: vec![job_path(args.name.as_deref().unwrap_or("watch"))], removes: false }
-        }
-    });
-    tool.unasked_for()
+    let tool =
+        tool.with_reach(Reach::Persists).for_owner().with_targets(|args: &Args| match WatchTarget::parse(&args.what) {
+            Ok(WatchTarget::Page(url)) => Touched::Url(url),
+            Ok(WatchTarget::File(path)) => Touched::Path { path: PathBuf::from(path), is_write: false },
+            Ok(WatchTarget::Command(_)) | Err(_) => {
+                Touched::Edits { names: vec![job_path(args.name.as_deref().unwrap_or("watch"))], removes: false }
+            }
+        });
+    tool.ask_without_request()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let what = words(&args.what, "what", 2_000)?;
-    let when = words(&args.when, "when", 100)?;
-    let target = WatchTarget::read(&what).map_err(|why| Refusal(format!("{why}. Nothing was done.")))?;
+    let what = check_text(&args.what, "what", 2_000)?;
+    let when = check_text(&args.when, "when", 100)?;
+    let target = WatchTarget::parse(&what).map_err(|why| Refusal(format!("{why}. Nothing was done.")))?;
     if let WatchTarget::File(path) = &target
-        && !world.rules.readable().iter().any(|root| PathBuf::from(path).starts_with(root))
+        && !world.rules.readable_folders().iter().any(|root| PathBuf::from(path).starts_with(root))
     {
         return Err(Refusal(format!(
             "{path} isn't an absolute path beneath a folder that may be read (`[files] read` in policy.toml). Nothing was done."
         )));
     }
-    can_be_seen(&target, world).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    check_target(&target, world).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
     if world.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
         return Err(Refusal(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
     }
     let name = match &args.name {
         Some(name) => name.clone(),
-        None => free_name(&slug(&target), world)?,
+        None => free_name(&generate_name(&target), world)?,
     };
     let path = job_path(&name);
     if world.documents.get(&path).is_some() {
@@ -82,7 +83,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     let job = Job::parse(&name, &text).map_err(|problems| {
         wrong(problems.first().map_or_else(|| "It can't be a job".to_owned(), |problem| problem.what.clone()))
     })?;
-    job.planned(world.local()).map_err(|problem| wrong(problem.what))?;
+    job.resolve_schedule(world.local_time()).map_err(|problem| wrong(problem.what))?;
     // The written job must mean exactly the request, whatever the arguments contain.
     if job.gate != Some(JobGate::Watch(target.clone())) || job.when != when || job.body.is_some() {
         return Err(wrong("This can't be written down as it stands".to_owned()));
@@ -97,7 +98,7 @@ fn run(args: &Args, world: &World) -> Outcome {
 }
 
 /// Checks that the target can be watched at all.
-fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
+fn check_target(target: &WatchTarget, world: &World) -> Result<(), String> {
     match target {
         WatchTarget::Page(url) => {
             let granted: Vec<String> =
@@ -120,7 +121,7 @@ fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
 impl Tool {
     /// Describes the standing jobs that a call would write. The person who is asked then sees the job's whole
     /// behaviour, not only the changed lines.
-    pub(super) fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
+    pub(super) fn describe_written_jobs(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
         let Run::Values(run) = &self.run else { return Vec::new() };
         if !touched.edits_job() {
             return Vec::new();
@@ -131,7 +132,7 @@ impl Tool {
             _ => None,
         });
         let in_words = |(name, text): (&str, &String)| match Job::parse(name, text) {
-            Ok(job) => job.in_words(),
+            Ok(job) => job.describe(),
             Err(problems) => {
                 let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 format!(
@@ -145,13 +146,13 @@ impl Tool {
 }
 
 /// Generates a name from the target.
-fn slug(target: &WatchTarget) -> String {
+fn generate_name(target: &WatchTarget) -> String {
     let text = match target {
         WatchTarget::Page(url) => url.split("://").nth(1).unwrap_or(url).trim_start_matches("www."),
         WatchTarget::File(path) => path.rsplit('/').next().unwrap_or(path),
         WatchTarget::Command(command) => command,
     };
-    format!("watch-{}", words::slug(text, MAX_SLUG_CHARS)).trim_end_matches('-').to_owned()
+    format!("watch-{}", words::make_slug(text, MAX_SLUG_CHARS)).trim_end_matches('-').to_owned()
 }
 
 fn free_name(name: &str, world: &World) -> Result<String, Refusal> {
@@ -160,5 +161,5 @@ fn free_name(name: &str, world: &World) -> Result<String, Refusal> {
     std::iter::once(name.to_owned())
         .chain(numbered)
         .find(is_free)
-        .ok_or_else(|| Refusal::because("No name is free for it; give one. Nothing was done."))
+        .ok_or_else(|| Refusal::new("No name is free for it; give one. Nothing was done."))
 }

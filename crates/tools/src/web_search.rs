@@ -10,7 +10,7 @@ use reveille_sandbox::{
     web::search::{MAX_QUERY_CHARS, WebResults},
 };
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
 /// The tool's name.
 const NAME: &str = "web_search";
@@ -22,19 +22,19 @@ struct WebSearch {
     query: String,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::acting(
+pub(super) fn define_tool() -> Tool {
+    Tool::new_acting(
         NAME,
         "Search the public web; gives titles, addresses and a few words of the best pages. Read one with web_fetch.",
         Effect::Read,
-        |args: WebSearch, world, exec| Box::pin(search(args.query, world, exec)),
+        |args: WebSearch, world, exec| Box::pin(search_web(args.query, world, exec)),
     )
-    .risking(Risk::Caution)
-    .reaching(Reach::Leaves)
+    .with_risk(Risk::Caution)
+    .with_reach(Reach::Leaves)
 }
 
-async fn search(query: String, world: &World, exec: &Exec) -> Outcome {
-    let query = words(&query, "query", MAX_QUERY_CHARS)?;
+async fn search_web(query: String, world: &World, exec: &Exec) -> Outcome {
+    let query = check_text(&query, "query", MAX_QUERY_CHARS)?;
     let found = exec.web().search(&query, &|to| world.rules.keeps_from(NAME, to.as_str(), "")).await;
     let found = found.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
     let WebResults { hits, engine, origin } = found;
@@ -49,7 +49,7 @@ async fn search(query: String, world: &World, exec: &Exec) -> Outcome {
     };
     Ok(Done {
         content: exec.keep_rest(NAME, content),
-        receipt: Some(format!("Searched the web for {:?}", brief(&query))),
+        receipt: Some(format!("Searched the web for {:?}", shorten_text(&query))),
         taint: Some(origin),
         ..Done::default()
     })

@@ -18,10 +18,9 @@ use reveille_git::{Repo, RepoError};
 use reveille_index::{IndexPlace, embed::Meaning};
 use reveille_media::content;
 use reveille_memory::{
-    is_disguised,
+    is_disguised, is_steering,
     reflect::PersonsDoing,
     skill::Skill,
-    steers,
     view::{self, View},
 };
 use reveille_policy::Rules;
@@ -157,7 +156,7 @@ impl World {
             is_stand_in: false,
             is_local: false,
             other_local_chats: Vec::new(),
-            about: About::of(version, config),
+            about: About::new(version, config),
             autonomy: config.autonomy,
             rules,
             assignment: None,
@@ -178,7 +177,7 @@ impl World {
             reminders: Vec::new(),
             unwoken: None,
             documents: Documents::new(&config.repo_dir(), Vec::new()),
-            index: IndexPlace::of(config),
+            index: IndexPlace::from_config(config),
             meaning: Meaning::default(),
             skills: Vec::new(),
             attachments: Attachments::default(),
@@ -190,7 +189,7 @@ impl World {
     }
 
     /// Returns the person's own edits to the facts, in a cycle of reflection.
-    pub fn reflecting(&self) -> Option<&PersonsDoing> {
+    pub fn person_edits(&self) -> Option<&PersonsDoing> {
         match &self.assignment {
             Some(Assignment::Reflection(by_hand)) => Some(by_hand),
             _ => None,
@@ -204,7 +203,7 @@ impl World {
     }
 
     /// Returns the current time on the person's clock.
-    pub fn local(&self) -> DateTime<Tz> {
+    pub fn local_time(&self) -> DateTime<Tz> {
         self.now.with_timezone(&self.tz)
     }
 
@@ -228,7 +227,7 @@ impl World {
 
     /// Returns true in quiet hours.
     pub fn is_quiet(&self) -> bool {
-        self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
+        self.quiet_hours.is_some_and(|hours| hours.contains(self.local_time().time()))
     }
 }
 
@@ -258,7 +257,7 @@ impl Documents {
 
     /// Limits the memory to a chat's view.
     #[must_use]
-    pub fn seen_by(mut self, view: View) -> Self {
+    pub fn with_view(mut self, view: View) -> Self {
         self.view = Some(view);
         self
     }
@@ -279,16 +278,16 @@ impl Documents {
     }
 
     /// Converts a line of the whole document to a line of the visible part, both counted from 1.
-    pub(super) fn line_seen(&self, path: &str, line: usize) -> usize {
-        let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.path(path)?))) else { return line };
-        let whole = self.whole(&kept_at).unwrap_or_default();
-        view.line_shown(path, &whole, line)
+    pub(super) fn to_visible_line(&self, path: &str, line: usize) -> usize {
+        let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.find_path(path)?))) else { return line };
+        let whole = self.read_whole(&kept_at).unwrap_or_default();
+        view.find_visible_line(path, &whole, line)
     }
 
     /// Returns the path of a document on disk; `None` if the [`View`] hides the document.
-    pub fn place(&self, path: &str) -> Option<PathBuf> {
+    pub fn find_path(&self, path: &str) -> Option<PathBuf> {
         match self.view {
-            Some(view) => Some(self.dir.join(&*view.path(path)?)),
+            Some(view) => Some(self.dir.join(&*view.find_path(path)?)),
             None => Some(self.dir.join(path)),
         }
     }
@@ -297,9 +296,9 @@ impl Documents {
     ///
     /// # Errors
     /// The repository can't be read, or has no such commit.
-    pub fn changed_by(&self, commit: &str) -> Result<Vec<PathBuf>, RepoError> {
+    pub fn list_changed_files(&self, commit: &str) -> Result<Vec<PathBuf>, RepoError> {
         let commit = commit.parse().map_err(RepoError::from)?;
-        let changed = Repo::open(&self.dir)?.changed_by(commit)?;
+        let changed = Repo::open(&self.dir)?.history().list_changed_paths(commit)?;
         Ok(changed.into_iter().map(|path| self.dir.join(path)).collect())
     }
 
@@ -310,7 +309,7 @@ impl Documents {
     }
 
     /// Returns the value; on an error `None`, after recording a failure of the machine.
-    fn found<T>(&self, path: &Path, result: std::io::Result<T>) -> Option<T> {
+    fn record_trouble<T>(&self, path: &Path, result: std::io::Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
@@ -325,14 +324,14 @@ impl Documents {
     /// Returns a document's current text; `None` if missing or not readable as text.
     pub fn get(&self, path: &str) -> Option<String> {
         let Some(view) = self.view else {
-            return self.whole(path);
+            return self.read_whole(path);
         };
-        let text = self.whole(&view.path(path)?)?;
-        view.seen(path, &text)
+        let text = self.read_whole(&view.find_path(path)?)?;
+        view.find_visible_text(path, &text)
     }
 
-    fn whole(&self, path: &str) -> Option<String> {
-        self.staged.get(path).map(|file| file.content.clone()).or_else(|| self.base(path))
+    fn read_whole(&self, path: &str) -> Option<String> {
+        self.staged.get(path).map(|file| file.content.clone()).or_else(|| self.read_base(path))
     }
 
     /// Returns a document's current text; empty if missing.
@@ -342,14 +341,14 @@ impl Documents {
 
     /// Creates the change to new content. Invisible parts of the document stay.
     pub fn stage(&self, path: &str, content: String) -> Change {
-        let (path, content) = match self.view.and_then(|view| Some((view, view.path(path)?))) {
+        let (path, content) = match self.view.and_then(|view| Some((view, view.find_path(path)?))) {
             Some((view, kept_at)) => {
-                let whole = self.whole(&kept_at).unwrap_or_default();
-                (kept_at, view.edited(path, &whole, content))
+                let whole = self.read_whole(&kept_at).unwrap_or_default();
+                (kept_at, view.apply_edit(path, &whole, content))
             }
             None => (Cow::Borrowed(path), content),
         };
-        let base = self.staged.get(&*path).map_or_else(|| self.base(&path), |file| file.base.clone());
+        let base = self.staged.get(&*path).map_or_else(|| self.read_base(&path), |file| file.base.clone());
         Change::File(StagedFile { path: path.into_owned(), base, content })
     }
 
@@ -359,7 +358,7 @@ impl Documents {
     }
 
     /// Returns all staged files.
-    pub fn staged(&self) -> Vec<StagedFile> {
+    pub fn list_staged_files(&self) -> Vec<StagedFile> {
         self.staged.values().cloned().collect()
     }
 
@@ -372,10 +371,10 @@ impl Documents {
         let mut folders = vec![PathBuf::from("memory"), PathBuf::from("skills")];
         while let Some(folder) = folders.pop() {
             let full = self.dir.join(&folder);
-            let Some(entries) = self.found(&full, std::fs::read_dir(&full)) else {
+            let Some(entries) = self.record_trouble(&full, std::fs::read_dir(&full)) else {
                 continue;
             };
-            for entry in entries.filter_map(|entry| self.found(&full, entry)) {
+            for entry in entries.filter_map(|entry| self.record_trouble(&full, entry)) {
                 let path = folder.join(entry.file_name());
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(path),
@@ -389,8 +388,8 @@ impl Documents {
         paths.extend(self.staged.keys().cloned());
         match self.view {
             Some(view) => {
-                let names = view.list(&paths).into_iter();
-                names.filter(|name| steers(name) || self.get(name).is_some()).collect()
+                let names = view.list_documents(&paths).into_iter();
+                names.filter(|name| is_steering(name) || self.get(name).is_some()).collect()
             }
             None => paths.into_iter().collect(),
         }
@@ -403,8 +402,8 @@ impl Documents {
         let mut folders = vec![(PathBuf::new(), 0)];
         while let Some((below, depth)) = folders.pop() {
             let full = self.dir.join(&root).join(&below);
-            let Some(entries) = self.found(&full, std::fs::read_dir(&full)) else { continue };
-            for entry in entries.filter_map(|entry| self.found(&full, entry)).take(MAX_SKILL_ENTRIES) {
+            let Some(entries) = self.record_trouble(&full, std::fs::read_dir(&full)) else { continue };
+            for entry in entries.filter_map(|entry| self.record_trouble(&full, entry)).take(MAX_SKILL_ENTRIES) {
                 let path = below.join(entry.file_name());
                 let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
                 match entry.file_type() {
@@ -433,18 +432,18 @@ impl Documents {
             return Err(no_such());
         }
         let full = self.dir.join(relative);
-        let bytes = self.found(&full, std::fs::metadata(&full)).ok_or_else(no_such)?.len();
+        let bytes = self.record_trouble(&full, std::fs::metadata(&full)).ok_or_else(no_such)?.len();
         if bytes > MAX_SKILL_FILE_BYTES {
             return Err(format!("{path} has {bytes} bytes; of a skill at most {MAX_SKILL_FILE_BYTES} are read."));
         }
-        let bytes = self.found(&full, std::fs::read(&full)).ok_or_else(no_such)?;
+        let bytes = self.record_trouble(&full, std::fs::read(&full)).ok_or_else(no_such)?;
         match String::from_utf8(bytes) {
             Ok(text) if text.is_empty() || content::is_text(text.as_bytes()) => Ok(text),
             _ => Err(format!("{path} isn't text in UTF-8, and can't be shown.")),
         }
     }
 
-    fn base(&self, path: &str) -> Option<String> {
+    fn read_base(&self, path: &str) -> Option<String> {
         if let Some(text) = self.read.borrow().get(path) {
             return text.clone();
         }
@@ -464,10 +463,10 @@ impl Documents {
             return None;
         }
         let full = self.dir.join(relative);
-        if self.found(&full, std::fs::metadata(&full))?.len() > MAX_FILE_BYTES {
+        if self.record_trouble(&full, std::fs::metadata(&full))?.len() > MAX_FILE_BYTES {
             return None;
         }
-        self.found(&full, std::fs::read_to_string(&full))
+        self.record_trouble(&full, std::fs::read_to_string(&full))
     }
 
     /// Returns true for a plain file inside the work tree without symbolic links in its path.
@@ -478,7 +477,7 @@ impl Documents {
                 return false;
             };
             full.push(name);
-            match self.found(&full, std::fs::symlink_metadata(&full)) {
+            match self.record_trouble(&full, std::fs::symlink_metadata(&full)) {
                 Some(metadata) if !metadata.file_type().is_symlink() => {}
                 _ => return false,
             }

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use reveille_base::{clock::Clock, types::Usage};
 use reveille_config::{Config, OFFLINE_MODEL, Provider};
 use reveille_cycle::{decide::budget::Budget, workspace};
-use reveille_model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured};
+use reveille_model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, create_model};
 use reveille_store::{Reservation, Spent, Store, StoreError};
 
 /// The reason a model can't be tried.
@@ -44,7 +44,7 @@ impl<'a> Booked<'a> {
     ///
     /// # Errors
     /// A required setting is missing, or the ledger can't be opened.
-    pub fn named(
+    pub fn for_model(
         name: &str,
         what: &str,
         settings: &Config,
@@ -55,28 +55,28 @@ impl<'a> Booked<'a> {
                 "The model {name} needs a key that isn't set. Set it (`wake init`), or try another model with --model."
             )));
         }
-        let model = configured(name, settings).map_err(TrialModelError::Unset)?;
-        if Provider::of(name) == Provider::Offline {
-            return Ok(Self::free(model));
+        let model = create_model(name, settings).map_err(TrialModelError::Unset)?;
+        if Provider::from_model(name) == Provider::Offline {
+            return Ok(Self::without_ledger(model));
         }
-        let store = RefCell::new(workspace::open(config)?);
+        let store = RefCell::new(workspace::open_database(config)?);
         let ledger = Some(Ledger { store, config, clock, name: format!("{what}:{name}") });
-        Ok(Self { ledger, ..Self::free(model) })
+        Ok(Self { ledger, ..Self::without_ledger(model) })
     }
 
     /// Wraps a model that costs nothing.
-    pub fn free(model: Box<dyn Model>) -> Self {
+    pub fn without_ledger(model: Box<dyn Model>) -> Self {
         Self { model, ledger: None, spent: Cell::default(), requests: Cell::default(), cap_usd: None }
     }
 
     /// Refuses requests that could raise the total cost above `cap_usd` US dollars.
     #[must_use]
-    pub fn within(self, cap_usd: f64) -> Self {
+    pub fn with_cap(self, cap_usd: f64) -> Self {
         Self { cap_usd: Some(cap_usd), ..self }
     }
 
     /// Returns the use and cost so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spending(&self) -> Spent {
         self.spent.get()
     }
 
@@ -91,7 +91,7 @@ impl<'a> Booked<'a> {
     /// The ledger can't be read.
     pub fn left_usd(&self) -> Result<Option<f64>, StoreError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
-        let budget = Budget::look(&ledger.store.borrow(), ledger.config, ledger.clock.now())?;
+        let budget = Budget::read(&ledger.store.borrow(), ledger.config, ledger.clock.now())?;
         let month = budget.monthly_usd.map_or(f64::INFINITY, |usd| usd - budget.month_usd);
         Ok(Some((budget.daily_usd - budget.today_usd).min(month).max(0.0)))
     }
@@ -99,22 +99,23 @@ impl<'a> Booked<'a> {
     fn set_aside(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         if let Some(cap_usd) = self.cap_usd.filter(|cap| self.spent.get().cost_usd + most_usd > *cap) {
-            let why = format!("a request may cost ${most_usd:.4}, and ${cap_usd:.4} was left for this case (--cap)");
+            let why =
+                format!("a request may cost ${most_usd:.4}, but only ${cap_usd:.4} was left for this case (--cap)");
             return Err(ModelError::Account { why });
         }
         let now = ledger.clock.now();
         let mut store = ledger.store.borrow_mut();
-        let caps = Budget::look(&store, ledger.config, now).map_err(|error| out_of_reach(&error))?.caps();
+        let caps = Budget::read(&store, ledger.config, now).map_err(|error| out_of_reach(&error))?.caps();
         let reserved = store
             .ledger_mut()
             .reserve_apart(&ledger.name, most_usd, &caps, now)
             .map_err(|error| out_of_reach(&error))?;
         reserved.map(Some).map_err(|cap| ModelError::Account {
             why: format!(
-                "{} budget has no room for a request that may cost ${most_usd:.4}: raise {}, or wait until {}.",
-                cap.whose(),
-                cap.setting(),
-                cap.until()
+                "{} budget is too small for a request that may cost ${most_usd:.4}: raise {}, or wait until {}.",
+                cap.possessive(),
+                cap.setting_name(),
+                cap.describe_end()
             ),
         })
     }
@@ -135,11 +136,11 @@ impl<'a> Booked<'a> {
         }
     }
 
-    async fn asked(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+    async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let reservation = self.set_aside(self.model.most_usd(conversation))?;
         self.requests.set(self.requests.get().saturating_add(1));
         let mut open = OpenRequest { booked: self, progress, reservation };
-        let turn = self.model.turn(conversation, progress).await;
+        let turn = self.model.request_turn(conversation, progress).await;
         let reservation = open.reservation.take();
         match &turn {
             Ok(turn) => self.settle(reservation, turn.usage, turn.cost_usd)?,
@@ -160,7 +161,7 @@ struct OpenRequest<'a, 'b> {
 impl Drop for OpenRequest<'_, '_> {
     fn drop(&mut self) {
         let Some(reservation) = self.reservation.take() else { return };
-        let usage = match self.progress.known() {
+        let usage = match self.progress.state() {
             Known::Sent => return,
             Known::Unsent => Usage::default(),
             Known::Told(usage) => usage,
@@ -173,7 +174,7 @@ impl Drop for OpenRequest<'_, '_> {
 
 /// Returns the error for a request that can't be charged; such a request is never sent.
 fn out_of_reach(error: &StoreError) -> ModelError {
-    ModelError::Account { why: format!("what it costs can't be booked: {error}") }
+    ModelError::Account { why: format!("its cost can't be recorded: {error}") }
 }
 
 impl Model for Booked<'_> {
@@ -189,16 +190,16 @@ impl Model for Booked<'_> {
         self.model.cost_usd(usage)
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
-        Box::pin(self.asked(conversation, progress))
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(self.run_request(conversation, progress))
     }
 
     fn context_window(&self) -> Option<u64> {
         self.model.context_window()
     }
 
-    fn rest(&self) {
-        self.model.rest();
+    fn release(&self) {
+        self.model.release();
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) fn run_wake_as(name: &str) -> ExitCode {
     let own = current_exe().and_then(|own| own.canonicalize().or(Ok(own)));
     let wake = own.map_or_else(|_| PathBuf::from("wake"), |own| own.with_file_name("wake"));
     let error = Command::new(&wake).arg0(name).args(args_os().skip(1)).exec();
-    eprintln!("{name}: {} can't be started: {error}. It belongs beside `{name}`; nothing was done.", wake.display());
+    eprintln!(
+        "{name}: {} can't be started: {error}. It must be in the same folder as `{name}`; nothing was done.",
+        wake.display()
+    );
     ExitCode::from(NOT_FOUND)
 }

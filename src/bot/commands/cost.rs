@@ -10,5 +10,5 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
     let chat = asked.message.chat;
     let own = (!desk.is_owners(chat)).then_some(chat);
     let query = CostQuery { since: None, by: CostBy::Model, chat: own, with_parts: false };
-    Ok(cost::report(desk.store, desk.config, desk.now, query)?.in_chat())
+    Ok(cost::compute_report(desk.store, desk.config, desk.now, query)?.render_for_chat())
 }

@@ -6,15 +6,15 @@ use reveille_model::offline;
 
 /// Tells guests where their messages are kept.
 const KEPT_FOR_THE_OWNER: &str =
-    "I am somebody's assistant. What is said to me here is kept in their memory, and they can be told of it.";
+    "I'm somebody's assistant. I keep what you say here in their memory, and may tell them about it.";
 
 /// Renders the help. `is_owners` is `true` in the owner's chat.
-pub(super) fn text(config: &Config, is_owners: bool) -> String {
+pub(super) fn render_help(config: &Config, is_owners: bool) -> String {
     let say = if config.effective_model() == OFFLINE_MODEL {
         offline::HELP
     } else {
-        "Just write to me: ask, or tell me what to remember, what to remind you of and when, what you are working on. I answer, \
-         and write down what I did."
+        "Just write to me: ask something, or tell me what to remember, when to remind you, or what you're working \
+         on. I'll answer, and write down what I did."
     };
     let lines: Vec<String> = Command::ALL
         .into_iter()
@@ -22,12 +22,12 @@ pub(super) fn text(config: &Config, is_owners: bool) -> String {
         .filter_map(|command| Some(format!("/{}: {}", command.name(), command.description()?)))
         .collect();
     let whose = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
-    format!("{say}{whose}\n\nThese are answered at once, even while I work:\n{}", lines.join("\n"))
+    format!("{say}{whose}\n\nI answer these at once, even while I'm working:\n{}", lines.join("\n"))
 }
 
 pub(super) fn did_you_mean(text: &str, meant: &str) -> String {
-    let said = super::brief(text.split_whitespace().next().unwrap_or_default(), 32);
+    let said = super::shorten_to_line(text.split_whitespace().next().unwrap_or_default(), 32);
     format!(
-        "I don't know {said}. Did you mean /{meant}? /help lists what I know; without the slash I take it as a message."
+        "I don't know {said}. Did you mean /{meant}? /help lists the commands. If it's a message, send it without the slash."
     )
 }

@@ -17,17 +17,17 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
     let n = asked.args.parse().unwrap_or(DEFAULT_SHOWN).clamp(1, MAX_SHOWN);
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let query = LogQuery { lines: n, chat: (!desk.is_owners(chat)).then_some(chat), ..LogQuery::default() };
-    let subject = |commit: &str| memory.as_ref()?.subject(commit);
+    let subject = |commit: &str| memory.as_ref()?.find_subject(commit);
     // Secrets are masked in every answer.
-    let shown = |text: &str| outside::unmarked(text).into_owned();
-    let lines = log::of_wakes(desk.store, query, subject, &shown)?;
-    let lines: Vec<String> = lines.iter().map(|line| line.in_chat(desk.now, desk.config.timezone)).collect();
-    Ok(text(&lines))
+    let shown = |text: &str| outside::strip_marks(text).into_owned();
+    let lines = log::list_wakes(desk.store, query, subject, &shown)?;
+    let lines: Vec<String> = lines.iter().map(|line| line.render_for_chat(desk.now, desk.config.timezone)).collect();
+    Ok(render_log(&lines))
 }
 
-fn text(lines: &[String]) -> String {
+fn render_log(lines: &[String]) -> String {
     match lines {
         [] => "I haven't done anything yet.".to_owned(),
-        lines => format!("{}\n\n/undo with an id takes that one back; /log 20 shows more.", lines.join("\n")),
+        lines => format!("{}\n\nTo undo one, send /undo with its id. /log 20 shows more.", lines.join("\n")),
     }
 }

@@ -1,10 +1,10 @@
 //! `/memory`: lists the files, or searches the memory and the messages; each match has its place and day.
 
-use reveille_base::disk::size;
+use reveille_base::disk::format_size;
 use reveille_git::{CommittedFile, RepoError};
 use reveille_index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
 
-use super::{Desk, bounded, brief, seen::Seen};
+use super::{Desk, join_first_lines, seen::Seen, shorten_to_line};
 
 /// Maximum number of listed files.
 const MAX_FILES: usize = 20;
@@ -17,23 +17,23 @@ const LEAST_PART: f32 = 0.3;
 
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
     if words.is_empty() {
-        return Ok(listing(&memory.markdown()?));
+        return Ok(render_file_list(&memory.list_markdown()?));
     }
     // Searches the last commit, since a wake may be half-way through the work tree.
-    let texts = memory.texts()?;
-    Ok(match hits(desk, memory, &texts, words) {
+    let texts = memory.read_texts()?;
+    Ok(match find_hits(desk, memory, &texts, words) {
         Ok((mut hits, note)) => {
             for hit in &mut hits {
-                hit.line = memory.line(&hit.path, hit.line, &texts);
+                hit.line = memory.to_view_line(&hit.path, hit.line, &texts);
             }
             let note = note.map(|note| format!("\n{note}")).unwrap_or_default();
-            format!("{}{note}", quoted(words, &hits))
+            format!("{}{note}", render_hits(words, &hits))
         }
-        Err(error) => format!("My memory couldn't be searched: {error}."),
+        Err(error) => format!("I couldn't search my memory: {error}."),
     })
 }
 
-fn hits(
+fn find_hits(
     desk: &Desk<'_>,
     memory: &Seen<'_>,
     texts: &[(String, String)],
@@ -49,26 +49,26 @@ fn hits(
         ..SearchQuery::default()
     };
     let ask = |index: &mut Index| index.with_documents(texts, true, |index| index.search(&query));
-    let (mut hits, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    let (mut hits, note) = IndexPlace::from_config(config).ask(&config.repo_dir(), config.timezone, ask)?;
     let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
     hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
     Ok((hits, note))
 }
 
-fn listing(files: &[CommittedFile]) -> String {
-    let lines = files.iter().map(|file| format!("- {} ({})", file.path, size(file.bytes as u64)));
-    let lines = bounded(lines.collect(), MAX_FILES);
-    format!("What I have written down:\n{lines}\n\n/memory with a few words says what I know about them: /memory wifi")
+fn render_file_list(files: &[CommittedFile]) -> String {
+    let lines = files.iter().map(|file| format!("- {} ({})", file.path, format_size(file.bytes as u64)));
+    let lines = join_first_lines(lines.collect(), MAX_FILES);
+    format!("What I have written down:\n{lines}\n\nTo see what I know about something, add a few words: /memory wifi")
 }
 
-fn quoted(words: &str, hits: &[Recalled]) -> String {
-    let words = brief(words, 60);
+fn render_hits(words: &str, hits: &[Recalled]) -> String {
+    let words = shorten_to_line(words, 60);
     if hits.is_empty() {
         return format!("I have no notes about “{words}”.");
     }
     let lines = hits.iter().take(MAX_HITS).map(|hit| {
         let day = hit.date.map(|day| format!(", {day}")).unwrap_or_default();
-        let text = brief(&hit.text, MAX_CHARS);
+        let text = shorten_to_line(&hit.text, MAX_CHARS);
         if hit.path.starts_with("answers/") {
             return format!("- I said: {text} ({}{day})", hit.path);
         }
@@ -80,11 +80,11 @@ fn quoted(words: &str, hits: &[Recalled]) -> String {
         let heading = if hit.heading.is_empty() || hit.date.is_some_and(|day| day.to_string() == hit.heading) {
             String::new()
         } else {
-            format!("{}: ", brief(&hit.heading, 60))
+            format!("{}: ", shorten_to_line(&hit.heading, 60))
         };
         format!("- {heading}{text} ({name}, line {}{day})", hit.line)
     });
-    let more = if hits.len() > MAX_HITS { "\nMore matches; narrow the search." } else { "" };
+    let more = if hits.len() > MAX_HITS { "\nThere are more matches. Add words to narrow the search." } else { "" };
     format!("About “{words}”:\n{}{more}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -97,14 +97,14 @@ mod tests {
         let docs: Vec<(String, String)> =
             docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         let query = SearchQuery { text: words, limit: MAX_HITS + 1, ..SearchQuery::default() };
-        Index::in_memory().unwrap().with_documents(&docs, true, |index| index.search(&query)).unwrap()
+        Index::open_in_memory().unwrap().with_documents(&docs, true, |index| index.search(&query)).unwrap()
     }
 
     #[test]
     fn files_are_listed_with_their_sizes() {
         let files: Vec<CommittedFile> =
             (1..=22).map(|n| CommittedFile { path: format!("memory/{n}.md"), bytes: n * 512 }).collect();
-        let text = listing(&files);
+        let text = render_file_list(&files);
         assert!(text.contains("- memory/2.md (1.0 KiB)") && text.contains("\nand 2 more\n"), "{text}");
     }
 
@@ -113,16 +113,17 @@ mod tests {
         let facts = "## Home\n- the wifi code is 1234 <!-- wake 20261121T140302Z-812 message 41 -->\n";
         let log = "## 2026-11-20\n- 10:00 told Bob the wifi code\n";
         let docs = [(SEMANTIC_MEMORY, facts), (EPISODIC_MEMORY, log)];
-        insta::assert_snapshot!(quoted("wifi code", &found(&docs, "wifi code")), @r"
+        insta::assert_snapshot!(render_hits("wifi code", &found(&docs, "wifi code")), @r"
         About “wifi code”:
         - Home: the wifi code is 1234 (semantic-memory.md, line 2, 2026-11-21)
         - 10:00 told Bob the wifi code (episodic-memory.md, line 2, 2026-11-20)
         ");
-        insta::assert_snapshot!(quoted("zebras", &[]), @"I have no notes about “zebras”.");
+        insta::assert_snapshot!(render_hits("zebras", &[]), @"I have no notes about “zebras”.");
         let many: String = (0..12).map(|n| format!("- tea {n}\n")).collect();
-        let text = quoted("tea", &found(&[(SEMANTIC_MEMORY, &many)], "tea"));
+        let text = render_hits("tea", &found(&[(SEMANTIC_MEMORY, &many)], "tea"));
         assert!(
-            text.ends_with("\nMore matches; narrow the search.") && text.matches("- tea").count() == MAX_HITS,
+            text.ends_with("\nThere are more matches. Add words to narrow the search.")
+                && text.matches("- tea").count() == MAX_HITS,
             "{text}"
         );
     }

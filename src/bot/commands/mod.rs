@@ -63,11 +63,11 @@ pub(super) struct Desk<'a> {
 }
 
 impl CommandReply {
-    fn says(text: impl Into<String>) -> Self {
+    fn from_text(text: impl Into<String>) -> Self {
         Self { text: text.into(), order: None }
     }
 
-    fn orders(text: impl Into<String>, order: Order) -> Self {
+    fn with_order(text: impl Into<String>, order: Order) -> Self {
         Self { text: text.into(), order: Some(order) }
     }
 }
@@ -75,44 +75,44 @@ impl CommandReply {
 impl<'a> Desk<'a> {
     pub(super) fn open(store: &'a Store, config: &'a Config, now: DateTime<Utc>) -> Result<Self> {
         let (stopped, stopped_chats, local_chats) =
-            (store.chats().stopped()?, store.chats().stopped_chats()?, store.chats().local_chats()?);
+            (store.chats().find_stop_order()?, store.chats().stopped_chats()?, store.chats().local_chats()?);
         Ok(Self { store, config, now, stopped, stopped_chats, local_chats, undoing: Vec::new() })
     }
 
     pub(super) fn answer(&mut self, asked: &Asked) -> Result<CommandReply> {
         if let Some(why) = asked.command.is_owners().then(|| self.why_not_owner(asked)).flatten() {
-            return Ok(CommandReply::says(why));
+            return Ok(CommandReply::from_text(why));
         }
-        let help = || help::text(self.config, self.is_owners(asked.message.chat));
+        let help = || help::render_help(self.config, self.is_owners(asked.message.chat));
         let reply = match asked.command {
-            Command::Start => CommandReply::says(format!("Hello! I am your assistant.\n\n{}", help())),
-            Command::Help => CommandReply::says(help()),
-            Command::Mistyped(meant) => CommandReply::says(help::did_you_mean(&asked.message.text, meant)),
-            Command::Status => CommandReply::says(status::AssistantStatus::gather(self, asked)?.text()),
+            Command::Start => CommandReply::from_text(format!("Hello! I'm your assistant.\n\n{}", help())),
+            Command::Help => CommandReply::from_text(help()),
+            Command::Mistyped(meant) => CommandReply::from_text(help::did_you_mean(&asked.message.text, meant)),
+            Command::Status => CommandReply::from_text(status::AssistantStatus::gather(self, asked)?.render()),
             Command::Tasks => {
                 let mut shown = None;
-                let text = self.committed(asked, |memory| {
+                let text = self.answer_from_memory(asked, |memory| {
                     let (text, tasks) = tasks::answer(self, memory)?;
                     shown = Some(tasks);
                     Ok(text)
                 });
                 CommandReply { text, order: shown.map(Order::ShowTasks) }
             }
-            Command::Memory => {
-                CommandReply::says(self.committed(asked, |memory| memory::answer(self, memory, &asked.args)))
-            }
-            Command::Cost => CommandReply::says(cost::answer(self, asked)?),
-            Command::Jobs => CommandReply::says(jobs::answer(self)?),
-            Command::Log => CommandReply::says(log::answer(self, asked)?),
+            Command::Memory => CommandReply::from_text(
+                self.answer_from_memory(asked, |memory| memory::answer(self, memory, &asked.args)),
+            ),
+            Command::Cost => CommandReply::from_text(cost::answer(self, asked)?),
+            Command::Jobs => CommandReply::from_text(jobs::answer(self)?),
+            Command::Log => CommandReply::from_text(log::answer(self, asked)?),
             Command::New => new::answer(self, asked),
             Command::Model => model::answer(self, &asked.args),
             Command::Local => local::answer(self, asked),
-            Command::Settings => CommandReply::says(settings::answer(self)),
+            Command::Settings => CommandReply::from_text(settings::answer(self)),
             Command::Restart => restart::answer(self, asked),
-            Command::Whoami => CommandReply::says(whoami::answer(self, asked)),
+            Command::Whoami => CommandReply::from_text(whoami::answer(self, asked)),
             Command::Remind => remind::answer(self, asked)?,
-            Command::Stop => stop::stop(self, asked),
-            Command::Resume => stop::resume(self, asked),
+            Command::Stop => stop::answer_stop(self, asked),
+            Command::Resume => stop::answer_resume(self, asked),
             Command::Undo => undo::answer(self, asked)?,
             Command::Retry => retry::answer(self, asked)?,
             Command::Rules => rules::answer(self, asked),
@@ -144,7 +144,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Returns the stop that applies to a chat after this batch's commands, of all work or of that chat.
-    pub(super) fn stopped(&self, chat: ChatRef) -> Option<Stopped> {
+    pub(super) fn find_stop(&self, chat: ChatRef) -> Option<Stopped> {
         let own = || self.stopped_chats.get(&chat).map(|at| Stopped { at: *at, chat });
         self.stopped.or_else(own)
     }
@@ -170,46 +170,48 @@ impl<'a> Desk<'a> {
         let name = asked.command.name();
         match (self.is_owners(asked.message.chat), self.is_by_owner(asked)) {
             (true, _) if asked.message.chat.is_group() => {
-                Some(format!("/{name} is for a private chat, and this is a group. Nothing was done."))
+                Some(format!("/{name} only works in a private chat, and this is a group. Nothing was done."))
             }
             (true, _) => None,
-            (false, true) => Some(format!("/{name} is for our own chat: others read here. Nothing was done.")),
-            (false, false) => Some(format!("/{name} is my owner's alone. Nothing was done.")),
+            (false, true) => Some(format!(
+                "/{name} only works in our private chat, because others can read this one. Nothing was done."
+            )),
+            (false, false) => Some(format!("Only my owner can use /{name}. Nothing was done.")),
         }
     }
 
     /// Returns the time since when work for the asking chat is stopped, by itself or with all work. `None` if it isn't
     /// stopped.
-    fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
-        self.stopped(asked.message.chat).map(|stopped| stopped.at)
+    fn find_stop_time(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
+        self.find_stop(asked.message.chat).map(|stopped| stopped.at)
     }
 
     /// Answers from the asking chat's view of the memory's last commit. Failures become an answer too.
-    fn committed(
+    fn answer_from_memory(
         &self,
         asked: &Asked,
         answer: impl FnOnce(&Seen<'_>) -> std::result::Result<String, RepoError>,
     ) -> String {
         let (chat, owner) = (asked.message.chat, self.config.owner_chat);
         let answered = Committed::open(&self.config.repo_dir()).and_then(|found| {
-            let answer = |memory: &Committed| Seen::by(memory, chat, owner).and_then(|seen| answer(&seen));
+            let answer = |memory: &Committed| Seen::for_chat(memory, chat, owner).and_then(|seen| answer(&seen));
             found.as_ref().map(answer).transpose()
         });
         match answered {
             Ok(Some(text)) => text,
             Ok(None) => "I haven't written anything down yet.".to_owned(),
-            Err(error) => format!("My memory couldn't be read: {error}"),
+            Err(error) => format!("I couldn't read my memory: {error}"),
         }
     }
 
     /// Renders a time for people, such as `today 14:03` or `Fri 2026-11-20 09:00`.
-    fn local(&self, at: DateTime<Utc>) -> String {
-        words::when(at, self.now, self.config.timezone)
+    fn format_time(&self, at: DateTime<Utc>) -> String {
+        words::format_near_time(at, self.now, self.config.timezone)
     }
 }
 
 /// Joins the first lines and appends the number of the others.
-fn bounded(mut lines: Vec<String>, max: usize) -> String {
+fn join_first_lines(mut lines: Vec<String>, max: usize) -> String {
     let more = lines.len().saturating_sub(max);
     lines.truncate(max);
     if more > 0 {
@@ -219,8 +221,8 @@ fn bounded(mut lines: Vec<String>, max: usize) -> String {
 }
 
 /// Shortens a text to one line of at most `max_chars` characters.
-fn brief(text: &str, max_chars: usize) -> String {
-    words::shortened(&words::one_line(text), max_chars)
+fn shorten_to_line(text: &str, max_chars: usize) -> String {
+    words::truncate_text(&words::one_line(text), max_chars)
 }
 
 #[cfg(test)]

@@ -11,61 +11,69 @@ use crate::setup::changed_since;
 const DEFAULT: &str = "default";
 
 pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
-    let (config, offered) = (desk.config, offered::offered(desk.config));
+    let (config, offered) = (desk.config, offered::list_models(desk.config));
     let now = config.effective_model();
     let by_settings = Config { chosen_model: None, ..config.clone() };
     let choose = |name: &str| {
         Order::Choose(ChosenSetting { name: "MODEL", value: name.to_owned(), instead_of: config.model.clone() })
     };
     match args.trim_matches('`') {
-        "" => CommandReply::says(format!("{}\n\n{}", answers_now(config), listed(&offered))),
+        "" => CommandReply::from_text(format!("{}\n\n{}", answers_now(config), render_models(&offered))),
         // A wake reads the settings afresh, and a choice is void there if the setting has changed.
         _ if changed_since(config, &SaidSettings::gather(config.named_env_file.as_deref())).contains(&"MODEL") => {
-            CommandReply::says("MODEL has changed in the settings since I started. Nothing was chosen: /restart first.")
+            CommandReply::from_text(
+                "Nothing was chosen: MODEL has changed in the settings since I started. Send /restart first.",
+            )
         }
         DEFAULT if config.chosen_model.is_none() => {
-            CommandReply::says(format!("{} Nothing was chosen in its place.", answers_now(config)))
+            CommandReply::from_text(format!("{} You hadn't chosen another one.", answers_now(config)))
         }
         DEFAULT => {
-            let text = match (by_settings.chain().as_slice(), config.model.as_str()) {
+            let text = match (by_settings.list_usable_models().as_slice(), config.model.as_str()) {
                 ([name], said) if *name == said => format!("Back to the settings: `{name}` answers from now on."),
                 _ => format!("Back to the settings. {}", answers_now(&by_settings)),
             };
-            CommandReply::orders(text, choose(&config.model))
+            CommandReply::with_order(text, choose(&config.model))
         }
         name => match offered.iter().find(|model| model.name == name) {
             Some(OfferedModel { is_usable: false, name, needs, .. }) => {
-                CommandReply::says(format!("`{name}` can't answer: {needs}. Nothing was changed."))
+                CommandReply::from_text(format!("`{name}` can't answer: {needs}. Nothing was changed."))
             }
             Some(model) if model.name == now => {
-                CommandReply::says(format!("`{now}` answers already. Nothing was changed."))
+                CommandReply::from_text(format!("`{now}` is already answering. Nothing was changed."))
             }
-            Some(model) => CommandReply::orders(chosen(model, now, by_settings.effective_model()), choose(&model.name)),
+            Some(model) => CommandReply::with_order(
+                describe_choice(model, now, by_settings.effective_model()),
+                choose(&model.name),
+            ),
             None => {
-                let name = super::brief(&name.replace('`', ""), 60);
-                CommandReply::says(format!("I know no model `{name}`. Nothing was changed.\n\n{}", listed(&offered)))
+                let name = super::shorten_to_line(&name.replace('`', ""), 60);
+                CommandReply::from_text(format!(
+                    "I don't know the model `{name}`. Nothing was changed.\n\n{}",
+                    render_models(&offered)
+                ))
             }
         },
     }
 }
 
 fn answers_now(config: &Config) -> String {
-    let chain = config.chain();
+    let chain = config.list_usable_models();
     let others = chain.iter().skip(1).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", then ");
-    let others = if others.is_empty() { others } else { format!(" Where it can't be asked, {others} answers.") };
+    let others = if others.is_empty() { others } else { format!(" If it's unavailable, {others} answers.") };
     answers_first(config) + &others
 }
 
 fn answers_first(config: &Config) -> String {
     match (config.effective_model(), &config.chosen_model) {
-        (OFFLINE_MODEL, None) if Provider::of(&config.model) == Provider::Anthropic => {
-            "No AI model answers: there is no API key, so I understand plain sentences only. `wake init` sets one up."
+        (OFFLINE_MODEL, None) if Provider::from_model(&config.model) == Provider::Anthropic => {
+            "No AI model answers: there's no API key, so I only understand plain sentences. `wake init` sets one up."
                 .to_owned()
         }
         (OFFLINE_MODEL, None) if config.model != OFFLINE_MODEL => format!(
-            "No AI model answers: MODEL is `{}`, but {}. I understand plain sentences only.",
+            "No AI model answers: MODEL is `{}`, but {}. I only understand plain sentences.",
             config.model,
-            config.lack(&config.model).unwrap_or_default()
+            config.describe_missing(&config.model).unwrap_or_default()
         ),
         (name, Some(_)) => format!(
             "**{name}** answers here and in every chat. You chose it with /model; the settings say `{}`.",
@@ -75,22 +83,24 @@ fn answers_first(config: &Config) -> String {
     }
 }
 
-fn listed(offered: &[OfferedModel]) -> String {
+fn render_models(offered: &[OfferedModel]) -> String {
     let line = |model: &OfferedModel| {
         let needs = if model.is_usable { String::new() } else { format!(" ({})", model.needs) };
-        format!("- `{}`: {}{needs}", model.name, model.costs())
+        format!("- `{}`: {}{needs}", model.name, model.describe_price())
     };
     let lines: Vec<String> = offered.iter().map(line).collect();
     format!(
-        "You can choose:\n{}\n\n/model with a name chooses one, /model {DEFAULT} goes back to the settings. Prices are of \
-         {PRICES_READ_ON}.",
+        "You can choose:\n{}\n\nTo choose one, send /model with its name. To go back to the settings, send /model \
+         {DEFAULT}. Prices as of {PRICES_READ_ON}.",
         lines.join("\n")
     )
 }
 
-fn chosen(model: &OfferedModel, before: &str, said: &str) -> String {
+fn describe_choice(model: &OfferedModel, before: &str, said: &str) -> String {
     let name = &model.name;
-    let costs = model.costs();
+    let costs = model.describe_price();
     let back = if name == said { String::new() } else { format!(" /model {DEFAULT} goes back to `{said}`.") };
-    format!("`{name}` answers from now on, in every chat ({costs}). What is under way now ends with `{before}`.{back}")
+    format!(
+        "`{name}` answers from now on, in every chat ({costs}). Work already under way finishes with `{before}`.{back}"
+    )
 }

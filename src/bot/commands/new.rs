@@ -5,18 +5,22 @@ use reveille_store::{Order, wake_lock};
 use super::{super::batch::Asked, CommandReply, Desk};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
-    let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
+    let holder = wake_lock::read_holder(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let is_at_work = holder.is_some_and(|holder| holder.chat == Some(asked.message.chat));
-    CommandReply::orders(text(is_at_work, &asked.args), Order::BeginAfresh)
+    CommandReply::with_order(render_answer(is_at_work, &asked.args), Order::BeginAfresh)
 }
 
-fn text(is_at_work: bool, args: &str) -> String {
-    let first = if is_at_work { " What I'm working on is finished first." } else { "" };
-    let not_taken =
-        if args.is_empty() { "" } else { " What you wrote after /new wasn't taken as a message: send it again." };
+fn render_answer(is_at_work: bool, args: &str) -> String {
+    let first = if is_at_work { " I'll finish what I'm working on first." } else { "" };
+    let not_taken = if args.is_empty() {
+        ""
+    } else {
+        " I didn't take what you wrote after /new as a message, so please send it again."
+    };
     format!(
-        "Started afresh: what we said here before is left out from now on.{first}{not_taken}\n\nNothing is deleted, and what I wrote \
-         down stays. Ask me about something from before and I look it up, or send /memory with a few words."
+        "Started afresh: from now on I leave out what we said here before.{first}{not_taken}\n\nNothing was deleted, \
+         and what I wrote down stays. Ask me about something from before and I'll look it up, or send /memory with a \
+         few words."
     )
 }
 
@@ -26,12 +30,12 @@ mod tests {
 
     #[test]
     fn it_says_what_is_left_out_and_how_it_is_found() {
-        insta::assert_snapshot!(text(false, ""), @r"
-        Started afresh: what we said here before is left out from now on.
+        insta::assert_snapshot!(render_answer(false, ""), @r"
+        Started afresh: from now on I leave out what we said here before.
 
-        Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up, or send /memory with a few words.
+        Nothing was deleted, and what I wrote down stays. Ask me about something from before and I'll look it up, or send /memory with a few words.
         ");
-        let busy = text(true, "tea?");
-        assert!(busy.contains("is finished first. What you wrote after /new wasn't taken"), "{busy}");
+        let busy = render_answer(true, "tea?");
+        assert!(busy.contains("working on first. I didn't take what you wrote after /new"), "{busy}");
     }
 }

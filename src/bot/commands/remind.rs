@@ -11,20 +11,20 @@ const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     if asked.args.is_empty() || asked.args.eq_ignore_ascii_case("list") {
-        let list = call(desk, asked, "reminder_list", "{}")?;
+        let list = call_tool(desk, asked, "reminder_list", "{}")?;
         let text = list.map_or_else(|refusal| refusal.0, |done| done.content);
-        return Ok(CommandReply::says(format!("{text}\n\n{USAGE}")));
+        return Ok(CommandReply::from_text(format!("{text}\n\n{USAGE}")));
     }
     let local = desk.now.with_timezone(&desk.config.timezone);
     let input = match reminders::read_words(strip_lead(&asked.args), local) {
         Ok(input) => input,
-        Err(why) => return Ok(CommandReply::says(format!("{why}\n{USAGE}"))),
+        Err(why) => return Ok(CommandReply::from_text(format!("{why}\n{USAGE}"))),
     };
-    Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
-        Err(refusal) => CommandReply::says(refusal.0),
+    Ok(match call_tool(desk, asked, "reminder_set", &input.to_string())? {
+        Err(refusal) => CommandReply::from_text(refusal.0),
         Ok(done) => {
             // A chat that has stopped itself still gets its reminders.
-            let later = if desk.stopped.is_some() { " (I'm stopped: it's sent after /resume)" } else { "" };
+            let later = if desk.stopped.is_some() { " (I'm stopped, so I'll send it after /resume.)" } else { "" };
             let text = format!("{}{later}", done.content);
             let order = done.changes.into_iter().find_map(|change| match change {
                 Change::AddReminder(reminder) => Some(Order::Remind(reminder)),
@@ -44,9 +44,9 @@ fn strip_lead(args: &str) -> &str {
 }
 
 /// Calls a reminder tool in a world without any other tools.
-fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
+fn call_tool(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
     let message = &asked.message;
     let chat = Chat { id: message.chat, thread_id: message.thread_id, reply_to: None };
-    let world = orders::world(desk.config, desk.store, desk.now, chat)?;
-    Ok(Registry::offline().call(tool, input, &world))
+    let world = orders::build_world(desk.config, desk.store, desk.now, chat)?;
+    Ok(Registry::for_offline_model().call(tool, input, &world))
 }

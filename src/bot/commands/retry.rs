@@ -1,6 +1,6 @@
 //! `/retry [number]`: queues messages again that an undo has put on hold or that were given up.
 
-use reveille_base::words::count;
+use reveille_base::words::format_count;
 use reveille_store::{Order, Result};
 
 use super::{super::batch::Asked, CommandReply, Desk};
@@ -9,10 +9,12 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat = asked.message.chat;
     if !asked.args.is_empty() {
         let id = asked.args.trim_start_matches('#').parse().ok();
-        let of = id.map(|id| desk.store.inbox().retryable(id)).transpose()?.flatten();
+        let of = id.map(|id| desk.store.inbox().find_retryable_chat(id)).transpose()?.flatten();
         return Ok(match (id, of) {
-            (Some(id), Some(of)) if of == chat || desk.is_owners(chat) => again(desk, asked, vec![id]),
-            _ => CommandReply::says("I have no message of that number on hold here. /retry alone takes the last."),
+            (Some(id), Some(of)) if of == chat || desk.is_owners(chat) => retry_messages(desk, asked, vec![id]),
+            _ => CommandReply::from_text(
+                "There's no message with that number on hold here. /retry alone retries the last one.",
+            ),
         });
     }
     let mut messages = desk.store.undos().undone_messages(chat)?;
@@ -21,13 +23,13 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         messages = dead.iter().filter(|message| message.chat == chat).map(|message| message.id).collect();
     }
     Ok(match messages.as_slice() {
-        [] => CommandReply::says("There's nothing to try again: nothing here was undone or given up."),
-        _ => again(desk, asked, messages),
+        [] => CommandReply::from_text("There's nothing to try again: nothing here was undone or given up."),
+        _ => retry_messages(desk, asked, messages),
     })
 }
 
-fn again(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> CommandReply {
-    let when = if desk.stopped_for(asked).is_some() { " after /resume" } else { "" };
-    let text = format!("Trying {} again{when}.", count(messages.len(), "message"));
-    CommandReply::orders(text, Order::Retry { messages })
+fn retry_messages(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> CommandReply {
+    let when = if desk.find_stop_time(asked).is_some() { " after /resume" } else { "" };
+    let text = format!("Trying {} again{when}.", format_count(messages.len(), "message"));
+    CommandReply::with_order(text, Order::Retry { messages })
 }

@@ -9,23 +9,27 @@ use super::{super::batch::Asked, CommandReply, Desk};
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     let chat = asked.message.chat;
     if !desk.is_owners(chat) || chat.is_group() && chat != ChatRef::TERMINAL {
-        return CommandReply::says("Only my owner can see and change the rules, in our private chat.");
+        return CommandReply::from_text("Only my owner can see and change the rules, in our private chat.");
     }
-    let rules = match standing::listed(desk.config) {
+    let rules = match standing::list_rules(desk.config) {
         Ok(rules) => rules,
-        Err(error) => return CommandReply::says(format!("{error}. Until then everything asks.")),
+        Err(error) => {
+            return CommandReply::from_text(format!("{error}. Until that's fixed, I'll ask before everything."));
+        }
     };
     let mut words = asked.args.split_whitespace();
     let (verb, number) = (words.next().unwrap_or("list").to_lowercase(), words.next());
     match (verb.as_str(), number.and_then(|number| number.trim_start_matches('#').parse().ok())) {
-        ("remove" | "delete", Some(number)) => match standing::removable(&rules, number) {
-            Ok(rule) => CommandReply::orders(format!("Taking back rule {number}."), Order::RemoveRule(rule.to_owned())),
-            Err(why) => CommandReply::says(format!("{why} /rules lists them.")),
+        ("remove" | "delete", Some(number)) => match standing::find_removable(&rules, number) {
+            Ok(rule) => {
+                CommandReply::with_order(format!("Removing rule {number}."), Order::RemoveRule(rule.to_owned()))
+            }
+            Err(why) => CommandReply::from_text(format!("{why} /rules lists them.")),
         },
-        ("list", _) => CommandReply::says(match standing::list(&rules) {
-            Some(list) => format!("{list}\n\n`/rules remove 1` takes back a rule that I added, by its number."),
+        ("list", _) => CommandReply::from_text(match standing::render_rules(&rules) {
+            Some(list) => format!("{list}\n\nTo remove a rule that I added, send `/rules remove` and its number."),
             None => "There are no rules. “Always allow this” under a question adds one.".to_owned(),
         }),
-        _ => CommandReply::says("Say /rules to list them, or `/rules remove 1` to take one back."),
+        _ => CommandReply::from_text("Send /rules to list them, or `/rules remove 1` to remove one."),
     }
 }

@@ -10,31 +10,31 @@ use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
 pub(super) fn answer(desk: &Desk<'_>) -> String {
     let said = SaidSettings::gather(desk.config.named_env_file.as_deref());
     let (settings, besides) = shown_settings(&said);
-    let file = said.file();
-    let mut text = text(&settings, &besides, file.as_deref());
+    let file = said.file_path();
+    let mut text = render_settings(&settings, &besides, file.as_deref());
     if let Some(chosen) = &desk.config.chosen_model {
-        text.push_str(&format!(
-            "\n\nWith /model you chose `{chosen}`: it answers in place of `{}`.",
-            desk.config.model
-        ));
+        text.push_str(&format!("\n\nYou chose `{chosen}` with /model; it answers instead of `{}`.", desk.config.model));
     }
     let changed = changed_since(desk.config, &said);
     if !changed.is_empty() {
-        text.push_str(&format!("\n\nChanged since I started: {}. /restart takes it over.", changed.join(", ")));
+        text.push_str(&format!("\n\nChanged since I started: {}. To apply it, send /restart.", changed.join(", ")));
     }
     text
 }
 
-fn text(settings: &[ShownSetting], besides: &[String], file: Option<&Path>) -> String {
+fn render_settings(settings: &[ShownSetting], besides: &[String], file: Option<&Path>) -> String {
     let mut lines = Vec::new();
     let wrong = settings.iter().filter(|setting| setting.problem.is_some()).count() + besides.len();
     if wrong > 0 {
-        lines.push(format!("⚠️ {wrong} of them can't be used as they stand: with these I wouldn't start again.\n"));
+        lines.push(format!("⚠️ Settings with errors: {wrong}. I couldn't restart with these.\n"));
         lines.extend(besides.iter().map(|problem| format!("- {problem}")));
     }
     for group in SettingGroup::ALL {
-        let of_group: Vec<String> =
-            settings.iter().filter(|setting| setting.group == group).map(|setting| line(setting, file)).collect();
+        let of_group: Vec<String> = settings
+            .iter()
+            .filter(|setting| setting.group == group)
+            .map(|setting| render_setting(setting, file))
+            .collect();
         lines.push(format!("**{}**\n{}\n", group.title(), of_group.join("\n")));
     }
     let place = file.map_or_else(|| ".env".to_owned(), |file| format!("`{}`", file.display()));
@@ -42,7 +42,7 @@ fn text(settings: &[ShownSetting], besides: &[String], file: Option<&Path>) -> S
     lines.join("\n")
 }
 
-fn line(setting: &ShownSetting, file: Option<&Path>) -> String {
+fn render_setting(setting: &ShownSetting, file: Option<&Path>) -> String {
     let ShownSetting { name, shown, source, problem, .. } = setting;
     let from = match source {
         None => "default".to_owned(),
@@ -80,12 +80,12 @@ mod tests {
             setting("TELL_PER_DAY", SettingGroup::Manners, "5", Some(Source::Environment)),
             setting("REPO_NAME", SettingGroup::Storage, "brain", None),
         ];
-        let text = text(&settings, &[], Some(file));
+        let text = render_settings(&settings, &[], Some(file));
         let shown: Vec<&str> = text.lines().filter(|line| line.starts_with("- ") || line.contains("⚠️")).collect();
         assert_eq!(
             shown,
             [
-                "⚠️ 1 of them can't be used as they stand: with these I wouldn't start again.",
+                "⚠️ Settings with errors: 1. I couldn't restart with these.",
                 "- ANTHROPIC_API_KEY: set (file /run/secrets/key)",
                 "- MODEL: `claude-sonnet-5-5` (.env)",
                 "- REPO_NAME: `brain` (default)",

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reveille_base::{
     approval_text,
     types::ChatRef,
-    words::{count, when},
+    words::{format_count, format_near_time},
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
@@ -67,48 +67,55 @@ impl AssistantStatus {
         let chat = asked.message.chat;
         let viewer = if desk.is_owners(chat) { Viewer::Owner(chat) } else { Viewer::Chat(chat) };
         let Overview { last_cycle, queue, outstanding, questions, budget, model, .. } =
-            store.reading(|| Overview::look(store, config, now, viewer))?;
+            store.with_snapshot(|| Overview::read(store, config, now, viewer))?;
         let why_not = |it: PassedOverModel| {
             let error = it.trouble.filter(|it| !it.may_try(now)).map(|it| it.error.trim_end_matches('.').to_owned());
-            Some((it.name, error.or_else(|| budget.in_the_way(Some(chat)))?))
+            Some((it.name, error.or_else(|| budget.find_obstacle(Some(chat)))?))
         };
         Ok(Self {
             now,
             tz: config.timezone,
-            stopped_since: desk.stopped_for(asked),
-            running_since: wake_lock::read(&config.lock_path())
+            stopped_since: desk.find_stop_time(asked),
+            running_since: wake_lock::read_holder(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| reveille_base::clock::parse_time(&holder.started_at)),
             last: last_cycle.map(LastWake::from),
             queue: (queue.total, queue.oldest_at),
             outstanding,
-            questions: questions.into_iter().map(|asked| Question::of(asked, chat)).collect(),
+            questions: questions.into_iter().map(|asked| Question::from_approval(asked, chat)).collect(),
             passed_over: model.passed_over.into_iter().filter(|_| model.is_available).filter_map(why_not).collect(),
             is_chosen: config.chosen_model.is_some(),
             is_model_available: model.is_available,
-            out_of_budget: if model.is_thinking { budget.in_the_way(Some(chat)) } else { None },
+            out_of_budget: if model.is_thinking { budget.find_obstacle(Some(chat)) } else { None },
             model: model.name,
             budget,
         })
     }
 
     /// Renders the state as Markdown.
-    pub(super) fn text(&self) -> String {
-        let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.model()];
-        let lines = self.stopped().into_iter().chain(self.questions()).chain(lines).chain(self.passed_over());
+    pub(super) fn render(&self) -> String {
+        let lines = [
+            self.describe_running(),
+            self.last_wake(),
+            self.describe_queue(),
+            self.describe_deliveries(),
+            self.describe_model(),
+        ];
+        let lines =
+            self.describe_stop().into_iter().chain(self.describe_questions()).chain(lines).chain(self.passed_over());
         let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
         lines.join("\n")
     }
 
-    fn stopped(&self) -> Option<String> {
-        let since = self.stopped_since?.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
+    fn describe_stop(&self) -> Option<String> {
+        let since = self.stopped_since?.map(|at| format!(" since {}", self.format_time(at))).unwrap_or_default();
         Some(format!("**Stopped**{since}. Send /resume to continue."))
     }
 
-    fn questions(&self) -> Vec<String> {
+    fn describe_questions(&self) -> Vec<String> {
         let question = |Question { id, what, asked_at, expires_at, is_asked_here }: &Question| {
-            let since = asked_at.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
-            let until = expires_at.map(|at| format!(" until {}", self.local(at))).unwrap_or_default();
+            let since = asked_at.map(|at| format!(" since {}", self.format_time(at))).unwrap_or_default();
+            let until = expires_at.map(|at| format!(" until {}", self.format_time(at))).unwrap_or_default();
             let here = if *is_asked_here { "under it" } else { "in its chat" };
             format!(
                 "**A question waits for you**{since}{until}: {what} Answer with the buttons {here}, or in a terminal with \
@@ -118,9 +125,9 @@ impl AssistantStatus {
         self.questions.iter().map(question).collect()
     }
 
-    fn running(&self) -> String {
+    fn describe_running(&self) -> String {
         match self.running_since {
-            Some(Some(since)) => format!("**Working** since {}.", self.local(since)),
+            Some(Some(since)) => format!("**Working** since {}.", self.format_time(since)),
             Some(None) => "**Working**.".to_owned(),
             None => "**Idle**.".to_owned(),
         }
@@ -130,14 +137,14 @@ impl AssistantStatus {
         let Some(last) = &self.last else {
             return "I haven't done anything yet.".to_owned();
         };
-        let at = last.at.map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
+        let at = last.at.map_or_else(|| "at an unknown time".to_owned(), |at| self.format_time(at));
         let outcome = match last.state {
             CycleState::Running if self.running_since.is_some() => "under way".to_owned(),
             CycleState::Running => "cut off; I'll continue it".to_owned(),
             CycleState::Waiting => "waiting for the AI model".to_owned(),
             CycleState::Parked => "waiting for you".to_owned(),
             CycleState::Done => "done".to_owned(),
-            CycleState::Failed => "failed; what it was about is kept".to_owned(),
+            CycleState::Failed => "failed; nothing is lost".to_owned(),
             CycleState::Abandoned => "given up after several tries".to_owned(),
         };
         let reasons = match last.reasons.len() {
@@ -147,25 +154,25 @@ impl AssistantStatus {
         format!("Last: {at}{reasons} ({outcome}).")
     }
 
-    fn waiting(&self) -> String {
+    fn describe_queue(&self) -> String {
         match self.queue {
             (0, _) => "No messages waiting.".to_owned(),
             (n, oldest) => {
-                let since = oldest.map(|at| format!(", the oldest for {}", age(self.now - at)));
-                format!("{} waiting{}.", count(n, "message"), since.unwrap_or_default())
+                let since = oldest.map(|at| format!(", the oldest for {}", format_age(self.now - at)));
+                format!("{} waiting{}.", format_count(n, "message"), since.unwrap_or_default())
             }
         }
     }
 
-    fn deliveries(&self) -> String {
-        let replies = |n| count(n, "reply").replace("replys", "replies");
+    fn describe_deliveries(&self) -> String {
+        let replies = |n| format_count(n, "reply").replace("replys", "replies");
         // The next wake shows the terminal's replies, independent of the channel.
         let Outstanding { tried, in_doubt, refused, console: _ } = self.outstanding;
         let they = if in_doubt == 1 { "it" } else { "they" };
         let outstanding = [
             (tried, "not delivered yet".to_owned()),
             (refused, "refused by Telegram for good; `health status` says why".to_owned()),
-            (in_doubt, format!("sent twice without Telegram's word; {they} may have come")),
+            (in_doubt, format!("sent twice without Telegram's confirmation; {they} may have arrived")),
         ];
         let told = outstanding.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", replies(n)));
         match told.collect::<Vec<_>>().join("; ") {
@@ -174,7 +181,7 @@ impl AssistantStatus {
         }
     }
 
-    fn model(&self) -> String {
+    fn describe_model(&self) -> String {
         let Budget { today_usd, month_usd, daily_usd, monthly_usd, .. } = self.budget;
         let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
         let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
@@ -192,19 +199,25 @@ impl AssistantStatus {
     }
 
     fn passed_over(&self) -> impl Iterator<Item = String> {
-        self.passed_over.iter().map(|(name, why)| format!("{name} isn't asked just now: {why}."))
+        self.passed_over.iter().map(|(name, why)| format!("{name} isn't in use right now: {why}."))
     }
 
-    fn local(&self, at: DateTime<Utc>) -> String {
-        when(at, self.now, self.tz)
+    fn format_time(&self, at: DateTime<Utc>) -> String {
+        format_near_time(at, self.now, self.tz)
     }
 }
 
 impl Question {
-    fn of(asked: Approval, chat: ChatRef) -> Self {
+    fn from_approval(asked: Approval, chat: ChatRef) -> Self {
         let is_asked_here = asked.chat == chat;
         let Approval { id, tool, action, asked_at, expires_at, .. } = asked;
-        Self { id, what: approval_text::describe(&tool, &action).sentence(), asked_at, expires_at, is_asked_here }
+        Self {
+            id,
+            what: approval_text::describe_action(&tool, &action).sentence(),
+            asked_at,
+            expires_at,
+            is_asked_here,
+        }
     }
 }
 
@@ -215,7 +228,7 @@ impl From<CycleRow> for LastWake {
 }
 
 /// Formats a waiting time roughly.
-fn age(age: TimeDelta) -> String {
+fn format_age(age: TimeDelta) -> String {
     match age.num_minutes() {
         ..1 => "less than a minute".to_owned(),
         minutes @ 1..120 => format!("{minutes} min"),
@@ -231,7 +244,7 @@ mod tests {
 
     fn spent(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
         let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
-        Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+        Budget::from_spending((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
     }
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
@@ -259,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_fresh_assistant() {
-        insta::assert_snapshot!(quiet().text(), @r"
+        insta::assert_snapshot!(quiet().render(), @r"
         - **Idle**.
         - I haven't done anything yet.
         - No messages waiting.
@@ -294,7 +307,7 @@ mod tests {
             budget: spent((1.234, 5.0), (1.234, None)),
             ..quiet()
         };
-        insta::assert_snapshot!(status.text(), @r"
+        insta::assert_snapshot!(status.render(), @r"
         - **Stopped** since today 09:59. Send /resume to continue.
         - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: May I run this command? Answer with the buttons under it, or in a terminal with `wake approvals approve 4` or `deny 4`.
         - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: May I run this command? Answer with the buttons in its chat, or in a terminal with `wake approvals approve 5` or `deny 5`.
@@ -310,9 +323,9 @@ mod tests {
     fn who_is_passed_over_and_why() {
         let passed_over = vec![("claude-sonnet-5-5".to_owned(), "Claude is overloaded".to_owned())];
         let status = AssistantStatus { model: "claude-haiku-5-5".to_owned(), passed_over, ..quiet() };
-        let text = status.text();
+        let text = status.render();
         let told = "- AI model: claude-haiku-5-5, $0.00 of $5.00 used today.\n\
-                    - claude-sonnet-5-5 isn't asked just now: Claude is overloaded.";
+                    - claude-sonnet-5-5 isn't in use right now: Claude is overloaded.";
         assert!(text.ends_with(told), "{text}");
     }
 
@@ -320,19 +333,19 @@ mod tests {
     fn what_becomes_of_the_replies() {
         let told = |tried, in_doubt, refused| {
             AssistantStatus { outstanding: Outstanding { tried, in_doubt, refused, console: 0 }, ..quiet() }
-                .deliveries()
+                .describe_deliveries()
         };
         assert_eq!(told(0, 0, 1), "1 reply refused by Telegram for good; `health status` says why.");
-        assert_eq!(told(0, 1, 0), "1 reply sent twice without Telegram's word; it may have come.");
+        assert_eq!(told(0, 1, 0), "1 reply sent twice without Telegram's confirmation; it may have arrived.");
         assert_eq!(
             told(1, 2, 0),
-            "1 reply not delivered yet; 2 replies sent twice without Telegram's word; they may have come."
+            "1 reply not delivered yet; 2 replies sent twice without Telegram's confirmation; they may have arrived."
         );
     }
 
     #[test]
     fn ages_are_rough() {
-        let ages = [-5, 0, 1, 119, 120, 2879, 2880].map(|minutes| age(TimeDelta::minutes(minutes)));
+        let ages = [-5, 0, 1, 119, 120, 2879, 2880].map(|minutes| format_age(TimeDelta::minutes(minutes)));
         assert_eq!(
             ages.each_ref().map(String::as_str),
             ["less than a minute", "less than a minute", "1 min", "119 min", "2 h", "47 h", "2 days"]

@@ -5,18 +5,18 @@ use reveille_memory::{ACTIVE, BACKLOG, tasks::TaskList};
 use reveille_store::ShownTask;
 
 use super::{Desk, seen::Seen};
-use crate::orders::lists::{ListLooks, text};
+use crate::orders::lists::{ListLooks, render_lists};
 
 /// Display limits for a chat: twelve entries per list.
 const LOOKS: ListLooks<'static> =
-    ListLooks { most: 12, none: "No tasks. Say “add task …”, or what you are working on." };
+    ListLooks { most: 12, none: "No tasks. Say “add task …”, or tell me what you're working on." };
 
 /// Renders the tasks, and returns the task behind each number.
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>) -> Result<(String, Vec<ShownTask>), RepoError> {
-    let active = memory.read(ACTIVE)?.unwrap_or_default();
-    let backlog = memory.read(BACKLOG)?.unwrap_or_default();
+    let active = memory.read_document(ACTIVE)?.unwrap_or_default();
+    let backlog = memory.read_document(BACKLOG)?.unwrap_or_default();
     let today = desk.now.with_timezone(&desk.config.timezone).date_naive();
-    Ok(text(&TaskList::parse(&active).0, &TaskList::parse(&backlog).0, today, LOOKS))
+    Ok(render_lists(&TaskList::parse(&active).0, &TaskList::parse(&backlog).0, today, LOOKS))
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
         let active = "# Active\n\n## Write the report\n- status: active\n- touched: 2026-11-13\n- next: an outline\n\n\
                       ## Call Anna\n- touched: 2026-11-21\n- at: 2026-11-22 09:00\n\n## Old\n- status: done\n";
         let backlog: String = (1..=14).map(|n| format!("## Thing {n}\n\n")).collect();
-        let (told, shown) = text(&TaskList::parse(active).0, &TaskList::parse(&backlog).0, day, LOOKS);
+        let (told, shown) = render_lists(&TaskList::parse(active).0, &TaskList::parse(&backlog).0, day, LOOKS);
         insta::assert_snapshot!(told, @r"
         **In hand** (2 of 7):
         1. Write the report, next: an outline (untouched for 8 days)
@@ -53,9 +53,9 @@ mod tests {
         and 2 more
         ");
         assert_eq!((shown.len(), shown[1].title.as_str(), shown[2].path.as_str()), (14, "Call Anna", memory::BACKLOG));
-        let of = |active: &str| text(&TaskList::parse(active).0, &TaskList::parse("").0, day, LOOKS).0;
+        let of = |active: &str| render_lists(&TaskList::parse(active).0, &TaskList::parse("").0, day, LOOKS).0;
         assert_eq!(of("## Tea\n"), "**In hand** (1 of 7):\n1. Tea");
-        insta::assert_snapshot!(of(""), @"No tasks. Say “add task …”, or what you are working on.");
+        insta::assert_snapshot!(of(""), @"No tasks. Say “add task …”, or tell me what you're working on.");
         insta::assert_snapshot!(of("buy paint\n\n## Call Anna\n"), @r"
         **In hand** (1 of 7):
         1. Call Anna

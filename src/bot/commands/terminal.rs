@@ -28,10 +28,10 @@ pub enum AtTerminal {
 ///
 /// # Errors
 /// If the store fails.
-pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &str) -> Result<AtTerminal> {
+pub fn answer_at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &str) -> Result<AtTerminal> {
     let Some(name) = command_name(text) else { return Ok(AtTerminal::Words) };
-    let Some((command, args)) = Command::read(text) else {
-        return Ok(AtTerminal::Command { answer: unknown(name), order: None });
+    let Some((command, args)) = Command::parse_unaddressed(text) else {
+        return Ok(AtTerminal::Command { answer: describe_unknown(name), order: None });
     };
     let message = NewMessage {
         chat: ChatRef::TERMINAL,
@@ -59,12 +59,12 @@ fn command_name(text: &str) -> Option<&str> {
     word.chars().all(|c| c.is_alphanumeric() || "-_@".contains(c)).then_some(word)
 }
 
-fn unknown(name: &str) -> String {
-    let near = Command::nearest(name);
+fn describe_unknown(name: &str) -> String {
+    let near = Command::find_nearest(name);
     let near: Vec<String> = near.iter().map(|command| format!("`/{}`", command.name())).collect();
     let meant = match near.as_slice() {
         [] => String::new(),
-        near => format!(" Did you mean {}?", words::or(near)),
+        near => format!(" Did you mean {}?", words::join_alternatives(near)),
     };
     format!("There's no command `/{name}`, so nothing was done.{meant} `/help` lists them all.")
 }
@@ -83,9 +83,12 @@ mod tests {
     #[test]
     fn the_nearest_ones_are_named() {
         assert_eq!(
-            unknown("reminder"),
+            describe_unknown("reminder"),
             "There's no command `/reminder`, so nothing was done. Did you mean `/remind`? `/help` lists them all."
         );
-        assert_eq!(unknown("xyzzy"), "There's no command `/xyzzy`, so nothing was done. `/help` lists them all.");
+        assert_eq!(
+            describe_unknown("xyzzy"),
+            "There's no command `/xyzzy`, so nothing was done. `/help` lists them all."
+        );
     }
 }

@@ -11,7 +11,7 @@ use reveille_config::Config;
 use reveille_git as repo;
 use reveille_git::{Publish, Repo};
 use reveille_memory as memory;
-use reveille_memory::templates::templates;
+use reveille_memory::templates::list_files;
 use reveille_store::{
     Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming, NewOutgoing,
     Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
@@ -21,8 +21,8 @@ use reveille_store::{
 use super::*;
 use crate::bot::batch;
 
-const ANA: ChatRef = ChatRef::telegram(4242);
-const BOB: ChatRef = ChatRef::telegram(4343);
+const ANA: ChatRef = ChatRef::from_telegram(4242);
+const BOB: ChatRef = ChatRef::from_telegram(4343);
 
 /// A world of a temporary directory at three in the afternoon in Berlin.
 struct Scene {
@@ -64,9 +64,9 @@ impl Scene {
         let asked = asked(chat, update_id, text);
         let CommandReply { text, order } =
             Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
-        let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order, update_id: None }];
+        let commands = vec![Ordered { answer: asked.build_answer(99, text.clone()), order, update_id: None }];
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, commands, ..Batch::default() };
-        self.store.inbox_mut().accept(&batch, now()).unwrap();
+        self.store.inbox_mut().accept_batch(&batch, now()).unwrap();
         text
     }
 
@@ -74,7 +74,7 @@ impl Scene {
     fn worked(&mut self, id: &str, chat: ChatRef, commits: bool) -> i64 {
         let message = NewIncoming { chat, text: "remember x".to_owned(), ..NewIncoming::default() };
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
-        let message = self.store.inbox_mut().accept(&batch, now()).unwrap().stored[0];
+        let message = self.store.inbox_mut().accept_batch(&batch, now()).unwrap().stored[0];
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
         FencedStore::new(&mut self.store, fence, &FixedClock(now()))
             .cycles_mut()
@@ -86,7 +86,7 @@ impl Scene {
         let file = StagedFile { path: "notes.md".to_owned(), base: None, content: id.to_owned() };
         FencedStore::new(&mut self.store, fence, &FixedClock(now()))
             .journal_mut()
-            .record(id, &answered, &[done, Change::Send(reply), Change::File(file)])
+            .record_entry(id, &answered, &[done, Change::Send(reply), Change::File(file)])
             .unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
@@ -106,7 +106,7 @@ impl Scene {
     }
 
     fn commit_with(&self, id: &str, changes: &[repo::FileChange]) -> String {
-        let (repo, _) = Repo::open_or_create(&self.config.repo_dir(), None, &templates(), now()).unwrap();
+        let (repo, _) = Repo::open_or_create(&self.config.repo_dir(), None, &list_files(), now()).unwrap();
         let publish = Publish {
             changes,
             message: &format!("Wake: remembered “x”\n\nWake-Id: {id}\n"),
@@ -141,7 +141,7 @@ fn asked(chat: ChatRef, update_id: i64, text: &str) -> Asked {
         allowed: [ANA.id, BOB.id].into(),
         me: Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() },
     };
-    let mut reading = batch::read(99, &[update], &access, &Redactor::new([])).unwrap();
+    let mut reading = batch::parse_batch(99, &[update], &access, &Redactor::new([])).unwrap();
     reading.commands.remove(0)
 }
 
@@ -150,7 +150,7 @@ fn who_is_not_the_owner_is_told_at_once_whose_memory_their_words_are_kept_in() {
     let scene = Scene::new();
     for command in ["/start", "/help"] {
         let said = scene.reply(BOB, command).text;
-        assert!(said.contains("kept in their memory, and they can be told of it"), "{said}");
+        assert!(said.contains("in their memory, and may tell them about it"), "{said}");
         assert!(!scene.says(command).contains("their memory"), "the owner's words are the owner's");
     }
 }
@@ -184,12 +184,12 @@ fn before_the_first_wake_each_has_an_answer() {
     Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
 
     /jobs
-    No jobs are planned. A file `memory/jobs/<name>.md` makes one.
+    No jobs yet. To add one, create a file `memory/jobs/<name>.md`.
 
     /new
-    Started afresh: what we said here before is left out from now on.
+    Started afresh: from now on I leave out what we said here before.
 
-    Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up, or send /memory with a few words.
+    Nothing was deleted, and what I wrote down stays. Ask me about something from before and I'll look it up, or send /memory with a few words.
 
     /cost
     **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD), $5.00 left
@@ -200,7 +200,7 @@ fn before_the_first_wake_each_has_an_answer() {
     I haven't done anything yet.
 
     /undo
-    There's nothing to undo: all that was saved or set here is undone already, or I only answered. /log lists what I did.
+    There's nothing to undo: everything saved or set here is already undone, or I only answered. /log lists what I did.
 
     /retry
     There's nothing to try again: nothing here was undone or given up.
@@ -209,18 +209,18 @@ fn before_the_first_wake_each_has_an_answer() {
     There are no rules. “Always allow this” under a question adds one.
 
     /stop
-    Stopped. New messages and reminders will wait. Send /resume to continue; /undo takes back what I did last.
+    Stopped. New messages and reminders will wait. Send /resume to continue, or /undo to take back what I did last.
 
     /resume
-    Nothing is stopped: I work whenever something is due.
+    I'm not stopped: I work whenever something is due.
 
     /wake
     Checking now: nothing is due.
 
     /local
-    From now on this chat is kept off the cloud, until /local off. So is what I do for you unasked. But **no AI model on this machine is set up**: I answer only the plain sentences that I understand without one (reminders, tasks, facts). The rest is kept until /local off, or until you add a model here: install Ollama, set MODEL=openai:NAME and OPENAI_BASE_URL=http://127.0.0.1:11434/v1 (`wake init` helps).
+    This chat is now kept off the cloud, until you send /local off. So is everything I do for you unasked. But **no AI model is set up on this machine**, so I only answer the plain sentences that I understand without one (reminders, tasks, facts). I'll keep the rest until you send /local off or add a model here: install Ollama, then set MODEL=openai:NAME and OPENAI_BASE_URL=http://127.0.0.1:11434/v1 (`wake init` helps).
 
-    What was sent before can't be taken back. What I write down from here (facts, tasks, the log) is in the memory that cloud models see in other chats, and a web search still carries its words out.
+    What was already sent can't be unsent. What I write down from here (facts, tasks, the log) goes into the memory, which cloud models see in other chats. A web search still sends its words out.
 
     /restart
     Restarting…
@@ -236,7 +236,7 @@ fn help_names_every_command() {
     for entry in Command::menu() {
         assert!(help.contains(&format!("/{}: ", entry.command)), "{help}");
     }
-    insta::assert_snapshot!(Scene::new().says("/memroy wifi"), @"I don't know /memroy. Did you mean /memory? /help lists what I know; without the slash I take it as a message.");
+    insta::assert_snapshot!(Scene::new().says("/memroy wifi"), @"I don't know /memroy. Did you mean /memory? /help lists the commands. If it's a message, send it without the slash.");
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn a_reminder_is_set_once_by_its_update() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9"), @"Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
     scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9");
-    assert_eq!(scene.store.reminders().reminders().unwrap().len(), 1);
-    assert_eq!(scene.store.reminders().reminders().unwrap()[0].what.chat, ANA);
+    assert_eq!(scene.store.reminders().list_reminders().unwrap().len(), 1);
+    assert_eq!(scene.store.reminders().list_reminders().unwrap()[0].what.chat, ANA);
     scene.carry_out(ANA, 2, "/remind me every weekday at 8 to stretch");
     insta::assert_snapshot!(scene.says("/remind"), @r"
     1. call Anna — Sun 22 Nov 2026 at 09:00
@@ -276,23 +276,26 @@ fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
         scene.store.outbox_mut().settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
     }
     let status = scene.says("/status");
-    assert!(status.contains("\n- 1 reply sent twice without Telegram's word; it may have come.\n"), "{status}");
+    assert!(
+        status.contains("\n- 1 reply sent twice without Telegram's confirmation; it may have arrived.\n"),
+        "{status}"
+    );
 }
 
 #[test]
 fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
     let mut scene = Scene::new();
     scene.carry_out(ANA, 1, "/stop");
-    let stopped = scene.store.chats().stopped().unwrap().unwrap();
+    let stopped = scene.store.chats().find_stop_order().unwrap().unwrap();
     assert_eq!((stopped.at, stopped.chat), (Some(now()), ANA));
-    insta::assert_snapshot!(scene.says("/stop"), @"Stopped already since today 15:00. Send /resume to continue.");
+    insta::assert_snapshot!(scene.says("/stop"), @"Already stopped since today 15:00. Send /resume to continue.");
     assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(scene.says("/wake"), "Stopped. Send /resume to continue.");
     scene.carry_out(ANA, 2, "/resume");
-    assert_eq!(scene.store.chats().stopped().unwrap(), None);
+    assert_eq!(scene.store.chats().find_stop_order().unwrap(), None);
     // The update of the stop comes again: it was carried out.
     scene.carry_out(ANA, 1, "/stop");
-    assert_eq!(scene.store.chats().stopped().unwrap(), None);
+    assert_eq!(scene.store.chats().find_stop_order().unwrap(), None);
 
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     desk.answer(&asked(ANA, 3, "/stop")).unwrap();
@@ -305,10 +308,12 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
 fn a_guests_orders_are_for_their_own_chat() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.carry_out(BOB, 1, "/stop"), @"Stopped for this chat. New messages here will wait; reminders still come. Send /resume to continue.");
-    let is_stopped = |scene: &Scene, chat| scene.store.chats().is_stopped_for(Some(chat)).unwrap();
-    assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.chats().stopped().unwrap().is_none());
+    let is_stopped = |scene: &Scene, chat| scene.store.chats().is_work_stopped(Some(chat)).unwrap();
+    assert!(
+        is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.chats().find_stop_order().unwrap().is_none()
+    );
     let bob = |scene: &Scene, text: &str| scene.reply(BOB, text).text;
-    assert_eq!(bob(&scene, "/stop"), "Stopped already since today 15:00. Send /resume to continue.");
+    assert_eq!(bob(&scene, "/stop"), "Already stopped since today 15:00. Send /resume to continue.");
     assert!(bob(&scene, "/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(bob(&scene, "/wake"), "Stopped. Send /resume to continue.");
     assert!(!scene.says("/status").contains("Stopped") && scene.says("/wake").starts_with("Checking now"));
@@ -318,20 +323,20 @@ fn a_guests_orders_are_for_their_own_chat() {
     scene.carry_out(ANA, 2, "/stop");
     assert!(bob(&scene, "/stop").starts_with("My owner has stopped me since today 15:00."));
     assert!(scene.carry_out(BOB, 3, "/resume").starts_with("My owner has stopped me."));
-    assert!(is_stopped(&scene, BOB) && scene.store.chats().stopped().unwrap().is_some());
+    assert!(is_stopped(&scene, BOB) && scene.store.chats().find_stop_order().unwrap().is_some());
     scene.carry_out(ANA, 4, "/resume");
     assert!(!is_stopped(&scene, BOB), "what was their own they have lifted");
     scene.carry_out(BOB, 5, "/stop");
     insta::assert_snapshot!(scene.carry_out(BOB, 6, "/resume"), @"Resuming here, oldest work first.");
     assert!(!is_stopped(&scene, BOB));
 
-    let message = scene.store.inbox_mut().say(ANA, "surprise", now()).unwrap();
+    let message = scene.store.inbox_mut().queue_message(ANA, "surprise", now()).unwrap();
     assert_eq!(bob(&scene, "/wake"), "Checking now what waits in this chat.", "message {message} is not theirs");
 }
 
 #[test]
 fn in_a_group_the_owners_orders_alone_are_for_all() {
-    const GROUP: ChatRef = ChatRef::telegram(-77);
+    const GROUP: ChatRef = ChatRef::from_telegram(-77);
     let scene = Scene::new();
     let order = |user: ChatRef, text: &str| {
         let mut asked = asked(user, 1, text);
@@ -346,15 +351,15 @@ fn in_a_group_the_owners_orders_alone_are_for_all() {
 
 #[test]
 fn a_group_orders_no_model_and_no_restart_though_it_is_the_owners_chat() {
-    const GROUP: ChatRef = ChatRef::telegram(-77);
+    const GROUP: ChatRef = ChatRef::from_telegram(-77);
     let mut scene = Scene::new();
     scene.config.owner_chat = GROUP;
     for name in ["model", "settings", "restart"] {
         let mut asked = asked(BOB, 1, &format!("/{name}"));
         asked.message.chat = GROUP;
         let reply = Desk::open(&scene.store, &scene.config, now()).unwrap().answer(&asked).unwrap();
-        let why = format!("/{name} is for a private chat, and this is a group. Nothing was done.");
-        assert_eq!(reply, CommandReply::says(why));
+        let why = format!("/{name} only works in a private chat, and this is a group. Nothing was done.");
+        assert_eq!(reply, CommandReply::from_text(why));
     }
 }
 
@@ -364,13 +369,16 @@ fn a_choice_of_a_model_waits_for_a_restart_once_the_settings_say_another() {
     scene.config.model = "claude-opus-5".to_owned();
     let reply = scene.reply(ANA, "/model claude-haiku-5-5");
     assert_eq!(reply.order, None);
-    assert_eq!(reply.text, "MODEL has changed in the settings since I started. Nothing was chosen: /restart first.");
+    assert_eq!(
+        reply.text,
+        "Nothing was chosen: MODEL has changed in the settings since I started. Send /restart first."
+    );
 }
 
 #[test]
 fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let mut scene = Scene::new();
-    let message = scene.store.inbox_mut().say(ANA, "why is the sky blue?", now()).unwrap();
+    let message = scene.store.inbox_mut().queue_message(ANA, "why is the sky blue?", now()).unwrap();
     assert_eq!(scene.says("/wake"), "Checking now: 1 message to answer, nothing else due.");
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     let opening =
@@ -381,12 +389,15 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
         .unwrap();
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
     let work = LockedWork { cycle_id: Some("c1"), chat: Some(ANA), ..LockedWork::default() };
-    lock.describe(&Identity::current(), now(), work).unwrap();
-    insta::assert_snapshot!(scene.says("/wake"), @"I'm at work, and check again right after: 1 message to answer, nothing else due.");
+    lock.write_holder(&Identity::current(), now(), work).unwrap();
+    insta::assert_snapshot!(scene.says("/wake"), @"I'm working now, and I'll check again right after: 1 message to answer, nothing else due.");
 
     let held = Entry::Worked { ms: 1 };
     let hold = Change::Hold { messages: vec![message], model: "offline".to_owned() };
-    FencedStore::new(&mut scene.store, fence, &FixedClock(now())).journal_mut().record("c1", &held, &[hold]).unwrap();
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now()))
+        .journal_mut()
+        .record_entry("c1", &held, &[hold])
+        .unwrap();
     scene.end(fence, "c1", None);
     drop(lock);
     insta::assert_snapshot!(scene.says("/wake"), @"Checking now: nothing is due. 1 message waits for an AI model that can answer it.");
@@ -409,7 +420,7 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     // The owner may take back anything by its id; others what was done for them.
     assert_eq!(wake(scene.reply(ANA, "/undo 20261121T1350")), "20261121T135000Z-1");
     assert!(scene.reply(BOB, "/undo 20261121T1300").order.is_none());
-    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several ids begin like that: give me more of it. /log lists what I did.");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several ids begin like that. Please give me more characters. /log lists what I did.");
     assert_eq!(wake(scene.reply(BOB, "/undo 20261121T1")), "20261121T135000Z-1", "the only one of this chat");
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     let twice = [2, 3, 4].map(|id| desk.answer(&asked(ANA, id, "/undo")).unwrap().order);
@@ -417,14 +428,14 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     assert_eq!(twice[2], None);
     scene.carry_out(ANA, 5, "/undo");
     assert_eq!(wake(scene.reply(ANA, "/undo")), "20261121T120000Z-1");
-    insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That is about to be undone already, as soon as I'm done with what I'm at. /log lists what I did.");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"I'm already going to undo that, as soon as I finish my current work. /log lists what I did.");
     let log = scene.says("/log").replace(&id.chars().take(8).collect::<String>(), "01234567");
     insta::assert_snapshot!(log, @r"
     - today 15:00: 1 message in chat 4343 (feedface) · asked: “remember x”
     - today 15:00: 1 message in chat 4242 (feedface), to be undone · asked: “remember x”
     - today 15:00: remembered “x” (01234567) · asked: “remember x”
 
-    /undo with an id takes that one back; /log 20 shows more.
+    To undo one, send /undo with its id. /log 20 shows more.
     ");
     assert_eq!(scene.reply(BOB, "/log").text.matches("- ").count(), 1);
 }
@@ -463,11 +474,11 @@ fn retry_takes_what_was_given_up_here() {
     assert!(scene.reply(BOB, "/retry").order.is_none());
     assert!(scene.reply(BOB, &format!("/retry {id}")).order.is_none());
     assert_eq!(scene.carry_out(ANA, 1, "/retry"), "Trying 1 message again.");
-    assert_eq!(scene.store.inbox().queued().unwrap().len(), 1);
+    assert_eq!(scene.store.inbox().list_queued_messages().unwrap().len(), 1);
     // Answered again meanwhile, and the update comes once more.
     conn.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'", []).unwrap();
     scene.carry_out(ANA, 1, "/retry");
-    assert_eq!(scene.store.inbox().queued().unwrap().len(), 0);
+    assert_eq!(scene.store.inbox().list_queued_messages().unwrap().len(), 0);
 }
 
 #[test]
@@ -486,7 +497,7 @@ fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
     let mut scene = Scene::new();
     let change = |path: &str, content: &str| repo::FileChange {
         path: path.to_owned(),
-        base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
+        base: list_files().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
         content: Some(content.to_owned()),
     };
     let (active, backlog) = ("## Call Anna\n\n## Old\n- status: done\n\n## Buy milk\n", "## Sail\n");
@@ -520,7 +531,7 @@ fn another_chat_is_not_told_what_the_owners_said() {
     let tasks = "## Surprise for Bob\n- status: active\n";
     let change = |path: &str, content: &str| repo::FileChange {
         path: path.to_owned(),
-        base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
+        base: list_files().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
         content: Some(content.to_owned()),
     };
     scene.commit_with("w", &[change(memory::SEMANTIC_MEMORY, facts), change(memory::ACTIVE, tasks)]);
@@ -553,13 +564,13 @@ fn another_chat_is_not_told_what_the_owners_said() {
 fn a_chat_is_kept_local_until_that_is_lifted() {
     let mut desk = Scene::new();
     let told = desk.carry_out(ANA, 1, "/local");
-    assert!(told.contains("kept off the cloud") && told.contains("no AI model on this machine is set up"), "{told}");
+    assert!(told.contains("kept off the cloud") && told.contains("no AI model is set up on this machine"), "{told}");
     assert!(desk.store.chats().is_local_chat(ANA).unwrap() && !desk.store.chats().is_local_chat(BOB).unwrap());
     let again = desk.carry_out(ANA, 2, "/local");
     assert!(again.starts_with("This chat is kept off the cloud."), "{again}");
     assert!(desk.carry_out(BOB, 3, "/local off").contains("Nothing was changed"));
-    assert!(desk.carry_out(ANA, 4, "/local maybe").contains("Nothing was changed"));
+    assert!(desk.carry_out(ANA, 4, "/local maybe").contains("nothing was changed"));
     assert!(desk.store.chats().is_local_chat(ANA).unwrap());
-    assert!(desk.carry_out(ANA, 5, "/local off").contains("with what was said here meanwhile"));
+    assert!(desk.carry_out(ANA, 5, "/local off").contains("what was said here in the meantime"));
     assert!(desk.store.chats().local_chats().unwrap().is_empty());
 }

@@ -1,7 +1,7 @@
 //! `/undo [id]`: announces an undo; a wake carries it out as soon as no other runs.
 
 use reveille_base::types::ChatRef;
-use reveille_cycle::{Choice, undoable, what_it_did, what_they_did, which_change};
+use reveille_cycle::{Choice, find_undoable, what_it_did, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{Order, PersonsStep, Proposal, Result};
 
@@ -16,22 +16,22 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         (true, None) => vec![chat, ChatRef::TERMINAL],
         (false, _) => vec![chat],
     };
-    let row = match undoable(desk.store, &chats, id, &desk.undoing)? {
+    let row = match find_undoable(desk.store, &chats, id, &desk.undoing)? {
         Choice::Wake(row) => row,
         Choice::Change(proposal) => {
             let text = format!("Undoing {}. I'll tell you when it's done.", which_change(&proposal));
-            return Ok(CommandReply::orders(text, Order::Undo { wake: Proposal::undone_as(proposal.id) }));
+            return Ok(CommandReply::with_order(text, Order::Undo { wake: Proposal::undone_as(proposal.id) }));
         }
         Choice::Person(step) => {
             let what = what_they_did(&step, desk.now, desk.config.timezone);
             let text = format!("Undoing {what}. I'll tell you when it's done.");
-            return Ok(CommandReply::orders(text, Order::Undo { wake: PersonsStep::undone_as(step.id) }));
+            return Ok(CommandReply::with_order(text, Order::Undo { wake: PersonsStep::undone_as(step.id) }));
         }
-        Choice::Refused(why) => return Ok(CommandReply::says(format!("{why} /log lists what I did."))),
+        Choice::Refused(why) => return Ok(CommandReply::from_text(format!("{why} /log lists what I did."))),
     };
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
-    let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
+    let subject = row.commit_id.as_deref().and_then(|commit| memory?.find_subject(commit));
     let what = what_it_did(Some(&row), subject.as_deref(), desk.now, desk.config.timezone);
     let text = format!("Undoing {what}. I'll tell you when it's done.");
-    Ok(CommandReply::orders(text, Order::Undo { wake: row.cycle.id }))
+    Ok(CommandReply::with_order(text, Order::Undo { wake: row.cycle.id }))
 }

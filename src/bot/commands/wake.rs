@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reveille_base::words::{count, list};
+use reveille_base::words::{format_count, format_list};
 use reveille_cycle as cycle;
 use reveille_cycle::decide::orient::Standing;
 use reveille_store::{Order, Result, wake_lock};
@@ -12,27 +12,27 @@ use super::{super::batch::Asked, CommandReply, Desk};
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let is_owners = desk.is_by_owner(asked);
     if desk.stopped.is_some() && !is_owners {
-        return Ok(CommandReply::says("My owner has stopped me. Only they can resume."));
+        return Ok(CommandReply::from_text("My owner has stopped me. Only they can resume."));
     }
-    if desk.stopped_for(asked).is_some() {
-        return Ok(CommandReply::says("Stopped. Send /resume to continue."));
+    if desk.find_stop_time(asked).is_some() {
+        return Ok(CommandReply::from_text("Stopped. Send /resume to continue."));
     }
     let order = Order::Wake { is_owners };
     // Only the owner may know about other due work and waiting messages.
     if !desk.is_owners(asked.message.chat) {
-        return Ok(CommandReply::orders("Checking now what waits in this chat.", order));
+        return Ok(CommandReply::with_order("Checking now what waits in this chat.", order));
     }
-    let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
-    let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
+    let holder = wake_lock::read_holder(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
+    let mut waiting = cycle::read_waiting_work(desk.store, desk.config, desk.now)?;
     // From here, the cycle of a living wake looks like an interrupted one.
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {
         waiting.due.remove(&format!("resume {cycle_id}"));
     }
-    Ok(CommandReply::orders(text(holder.is_some(), waiting.due, &waiting.messages), order))
+    Ok(CommandReply::with_order(render_answer(holder.is_some(), waiting.due, &waiting.messages), order))
 }
 
-fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {
-    let look = if is_awake { "I'm at work, and check again right after" } else { "Checking now" };
+fn render_answer(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {
+    let look = if is_awake { "I'm working now, and I'll check again right after" } else { "Checking now" };
     let n = |standing| messages.get(&standing).copied().unwrap_or(0);
     let (mut to_answer, mut waits_for_budget) = (n(Standing::InHand) + n(Standing::BackOff), n(Standing::Budget) > 0);
     let mut others = BTreeSet::new();
@@ -45,11 +45,11 @@ fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usi
             others.insert(if name.starts_with("resume ") { "unfinished work".to_owned() } else { name });
         }
     }
-    let messages = (to_answer > 0).then(|| format!("{} to answer", count(to_answer, "message")));
+    let messages = (to_answer > 0).then(|| format!("{} to answer", format_count(to_answer, "message")));
     let found = match (messages, others.is_empty()) {
         (None, true) => "nothing is due".to_owned(),
         (Some(messages), true) => format!("{messages}, nothing else due"),
-        (messages, false) => list(messages.into_iter().chain(others)),
+        (messages, false) => format_list(messages.into_iter().chain(others)),
     };
     let waits = |n: usize, one: &str, many: &str| match n {
         0 => None,
@@ -75,10 +75,14 @@ mod tests {
     #[test]
     fn it_says_what_is_due_or_how_it_stands_with_what_is_kept() {
         let says = |is_awake, due: &[&str], messages: &[(Standing, usize)]| {
-            text(is_awake, due.iter().map(|name| (*name).to_owned()).collect(), &messages.iter().copied().collect())
+            render_answer(
+                is_awake,
+                due.iter().map(|name| (*name).to_owned()).collect(),
+                &messages.iter().copied().collect(),
+            )
         };
         assert_eq!(says(false, &[], &[]), "Checking now: nothing is due.");
-        assert_eq!(says(true, &[], &[]), "I'm at work, and check again right after: nothing is due.");
+        assert_eq!(says(true, &[], &[]), "I'm working now, and I'll check again right after: nothing is due.");
         let kept = [(Standing::InHand, 3), (Standing::BackOff, 2)];
         assert_eq!(says(false, &[], &kept), "Checking now: 5 messages to answer, nothing else due.");
         assert_eq!(

@@ -6,14 +6,14 @@ use super::{super::batch::Asked, Desk};
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> String {
     let message = &asked.message;
-    text(message.chat, message.sender_id, &message.sender_name, desk.is_owners(message.chat))
+    render_answer(message.chat, message.sender_id, &message.sender_name, desk.is_owners(message.chat))
 }
 
-fn text(chat: ChatRef, sender_id: i64, name: &str, is_owners: bool) -> String {
+fn render_answer(chat: ChatRef, sender_id: i64, name: &str, is_owners: bool) -> String {
     if chat == ChatRef::TERMINAL {
-        return "You're at a terminal of my own machine, so you're my owner. You can use every command.".to_owned();
+        return "You're at a terminal on my machine, so you're my owner. You can use every command.".to_owned();
     }
-    let name = if name.is_empty() { "somebody without a name" } else { name };
+    let name = if name.is_empty() { "someone without a name" } else { name };
     let group = if chat.is_group() { format!(", in the group {chat}") } else { String::new() };
     if is_owners {
         let whose = if group.is_empty() { ", my owner" } else { ", my owner's chat" };
@@ -23,7 +23,7 @@ fn text(chat: ChatRef, sender_id: i64, name: &str, is_owners: bool) -> String {
     }
     format!(
         "You're {name} (id {sender_id}){group}. You can talk to me and use every command but /jobs, /model, \
-         /settings and /restart. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner."
+         /settings and /restart. /log, /undo and /retry cover what I did for this chat. A /stop from another chat can only be lifted there, or by my owner."
     )
 }
 
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn it_says_who_and_what() {
-        insta::assert_snapshot!(text(ChatRef::telegram(4242), 4242, "Ana", true), @"You're Ana (id 4242), my owner. You can use every command, and I may message you here first.");
-        insta::assert_snapshot!(text(ChatRef::telegram(-1001), 4242, "", false), @"You're somebody without a name (id 4242), in the group -1001. You can talk to me and use every command but /jobs, /model, /settings and /restart. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner.");
+        insta::assert_snapshot!(render_answer(ChatRef::from_telegram(4242), 4242, "Ana", true), @"You're Ana (id 4242), my owner. You can use every command, and I may message you here first.");
+        insta::assert_snapshot!(render_answer(ChatRef::from_telegram(-1001), 4242, "", false), @"You're someone without a name (id 4242), in the group -1001. You can talk to me and use every command but /jobs, /model, /settings and /restart. /log, /undo and /retry cover what I did for this chat. A /stop from another chat can only be lifted there, or by my owner.");
     }
 }

@@ -51,7 +51,7 @@ impl SpeechEngine {
         let line = serde_json::to_string(recording).map_err(|error| Unheard::Never(error.to_string()))?;
         // A dead child is noticed by its missing answer.
         writeln!(child.input, "{line}").ok();
-        match child.answer() {
+        match child.read_answer() {
             Some(heard) => {
                 self.child = Some(child);
                 heard
@@ -64,8 +64,9 @@ impl SpeechEngine {
 impl SpeechChild {
     fn start(model: &Path) -> Result<Self, Unheard> {
         // The program needs only the model and the recordings.
-        let spec = Spec::new(process::beside(TRANSCRIBER)).args([model]).only_inheriting(&["PATH", "LANG"]);
-        let started = Leashed::start_piped(&spec).map_err(|error| Unheard::SetUp(error.to_string()))?;
+        let spec =
+            Spec::new(process::resolve_sibling_program(TRANSCRIBER)).args([model]).only_inheriting(&["PATH", "LANG"]);
+        let started = Leashed::start_with_pipes(&spec).map_err(|error| Unheard::SetUp(error.to_string()))?;
         let (leashed, Pipes { stdin, stdout, stderr }) = started;
         let complaint = thread::spawn(move || {
             let mut kept = Vec::new();
@@ -76,14 +77,14 @@ impl SpeechChild {
             String::from_utf8_lossy(&kept).trim().to_owned()
         });
         let mut child = Self { input: stdin, output: BufReader::new(stdout), complaint, _leashed: leashed };
-        match child.answer::<()>() {
+        match child.read_answer::<()>() {
             Some(opened) => opened.map(|()| child),
             None => Err(Unheard::Later(child.why_over())),
         }
     }
 
     /// Reads the next line. `None` if the program has ended or wrote something unexpected.
-    fn answer<T: DeserializeOwned>(&mut self) -> Option<Result<T, Unheard>> {
+    fn read_answer<T: DeserializeOwned>(&mut self) -> Option<Result<T, Unheard>> {
         let mut line = String::new();
         self.output.read_line(&mut line).ok().filter(|read| *read > 0)?;
         serde_json::from_str(&line).ok()

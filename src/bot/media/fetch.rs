@@ -7,7 +7,7 @@ use reveille_base::disk;
 use reveille_channels::telegram::{FetchError, TelegramError};
 use reveille_media as media;
 use reveille_media::MAX_FILE_BYTES;
-use reveille_store::{Attachment, StoreError, wait_after};
+use reveille_store::{Attachment, StoreError, compute_retry_wait};
 
 use super::{
     LOOK_EVERY, Shared,
@@ -69,7 +69,7 @@ fn what_follows(error: &FetchError, faults: u32) -> Next {
 pub(super) async fn run(shared: Shared<'_>) {
     let config = shared.outside.config;
     for folder in [config.voice_dir(), config.files_dir()] {
-        match landing::sweep(&folder) {
+        match landing::remove_partial_files(&folder) {
             Ok(0) => {}
             Ok(n) => tracing::info!(n, "removed files that were left half fetched; they are fetched anew"),
             Err(error) => tracing::warn!(%error, "what was left half fetched in {} stays there", folder.display()),
@@ -78,11 +78,11 @@ pub(super) async fn run(shared: Shared<'_>) {
     let mut is_short = false;
     let mut has_complained = false;
     loop {
-        let wait = match step(shared, &mut is_short).await {
+        let wait = match fetch_next(shared, &mut is_short).await {
             Ok(true) => continue,
             Ok(false) => {
                 has_complained = false;
-                if is_short { LOOK_EVERY } else { shared.wait() }
+                if is_short { LOOK_EVERY } else { shared.compute_wait() }
             }
             Err(error) => {
                 if !std::mem::replace(&mut has_complained, true) {
@@ -99,9 +99,9 @@ pub(super) async fn run(shared: Shared<'_>) {
 }
 
 /// Tries the next due file. Returns `false` if no file is due or the disk is full.
-async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
+async fn fetch_next(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
     let config = shared.outside.config;
-    let Some(file) = shared.store.borrow().attachments().next_wanted(shared.outside.clock.now())? else {
+    let Some(file) = shared.store.borrow().attachments().find_next_wanted_file(shared.outside.clock.now())? else {
         *is_short = false;
         return Ok(false);
     };
@@ -115,9 +115,14 @@ async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreErro
         return Ok(false);
     }
     *is_short = false;
-    match fetch(shared, &file).await {
+    match fetch_file(shared, &file).await {
         Ok((path, bytes)) => {
-            shared.store.borrow_mut().attachments_mut().file_kept(file.id, &path, bytes, shared.outside.clock.now())?;
+            shared.store.borrow_mut().attachments_mut().record_kept_file(
+                file.id,
+                &path,
+                bytes,
+                shared.outside.clock.now(),
+            )?;
             tracing::info!(file = file.id, bytes, "a file was fetched");
             shared.bells.kept.notify_one();
             shared.bells.settled.notify_one();
@@ -128,16 +133,16 @@ async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreErro
 }
 
 /// Fetches a whole file. Returns its path below the workspace and its length.
-async fn fetch(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
+async fn fetch_file(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
     if file.file.bytes.is_some_and(|bytes| u64::try_from(bytes).is_ok_and(|bytes| bytes > MAX_FILE_BYTES)) {
         return Err(FetchError::TooLarge);
     }
     let telegram = shared.outside.telegram;
     let remote = telegram.get_file(&file.file.file_id).await?;
-    let path = media::place(file.id, &file.file.kind, file.file.mime.as_deref());
+    let path = media::build_path(file.id, &file.file.kind, file.file.mime.as_deref());
     let mut landing = Landing::begin(&shared.outside.config.media_dir.join(&path))?;
     let bytes = telegram.download(&remote, |piece| landing.write(piece)).await?;
-    landing.keep()?;
+    landing.move_into_place()?;
     Ok((path, bytes))
 }
 
@@ -151,12 +156,14 @@ fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Re
     let mut store = shared.store.borrow_mut();
     match what_follows(error, file.faults.saturating_add(u32::from(counts))) {
         Next::Later { at_least, all } => {
-            let not_before = now.checked_add_signed(wait_after(tries).max(at_least)).unwrap_or(now + wait_after(tries));
+            let not_before = now
+                .checked_add_signed(compute_retry_wait(tries).max(at_least))
+                .unwrap_or(now + compute_retry_wait(tries));
             store.attachments_mut().file_late(file.id, &why, not_before, all, counts, now)
         }
         Next::Never => {
-            let notice = words::unfetched(file, &why, shared.outside.config.timezone);
-            store.attachments_mut().file_failed(file, &why, &notice, now)?;
+            let notice = words::build_unfetched_notice(file, &why, shared.outside.config.timezone);
+            store.attachments_mut().give_up_file(file, &why, &notice, now)?;
             shared.bells.settled.notify_one();
             Ok(())
         }

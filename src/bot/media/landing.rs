@@ -23,11 +23,11 @@ pub(crate) struct Landing {
 impl Landing {
     /// Creates the partial file for the destination `place`, with its directory if needed.
     pub(crate) fn begin(place: &Path) -> io::Result<Self> {
-        let folder = file::directory_of(place);
+        let folder = file::parent_directory(place);
         if !folder.is_dir() {
             file::create_private_dir(folder)?;
             // The directory's own entry must survive a power cut too.
-            file::sync(file::directory_of(folder))?;
+            file::sync(file::parent_directory(folder))?;
         }
         let part = file::add_ending(place, PART);
         file::remove_if_there(&part)?;
@@ -40,7 +40,7 @@ impl Landing {
     }
 
     /// Moves the file, now whole, to its destination.
-    pub(crate) fn keep(self) -> io::Result<()> {
+    pub(crate) fn move_into_place(self) -> io::Result<()> {
         // fault: fetched-file-moved-place
         self.file.sync_all()?;
         file::move_durably(&self.part, &self.place)
@@ -55,7 +55,7 @@ impl Drop for Landing {
 }
 
 /// Removes the partial files in a folder and returns their number.
-pub(super) fn sweep(folder: &Path) -> io::Result<usize> {
+pub(super) fn remove_partial_files(folder: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
@@ -89,7 +89,7 @@ mod tests {
         fs::write(dir.path().join("files/1.txt.part"), "left by the dead").unwrap();
         let mut landing = Landing::begin(&place).unwrap();
         landing.write(b"whole").unwrap();
-        landing.keep().unwrap();
+        landing.move_into_place().unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"whole");
     }
 
@@ -99,8 +99,8 @@ mod tests {
         for name in ["1.ogg", "2.ogg.part"] {
             fs::write(dir.path().join(name), name).unwrap();
         }
-        assert_eq!(sweep(dir.path()).unwrap(), 1);
+        assert_eq!(remove_partial_files(dir.path()).unwrap(), 1);
         assert!(dir.path().join("1.ogg").exists());
-        assert_eq!(sweep(&dir.path().join("not/there")).unwrap(), 0);
+        assert_eq!(remove_partial_files(&dir.path().join("not/there")).unwrap(), 0);
     }
 }

@@ -58,7 +58,7 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transc
     }
     let mut has_complained = false;
     loop {
-        let stepped = listener.borrow_mut().step(shared, transcriber.as_ref(), can_listen);
+        let stepped = listener.borrow_mut().run_step(shared, transcriber.as_ref(), can_listen);
         let wait = match stepped {
             Ok(wait) => {
                 has_complained = false;
@@ -82,14 +82,14 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transc
 
 impl Listener {
     /// Starts a child if a recording is due, and ends it if all work is stopped. Returns the wait until the next step.
-    fn step(
+    fn run_step(
         &mut self,
         shared: Shared<'_>,
         transcriber: Option<&PathBuf>,
         can_listen: bool,
     ) -> Result<Duration, StoreError> {
         self.reap(shared);
-        if shared.store.borrow().chats().stopped()?.is_some() {
+        if shared.store.borrow().chats().find_stop_order()?.is_some() {
             if let Some(working) = self.working.take() {
                 tracing::info!("all work is stopped: listening ends, and is taken up again afterwards");
                 end(shared, working);
@@ -101,7 +101,7 @@ impl Listener {
         }
         let now = shared.outside.clock.now();
         let due = shared.store.borrow().attachments().next_unheard(now)?;
-        let Some(file) = due else { return Ok(shared.wait()) };
+        let Some(file) = due else { return Ok(shared.compute_wait()) };
         if !can_listen {
             shared.store.borrow_mut().attachments_mut().cannot_listen(
                 &file,
@@ -116,13 +116,13 @@ impl Listener {
         if !gap.is_zero() {
             return Ok(gap);
         }
-        self.start(transcriber, &shared.outside.config.settings_arguments());
+        self.start_child(transcriber, &shared.outside.config.settings_arguments());
         Ok(LOOK_WHILE_LISTENING)
     }
 
-    fn start(&mut self, transcriber: Option<&PathBuf>, settings: &[OsString]) {
+    fn start_child(&mut self, transcriber: Option<&PathBuf>, settings: &[OsString]) {
         self.asked_to_end = None;
-        match start(transcriber, settings) {
+        match start_listener(transcriber, settings) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "recordings are being listened to");
                 self.working = Some(Working { child, until: Instant::now() + CHILD_TIMEOUT });
@@ -148,7 +148,7 @@ impl Listener {
             }
             Ok(Some(status)) if status.success() => CHILD_GAP,
             Ok(Some(status)) => {
-                tracing::warn!("listening ended with {}; it is tried again", process::describe(status));
+                tracing::warn!("listening ended with {}; it is tried again", process::describe_exit(status));
                 self.asked_to_end = was_asked_to_end(status).then(|| working.child.id());
                 CHILD_GAP_FAILED
             }
@@ -162,7 +162,7 @@ impl Listener {
     }
 
     /// Ends the child in order with the bot.
-    pub(super) fn end(mut self, shared: Shared<'_>) {
+    pub(super) fn end_child(mut self, shared: Shared<'_>) {
         self.reap(shared);
         if let Some(working) = self.working.take() {
             end(shared, working);
@@ -180,7 +180,8 @@ fn end(shared: Shared<'_>, working: Working) {
 }
 
 fn take_back(shared: Shared<'_>, listener: u32) {
-    if let Err(error) = shared.store.borrow_mut().attachments_mut().listener_ended(listener, shared.outside.clock.now())
+    if let Err(error) =
+        shared.store.borrow_mut().attachments_mut().undo_listener_attempt(listener, shared.outside.clock.now())
     {
         tracing::warn!(%error, "a recording was cut off, which counts as one of its tries");
     }
@@ -192,8 +193,8 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 /// Starts `bot listen`, which works through the due recordings.
-fn start(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
-    let spec = Spec::new(process::beside("bot")).args(["listen"]).args(settings);
+fn start_listener(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
+    let spec = Spec::new(process::resolve_sibling_program("bot")).args(["listen"]).args(settings);
     let with = transcriber.map(|transcriber| spec.clone().args(["--with".as_ref(), transcriber.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))
 }

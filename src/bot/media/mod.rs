@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 
 use reveille_store::Store;
 
-pub use transcriber::{TranscribeFn, TranscriberError, by_program, engine, work};
+pub use transcriber::{TranscribeFn, TranscriberError, build_program_transcriber, start_engine, transcribe_all};
 
 pub(crate) use landing::{Landing, PART};
 
@@ -51,9 +51,9 @@ struct Shared<'a> {
 
 impl Shared<'_> {
     /// Returns the wait until the store's next due file.
-    fn wait(&self) -> Duration {
+    fn compute_wait(&self) -> Duration {
         let now = self.outside.clock.now();
-        let next_at = self.store.borrow().attachments().next_file_step_at(now).ok().flatten();
+        let next_at = self.store.borrow().attachments().find_file_step_time(now).ok().flatten();
         let next_in = next_at.and_then(|at| (at - now).to_std().ok());
         next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY)
     }
@@ -61,7 +61,7 @@ impl Shared<'_> {
 
 /// Works until the sender of `running` is dropped, then ends the listener in order. `transcriber` is a program that
 /// replaces the listening child's speech model.
-pub(super) async fn tend(
+pub(super) async fn run(
     outside: BotContext<'_>,
     store: &RefCell<Store>,
     bells: &Bells,
@@ -75,5 +75,5 @@ pub(super) async fn tend(
         _ = running.wait_for(|_| false) => {}
         _ = work => {}
     }
-    listener.into_inner().end(shared);
+    listener.into_inner().end_child(shared);
 }

@@ -12,7 +12,7 @@ use reveille_config::Config;
 use reveille_media::Transcript;
 use reveille_media::speech::Unheard;
 use reveille_store::{
-    Attachment, Store, StoreError, wait_after,
+    Attachment, Store, StoreError, compute_retry_wait,
     wake_lock::{LockError, WakeLock},
 };
 
@@ -47,23 +47,23 @@ pub type TranscribeFn = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 ///
 /// # Errors
 /// [`Unheard::SetUp`] if no model is set or the speech program can't be started.
-pub fn engine(model: Option<&Path>) -> Result<TranscribeFn, Unheard> {
+pub fn start_engine(model: Option<&Path>) -> Result<TranscribeFn, Unheard> {
     let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
     let mut engine = SpeechEngine::open(model)?;
     Ok(Box::new(move |recording| engine.transcribe(recording)))
 }
 
 /// Returns a transcriber that runs `program` with the recording's path and reads a [`Transcript`] as JSON from its output.
-pub fn by_program(program: PathBuf) -> TranscribeFn {
+pub fn build_program_transcriber(program: PathBuf) -> TranscribeFn {
     Box::new(move |recording| {
         let spec = Spec::new(&program).args([recording]).timeout(PROGRAM_TIMEOUT);
         let output = process::run(&spec).map_err(|error| Unheard::Later(error.to_string()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Unheard::Later(if said.is_empty() { process::describe(output.status) } else { said }));
+            return Err(Unheard::Later(if said.is_empty() { process::describe_exit(output.status) } else { said }));
         }
         serde_json::from_slice(&output.stdout)
-            .map_err(|error| Unheard::Never(format!("it printed no transcript: {error}")))
+            .map_err(|error| Unheard::Never(format!("the speech program printed no transcript: {error}")))
     })
 }
 
@@ -71,7 +71,7 @@ pub fn by_program(program: PathBuf) -> TranscribeFn {
 ///
 /// # Errors
 /// If the store or the lock file fails, or the speech program ends before it has loaded its model.
-pub fn work(
+pub fn transcribe_all(
     config: &Config,
     clock: &dyn Clock,
     redactor: &Redactor,
@@ -81,8 +81,8 @@ pub fn work(
         Err(LockError::Held(_)) => return Ok(()),
         lock => lock.map_err(TranscriberError::Lock)?,
     };
-    let mut store = reveille_cycle::workspace::open(config)?;
-    if store.chats().stopped()?.is_some() || store.attachments().next_unheard(clock.now())?.is_none() {
+    let mut store = reveille_cycle::workspace::open_database(config)?;
+    if store.chats().find_stop_order()?.is_some() || store.attachments().next_unheard(clock.now())?.is_none() {
         return Ok(());
     }
     let mut transcriber = match open() {
@@ -94,23 +94,23 @@ pub fn work(
         Err(why) => Err(why),
     };
     for _ in 0..MAX_RECORDINGS {
-        if store.chats().stopped()?.is_some() {
+        if store.chats().find_stop_order()?.is_some() {
             break;
         }
         let Some(file) = store.attachments().next_unheard(clock.now())? else { break };
         let heard = match &mut transcriber {
-            Ok(transcriber) => listen(config, clock, &mut store, transcriber, &file)?,
+            Ok(transcriber) => transcribe_file(config, clock, &mut store, transcriber, &file)?,
             Err(why) => Some(Err(why.clone())),
         };
         if let Some(heard) = heard {
-            settle(config, clock, redactor, &mut store, &file, heard)?;
+            record_result(config, clock, redactor, &mut store, &file, heard)?;
         }
     }
     Ok(())
 }
 
 /// Transcribes one recording. `None` if it is given up after too many tries.
-fn listen(
+fn transcribe_file(
     config: &Config,
     clock: &dyn Clock,
     store: &mut Store,
@@ -120,19 +120,29 @@ fn listen(
     let now = clock.now();
     if file.attempts >= MAX_TRIES {
         // The listener has died in every try.
-        let why = file.error.as_deref().unwrap_or("it can't be listened to");
-        store.attachments_mut().file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
+        let why = file.error.as_deref().unwrap_or("the recording can't be processed");
+        store.attachments_mut().file_unhearable(
+            file,
+            why,
+            &words::build_unheard_notice(file, why, config.timezone),
+            now,
+        )?;
         return Ok(None);
     }
-    store.attachments_mut().listening(file.id, std::process::id(), now + wait_after(file.attempts + 1), now)?;
+    store.attachments_mut().record_listener(
+        file.id,
+        std::process::id(),
+        now + compute_retry_wait(file.attempts + 1),
+        now,
+    )?;
     let Some(path) = file.path.as_ref().map(|path| config.media_dir.join(path)) else {
-        return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
+        return Ok(Some(Err(Unheard::Never("the saved file is missing".to_owned()))));
     };
     Ok(Some(transcriber(&path)))
 }
 
 /// Records the result of a transcription.
-fn settle(
+fn record_result(
     config: &Config,
     clock: &dyn Clock,
     redactor: &Redactor,
@@ -145,7 +155,7 @@ fn settle(
         Ok(transcript) => {
             let transcript = Transcript { text: redactor.redact(&transcript.text), ..transcript };
             tracing::info!(file = file.id, "a recording was written down");
-            store.attachments_mut().file_heard(file, &transcript, now)
+            store.attachments_mut().save_transcript(file, &transcript, now)
         }
         Err(Unheard::SetUp(why)) => {
             tracing::warn!(file = file.id, why, "a recording can't be listened to");
@@ -158,7 +168,12 @@ fn settle(
         Err(Unheard::Later(why) | Unheard::Never(why)) => {
             let why = redactor.redact(&why);
             tracing::warn!(file = file.id, why, "a recording could not be made out");
-            store.attachments_mut().file_unhearable(file, &why, &words::unheard(file, &why, config.timezone), now)
+            store.attachments_mut().file_unhearable(
+                file,
+                &why,
+                &words::build_unheard_notice(file, &why, config.timezone),
+                now,
+            )
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
 }
 
 /// Waits, then makes one request.
-pub(super) async fn ask(
+pub(super) async fn send_request(
     telegram: &Telegram,
     source: &UpdateSource,
     what: PollRequest,
@@ -72,7 +72,7 @@ pub(super) async fn ask(
             return Ok(Polled::Nothing);
         }
         PollRequest::Turn => {
-            source.turn.comes().await;
+            source.turn.wait_for_turn().await;
             return Ok(Polled::Nothing);
         }
         PollRequest::Me => {
@@ -88,11 +88,11 @@ pub(super) async fn ask(
     let asked = Instant::now();
     let polled = tokio::select! {
         polled = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S) => polled,
-        () = source.turn.over() => return Ok(Polled::Nothing),
+        () = source.turn.wait_for_end() => return Ok(Polled::Nothing),
     };
     let updates = match polled {
         Err(TelegramError::Conflict(said)) if explains_rival => {
-            return Err(TelegramError::Conflict(rival(telegram, said).await));
+            return Err(TelegramError::Conflict(describe_rival(telegram, said).await));
         }
         updates => updates?,
     };
@@ -103,13 +103,13 @@ pub(super) async fn ask(
 }
 
 /// Describes the rival poller, as far as Telegram knows. A webhook is named by its host only, never by its full address.
-async fn rival(telegram: &Telegram, said: String) -> String {
+async fn describe_rival(telegram: &Telegram, said: String) -> String {
     match telegram.get_webhook_info().await.map(|webhook| webhook.host()) {
         Ok(Some(host)) => format!(
-            "{said}. They go to a webhook at {host}, which some program set for this bot; `bot webhook delete` removes it, and I'll \
-             take over"
+            "{said}. The messages go to a webhook at {host} that another program has set for this bot. Run `bot webhook \
+             delete` to remove it, and I'll take over"
         ),
-        Ok(None) => format!("{said}. Another program polls with this token"),
+        Ok(None) => format!("{said}. Another program is polling with this token"),
         Err(_) => said,
     }
 }

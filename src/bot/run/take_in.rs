@@ -11,7 +11,7 @@ use reveille_store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, U
 
 use super::{Bot, poll::Polled};
 use crate::bot::{
-    BotContext, BotError, batch, commands, gap, pairing, receipt, report::report_in, restart, rules, stopped,
+    BotContext, BotError, batch, commands, gap, pairing, receipt, report::record_report, restart, rules, stopped,
     trouble::Advice,
 };
 
@@ -20,7 +20,7 @@ const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
 
 impl Bot<'_> {
     /// Takes in the result of a request. Returns the wait before the next one, and `true` if a message was stored.
-    pub(super) fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
+    pub(super) fn handle_poll(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
         let updates = match polled {
             Ok(Polled::Updates(updates)) => Some(updates),
             Ok(Polled::Nothing) => return Ok((Duration::ZERO, false)),
@@ -29,7 +29,7 @@ impl Bot<'_> {
                 self.is_token_known = true;
                 self.me = Some(me);
                 // fault: new-bot-never-reports
-                report_in(&mut self.store, self.outside, true);
+                record_report(&mut self.store, self.outside, true);
                 // The menu lasts as long as the token; a single turn leaves it alone.
                 self.told.is_known.send_replace(!self.is_turn());
                 None
@@ -47,26 +47,26 @@ impl Bot<'_> {
                     TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } | TelegramError::RetryAfter(_)
                 );
                 if advice.say.is_some() && !is_network {
-                    self.note_poll_failed(&error);
+                    self.note_poll_failure(&error);
                 }
                 if is_network && self.me.is_none() {
-                    report_in(&mut self.store, self.outside, false);
+                    record_report(&mut self.store, self.outside, false);
                 }
-                return Ok((tell(advice), false));
+                return Ok((log_advice(advice), false));
             }
         };
-        if self.telegram_trouble.over() {
+        if self.telegram_trouble.end() {
             tracing::info!("Telegram can be reached again");
         }
         let Some(updates) = updates else {
             return Ok((Duration::ZERO, false));
         };
-        match self.note_poll(!updates.is_empty()).and_then(|()| self.keep(&updates)) {
+        match self.note_poll(!updates.is_empty()).and_then(|()| self.store_batch(&updates)) {
             Ok(accepted) => {
-                if !updates.is_empty() && self.store_trouble.over() {
+                if !updates.is_empty() && self.store_trouble.end() {
                     tracing::info!("messages are stored again");
                 }
-                self.send(accepted.answers);
+                self.send_answers(accepted.answers);
                 self.told.bells.arrived.notify_one();
                 Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
             }
@@ -74,23 +74,23 @@ impl Bot<'_> {
                 // The offset stays, so Telegram sends the same batch again.
                 let advice = self.store_trouble.with_store(&error, fastrand::f64());
                 self.outage = self.store_trouble.for_chat(&error);
-                Ok((tell(advice), false))
+                Ok((log_advice(advice), false))
             }
         }
     }
 
     /// Stores a batch with the answers to its commands and the next offset, in one transaction.
-    fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
+    fn store_batch(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
         let BotContext { config, clock, redactor, telegram } = self.outside;
         let (me, now) = (&self.me, clock.now());
         let Some(me) = me.as_ref().filter(|_| !updates.is_empty()) else {
             return Ok(Accepted::default());
         };
-        self.door.look(config, &self.store)?;
-        let access = self.door.access(me);
-        let tries = pairing::tries(updates, &access, &self.store.people().open_codes(now)?, &self.door.config);
+        self.door.refresh(config, &self.store)?;
+        let access = self.door.speakers(me);
+        let tries = pairing::find_tries(updates, &access, &self.store.people().open_codes(now)?, &self.door.config);
         let updates = updates.get(..tries.taken).unwrap_or(updates);
-        let Some(mut reading) = batch::read(telegram.bot_id(), updates, &access, redactor) else {
+        let Some(mut reading) = batch::parse_batch(telegram.bot_id(), updates, &access, redactor) else {
             return Ok(Accepted::default());
         };
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
@@ -98,25 +98,25 @@ impl Bot<'_> {
         let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
         for asked in &reading.commands {
             let commands::CommandReply { text, order } = desk.answer(asked)?;
-            let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
+            let answer = asked.build_answer(telegram.bot_id(), redactor.redact(&text));
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
         }
-        let notices = reading.notices(config.owner_chat);
+        let notices = reading.build_notices(config.owner_chat);
         reading.batch.notices.extend(notices);
         for tap in &reading.batch.taps {
-            reading.batch.rules.extend(rules::shown(&self.store, tap, redactor)?);
+            reading.batch.rules.extend(rules::build_rule_message(&self.store, tap, redactor)?);
         }
-        let stopped = |chat| desk.stopped(chat);
+        let stopped = |chat| desk.find_stop(chat);
         let is_all_work = desk.is_all_stopped();
-        let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
+        let notices = stopped::build_notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
         reading.batch.notices.extend(notices);
         // fault: batch-couldnt-stored-confirmed
-        let mut accepted = self.store.inbox_mut().accept(&reading.batch, now)?;
+        let mut accepted = self.store.inbox_mut().accept_batch(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         accepted.answers.extend(self.carry_out_rules(now));
         if !accepted.stored.is_empty() {
-            for receipt in receipt::of(&reading.batch.messages) {
+            for receipt in receipt::list_receipts(&reading.batch.messages) {
                 // A receipt that finds no room is dropped as a courtesy.
                 self.told.receipts.try_send(receipt).ok();
             }
@@ -128,7 +128,7 @@ impl Bot<'_> {
         self.is_to_restart |= accepted.restarts && self.may_restart(&mut accepted, now);
         if let Some(user_id) = accepted.paired {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
-            self.door.look(config, &self.store)?;
+            self.door.refresh(config, &self.store)?;
         }
         if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. } | Order::Resume { .. })) {
             self.told.bells.ordered.notify_one();
@@ -157,14 +157,14 @@ impl Bot<'_> {
 
     /// Returns `true` if a new bot could replace this one. Otherwise tells the chat the reason.
     fn may_restart(&mut self, accepted: &mut Accepted, now: DateTime<Utc>) -> bool {
-        let Some(why) = restart::obstacle(self.outside.config) else { return true };
+        let Some(why) = restart::find_obstacle(self.outside.config) else { return true };
         accepted.answers.extend(self.refuse_restart(&why, now));
         false
     }
 
     /// Tells whoever asked why the restart is impossible. Returns the messages to send.
     pub(super) fn refuse_restart(&mut self, why: &str, now: DateTime<Utc>) -> Vec<i64> {
-        let text = self.outside.redactor.redact(&restart::refusal(why));
+        let text = self.outside.redactor.redact(&restart::render_refusal(why));
         tracing::warn!("asked to start anew, which isn't possible: {why}");
         self.store.maintenance_mut().end_restarts(&text, now).unwrap_or_else(|error| {
             tracing::warn!(%error, "why the bot doesn't restart couldn't be told");
@@ -176,7 +176,7 @@ impl Bot<'_> {
     fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
         let chats: BTreeSet<ChatRef> = batch.messages.iter().map(|message| message.chat).collect();
         for chat in chats {
-            match self.store.outbox_mut().tell_flood(chat, now, |waiting| flood(chat, waiting)) {
+            match self.store.outbox_mut().tell_flood(chat, now, |waiting| build_flood_notice(chat, waiting)) {
                 Ok(notice) => accepted.answers.extend(notice),
                 Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
             }
@@ -184,11 +184,11 @@ impl Bot<'_> {
     }
 
     /// Records the reason for failing polls, for status reports.
-    fn note_poll_failed(&mut self, error: &TelegramError) {
+    fn note_poll_failure(&mut self, error: &TelegramError) {
         let (why, now) = (self.outside.redactor.redact(&error.to_string()), self.outside.clock.now());
         // The next successful poll clears it.
         self.noted_at = None;
-        if let Err(error) = self.store.maintenance_mut().trouble(UpkeepKind::Poll, &why, now) {
+        if let Err(error) = self.store.maintenance_mut().record_trouble(UpkeepKind::Poll, &why, now) {
             tracing::debug!(%error, "that polls fail is not written down");
         }
     }
@@ -206,13 +206,15 @@ impl Bot<'_> {
             return Ok(());
         }
         let config = &self.door.config;
-        let noted =
-            self.store.inbox_mut().heard(bot_id, now, |from, heard| gap::notices(config, bot_id, (from, now), heard));
+        let noted = self
+            .store
+            .inbox_mut()
+            .record_poll(bot_id, now, |from, heard| gap::build_notices(config, bot_id, (from, now), heard));
         match noted {
             Ok(notices) => {
                 self.noted_at = Some(now);
                 self.store.maintenance_mut().trouble_over(UpkeepKind::Poll, now).ok();
-                self.send(notices);
+                self.send_answers(notices);
                 Ok(())
             }
             Err(error) if brings_something => Err(error),
@@ -225,7 +227,7 @@ impl Bot<'_> {
 }
 
 /// Logs the advice and returns the wait.
-fn tell(advice: Advice) -> Duration {
+fn log_advice(advice: Advice) -> Duration {
     if let Some(text) = advice.say {
         tracing::warn!("{text}");
     }
@@ -233,10 +235,10 @@ fn tell(advice: Advice) -> Duration {
 }
 
 /// The notice for a chat with very many waiting messages.
-fn flood(chat: ChatRef, waiting: i64) -> NewOutgoing {
+fn build_flood_notice(chat: ChatRef, waiting: i64) -> NewOutgoing {
     let text = format!(
-        "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \
-         else's.",
+        "{waiting} of your messages are waiting. They're all safe: I'll answer them {} at a time, oldest first, \
+         taking turns with other chats.",
         cycle::decide::brief::MAX_MESSAGES
     );
     NewOutgoing::notice(chat, text)

@@ -14,11 +14,11 @@ use crate::bot::{
 
 impl Bot<'_> {
     /// Passes an event to the nudger and carries out its actions until it wants to wait. Breaks when the bot should end.
-    pub(super) fn nudge(&mut self, mut event: NudgeEvent) -> std::ops::ControlFlow<()> {
+    pub(super) fn run_nudger(&mut self, mut event: NudgeEvent) -> std::ops::ControlFlow<()> {
         loop {
-            let action = self.nudger.on(event, self.began.elapsed());
+            let action = self.nudger.on_event(event, self.began.elapsed());
             event = match action {
-                NudgeAction::Look => self.look(),
+                NudgeAction::Look => self.read_due_work(),
                 NudgeAction::Start => self.start_wake(),
                 NudgeAction::Wait(until) => {
                     self.tick_at = until;
@@ -34,11 +34,11 @@ impl Bot<'_> {
         }
     }
 
-    fn look(&mut self) -> NudgeEvent {
+    fn read_due_work(&mut self) -> NudgeEvent {
         let now = self.outside.clock.now();
-        let looked = self.door.look(self.outside.config, &self.store);
+        let looked = self.door.refresh(self.outside.config, &self.store);
         let config = &self.door.config;
-        let waiting = match looked.and_then(|()| cycle::waiting(&self.store, config, now)) {
+        let waiting = match looked.and_then(|()| cycle::read_waiting_work(&self.store, config, now)) {
             Ok(waiting) => waiting,
             Err(error) => {
                 // Polling continues: messages are stored as soon as possible.
@@ -48,9 +48,10 @@ impl Bot<'_> {
                 return NudgeEvent::LookFailed;
             }
         };
-        self.look_trouble.over();
+        self.look_trouble.end();
         // A stalled wake is no reason to wait: the new wake replaces it.
-        let is_held = wake_lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
+        let is_held =
+            wake_lock::read_holder(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.told.is_running.send_replace(is_held);
         NudgeEvent::Looked(StoreLook {
             due: waiting.due,
@@ -80,7 +81,7 @@ impl Bot<'_> {
     /// Stops waiting for a wake that shows no life, so another may replace it. Returns `true` if there was one.
     pub(super) fn lets_go(&mut self) -> bool {
         let config = self.outside.config;
-        let holder = wake_lock::read(&config.lock_path());
+        let holder = wake_lock::read_holder(&config.lock_path());
         let has_stopped = |child: &mut Child| {
             holder.as_ref().is_some_and(|holder| holder.pid == child.id() && !holder.is_at_work(config.stale_lock))
         };
@@ -92,7 +93,7 @@ impl Bot<'_> {
     }
 
     /// Collects the wake. Returns `true` if it has ended.
-    pub(super) fn reap(&mut self) -> bool {
+    pub(super) fn reap_wake(&mut self) -> bool {
         self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.adopted.retain(|child| !process::has_ended(*child));
         let Some(child) = &mut self.child else { return false };
@@ -100,7 +101,10 @@ impl Bot<'_> {
             Ok(None) => return false,
             Ok(Some(status)) if status.success() => tracing::info!("the wake has ended"),
             Ok(Some(status)) => {
-                tracing::warn!("the wake ended with {}; what it was about stays queued", process::describe(status));
+                tracing::warn!(
+                    "the wake ended with {}; what it was about stays queued",
+                    process::describe_exit(status)
+                );
             }
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }

@@ -48,7 +48,7 @@ pub(super) struct MessageEditor {
 impl MessageEditor {
     /// Creates the editor with the earlier history, if that can be read.
     pub(super) fn open(config: &Config) -> Result<Self, ReadlineError> {
-        let settings = settings()?;
+        let settings = build_settings()?;
         let mut messages = Editor::with_history(settings.clone(), FileHistory::with_config(&settings))?;
         messages.set_helper(Some(Continued));
         let history = config.workspace_dir.join(HISTORY);
@@ -61,7 +61,7 @@ impl MessageEditor {
     }
 
     /// Reads a message, and prints news of other wakes meanwhile.
-    pub(super) fn message(&mut self, news: News) -> Typed {
+    pub(super) fn read_message(&mut self, news: News) -> Typed {
         let above = Arc::clone(&self.above);
         let watching = news.watch(move |text| {
             let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +70,7 @@ impl MessageEditor {
         let typed = self.messages.readline(PROMPT);
         drop(watching);
         match typed {
-            Ok(text) => Typed::Text(joined(&text)),
+            Ok(text) => Typed::Text(join_lines(&text)),
             Err(ReadlineError::Interrupted) => Typed::Cleared,
             Err(ReadlineError::Eof) => Typed::End,
             Err(error) => {
@@ -92,7 +92,7 @@ impl MessageEditor {
 
     /// Reads a decision. With `is_grave` the word `yes` must be typed in full; with `may_stand` a permanent rule is
     /// offered too.
-    pub(super) fn decision(&mut self, is_grave: bool, may_stand: bool) -> TypedDecision {
+    pub(super) fn read_decision(&mut self, is_grave: bool, may_stand: bool) -> TypedDecision {
         let always = if may_stand { "`always` to see a rule for it, " } else { "" };
         let prompt = match is_grave {
             true => format!("Type `yes` to allow it once, `n` to refuse, {always}Enter to decide later: "),
@@ -100,7 +100,7 @@ impl MessageEditor {
         };
         loop {
             let Ok(typed) = self.decisions.readline(&prompt) else { return TypedDecision::Later };
-            match decided(&typed, is_grave, may_stand) {
+            match parse_decision(&typed, is_grave, may_stand) {
                 Some(decision) => return decision,
                 None if is_grave => super::complain("Only the whole word `yes` allows this."),
                 None => super::complain("Please answer y or n."),
@@ -109,7 +109,7 @@ impl MessageEditor {
     }
 
     /// Asks for a yes to the text just shown. Any other answer is a no.
-    pub(super) fn is_agreed(&mut self, prompt: &str) -> bool {
+    pub(super) fn confirm(&mut self, prompt: &str) -> bool {
         self.decisions.readline(prompt).is_ok_and(|typed| approvals::is_yes(&typed))
     }
 }
@@ -128,7 +128,7 @@ pub(super) enum TypedDecision {
 }
 
 /// Parses a decision. `None` if it isn't understood.
-fn decided(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision> {
+fn parse_decision(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision> {
     match typed.trim().to_lowercase().as_str() {
         "" | "later" | "\x1b" => Some(TypedDecision::Later),
         "n" | "no" => Some(TypedDecision::No),
@@ -139,13 +139,13 @@ fn decided(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision
     }
 }
 
-fn settings() -> Result<LineConfig, ReadlineError> {
+fn build_settings() -> Result<LineConfig, ReadlineError> {
     let builder: Builder = LineConfig::builder().max_history_size(MAX_REMEMBERED)?.history_ignore_dups(true)?;
     Ok(builder.history_ignore_space(true).build())
 }
 
 /// Joins the lines continued by backslashes into one text.
-fn joined(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     text.replace("\\\n", "\n")
 }
 
@@ -177,16 +177,16 @@ mod tests {
 
     #[test]
     fn a_backslash_continues_a_line() {
-        assert_eq!(joined("one\\\ntwo\\\n\nthree"), "one\ntwo\n\nthree");
-        assert_eq!(joined("C:\\temp"), "C:\\temp");
+        assert_eq!(join_lines("one\\\ntwo\\\n\nthree"), "one\ntwo\n\nthree");
+        assert_eq!(join_lines("C:\\temp"), "C:\\temp");
     }
 
     #[test]
     fn only_the_whole_word_allows_what_is_grave() {
-        let said = |typed| [false, true].map(|is_grave| decided(typed, is_grave, false));
+        let said = |typed| [false, true].map(|is_grave| parse_decision(typed, is_grave, false));
         let (yes, no, later) = (Some(TypedDecision::Once), Some(TypedDecision::No), Some(TypedDecision::Later));
         assert_eq!(["Y ", "yes", "yep"].map(said), [[yes, None], [yes, yes], [None, None]]);
         assert_eq!(["n", "no", "", " "].map(said), [[no, no], [no, no], [later, later], [later, later]]);
-        assert_eq!((said("always"), decided("always", true, true)), ([None, None], Some(TypedDecision::Always)));
+        assert_eq!((said("always"), parse_decision("always", true, true)), ([None, None], Some(TypedDecision::Always)));
     }
 }

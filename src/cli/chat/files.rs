@@ -62,14 +62,14 @@ pub(super) enum NotLanded {
 }
 
 /// Finds the paths in a message. A command names none.
-pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
+pub(super) fn find_files(text: &str, home: Option<&Path>) -> NamedFiles {
     let mut found = NamedFiles::default();
     let mut written = 0;
-    for (at, token) in tokens(text).into_iter().enumerate() {
+    for (at, token) in split_words(text).into_iter().enumerate() {
         let Token { range, word } = token;
         let taken = [word.as_str(), word.trim_end_matches(PUNCTUATION)]
             .into_iter()
-            .find_map(|word| Some((word, take(word, home, &mut found.notes)?)));
+            .find_map(|word| Some((word, read_file(word, home, &mut found.notes)?)));
         let Some((path, file)) = taken else {
             if at == 0 && text.starts_with('/') {
                 break;
@@ -85,7 +85,7 @@ pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
             continue;
         }
         if found.files.len() == MAX_FILES {
-            found.notes.push(format!("  {name} is one too many: a message takes {MAX_FILES} files."));
+            found.notes.push(format!("  {name} wasn't attached: a message takes at most {MAX_FILES} files."));
             continue;
         }
         found.files.push(file);
@@ -96,17 +96,17 @@ pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
 
 impl NamedFiles {
     /// Copies the files into the workspace. Returns the message's text with a line for each file above it.
-    pub(super) fn land(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
+    pub(super) fn copy_to_workspace(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
         let Self { text, files, .. } = self;
         let mut lines = Vec::new();
         let mut landed = Vec::new();
         for FoundFile { file, bytes, .. } in files {
-            let name = format!("terminal-{}", random::hex(&random::bytes::<NAME_BYTES>()?));
-            let path = media::place_named(&name, KIND, file.mime.as_deref());
+            let name = format!("terminal-{}", random::format_hex(&random::generate_bytes::<NAME_BYTES>()?));
+            let path = media::build_named_path(&name, KIND, file.mime.as_deref());
             let mut landing = Landing::begin(&workspace.join(&path))?;
             landing.write(&bytes)?;
-            landing.keep()?;
-            lines.push(format!("[file {}]", described(&file)));
+            landing.move_into_place()?;
+            lines.push(format!("[file {}]", describe_file(&file)));
             landed.push(LandedFile { file, path });
         }
         lines.push(text);
@@ -115,10 +115,11 @@ impl NamedFiles {
 }
 
 /// Describes a file in a few words.
-pub(super) fn described(file: &NewAttachment) -> String {
+pub(super) fn describe_file(file: &NewAttachment) -> String {
     let name = file.name.as_deref().unwrap_or("without a name");
     let mime = file.mime.as_deref().map(|mime| format!(", {mime}")).unwrap_or_default();
-    let bytes = file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(|bytes| format!(", {}", disk::size(bytes)));
+    let bytes =
+        file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(|bytes| format!(", {}", disk::format_size(bytes)));
     format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
 }
 
@@ -130,7 +131,7 @@ struct Token {
 }
 
 /// Splits a text into words. Quotes around words keep them together; a backslash escapes a quote or a blank.
-fn tokens(text: &str) -> Vec<Token> {
+fn split_words(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text.char_indices().peekable();
     while let Some((start, c)) = rest.next() {
@@ -177,7 +178,7 @@ fn quoted_until(text: &str, start: usize, quote: char) -> Option<usize> {
 }
 
 /// Reads the file at a path. `None` if it is missing or must not be attached.
-fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<FoundFile> {
+fn read_file(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<FoundFile> {
     if !word.contains(['/', '.']) || word.len() > MAX_PATH_BYTES || word.contains('\0') {
         return None;
     }
@@ -201,8 +202,8 @@ fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<Foun
         Content::Other => None,
     };
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        let (size, most) = (disk::size(about.len()), disk::size(MAX_FILE_BYTES));
-        notes.push(format!("  {name} has {size} and wasn't attached: {most} is the most."));
+        let (size, most) = (disk::format_size(about.len()), disk::format_size(MAX_FILE_BYTES));
+        notes.push(format!("  {name} wasn't attached: it has {size}, and {most} is the limit."));
         return None;
     }
     let length = i64::try_from(bytes.len()).ok();
@@ -237,7 +238,7 @@ mod tests {
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
 
     fn words(text: &str) -> Vec<String> {
-        tokens(text).into_iter().map(|token| token.word).collect()
+        split_words(text).into_iter().map(|token| token.word).collect()
     }
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
     }
 
     fn taken(text: &str) -> (String, Vec<String>) {
-        let found = found(text, None);
+        let found = find_files(text, None);
         (found.text, found.files.into_iter().map(|file| file.file.name.unwrap()).collect())
     }
 

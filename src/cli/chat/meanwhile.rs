@@ -14,7 +14,7 @@ use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_store::{Store, StoreError, TerminalSession};
 
-use super::on_page;
+use super::render_for_terminal;
 use crate::bot::DueWatch;
 
 /// How often to check for news.
@@ -68,17 +68,19 @@ impl News {
             if store.is_none() {
                 store = cycle::open_store(&self.config).ok();
             }
-            if let Some(Err(error)) = store.as_mut().map(|store| self.show(store, &mut print)) {
+            if let Some(Err(error)) = store.as_mut().map(|store| self.print_new_texts(store, &mut print)) {
                 tracing::debug!(%error, "what came meanwhile is shown later");
             }
         })
     }
 
     /// Prints the new texts. Questions wait until the current line is entered.
-    fn show(&self, store: &mut Store, print: &mut impl FnMut(String) -> bool) -> Result<(), StoreError> {
+    fn print_new_texts(&self, store: &mut Store, print: &mut impl FnMut(String) -> bool) -> Result<(), StoreError> {
         for (id, text) in store.terminals().console_unshown(Some(&self.session))? {
-            if !store.terminals().is_question(id)? && print(format!("{}\n", on_page(&self.config, text.trim_end()))) {
-                store.terminals_mut().mark_shown(id, self.config.clock().now())?;
+            if !store.terminals().is_question(id)?
+                && print(format!("{}\n", render_for_terminal(&self.config, text.trim_end())))
+            {
+                store.terminals_mut().record_shown_text(id, self.config.clock().now())?;
             }
         }
         Ok(())

@@ -80,9 +80,9 @@ impl Interrupts {
     }
 
     /// Listens for signals in a thread. `stop` ends the working wake.
-    pub(super) fn hear(self: std::sync::Arc<Self>, stop: watch::Sender<bool>) -> io::Result<()> {
+    pub(super) fn listen(self: std::sync::Arc<Self>, stop: watch::Sender<bool>) -> io::Result<()> {
         use tokio::signal::unix::{SignalKind, signal};
-        let runtime = super::super::runtime()?;
+        let runtime = super::super::build_runtime()?;
         let within = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
@@ -91,9 +91,9 @@ impl Interrupts {
             runtime.block_on(async {
                 loop {
                     tokio::select! {
-                        _ = interrupt.recv() => self.interrupted(&stop),
-                        _ = terminate.recv() => self.ended(&stop),
-                        _ = hang_up.recv() => self.ended(&stop),
+                        _ = interrupt.recv() => self.on_interrupt(&stop),
+                        _ = terminate.recv() => self.on_end(&stop),
+                        _ = hang_up.recv() => self.on_end(&stop),
                     }
                 }
             });
@@ -101,7 +101,7 @@ impl Interrupts {
         Ok(())
     }
 
-    fn interrupted(&self, stop: &watch::Sender<bool>) {
+    fn on_interrupt(&self, stop: &watch::Sender<bool>) {
         if !self.is_interactive {
             stop.send(true).ok();
             return;
@@ -115,26 +115,26 @@ impl Interrupts {
             stop.send(true).ok();
             return;
         }
-        complain("Pausing before the next step… Ctrl-C again leaves.");
+        complain("Pausing before the next step… Press Ctrl-C again to leave.");
         let ordered = cycle::open_store(&self.config).and_then(|mut store| {
-            Ok(store.inbox_mut().order(&Order::Stop { is_owners: false }, self.config.clock().now())?)
+            Ok(store.inbox_mut().carry_out_order(&Order::Stop { is_owners: false }, self.config.clock().now())?)
         });
         if let Err(error) = ordered {
-            complain(&format!("It can't be paused ({error}), so this chat ends after the present step."));
+            complain(&format!("I can't pause ({error}), so this chat ends after the current step."));
             self.is_leaving.store(true, Ordering::SeqCst);
             stop.send(true).ok();
             return;
         }
         // End programs that block the wake; leave a wake for another chat alone.
         let lock = self.config.lock_path();
-        if wake_lock::read(&lock).is_some_and(|holder| holder.chat == Some(ChatRef::TERMINAL)) {
+        if wake_lock::read_holder(&lock).is_some_and(|holder| holder.chat == Some(ChatRef::TERMINAL)) {
             std::thread::spawn(move || stop::end_children(&lock));
         }
     }
 
     /// Handles SIGTERM or the loss of the terminal. At the prompt no work is in progress, and this process has to exit
     /// by itself.
-    fn ended(&self, stop: &watch::Sender<bool>) {
+    fn on_end(&self, stop: &watch::Sender<bool>) {
         self.is_leaving.store(true, Ordering::SeqCst);
         stop.send(true).ok();
         if self.is_interactive && !self.is_working.load(Ordering::SeqCst) {

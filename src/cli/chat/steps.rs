@@ -9,10 +9,10 @@ use std::{
 };
 
 use reveille_base::{
-    approval_text::visible,
+    approval_text::escape_hidden,
     redact::Redactor,
     types::ChatRef,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_cycle as cycle;
 use reveille_cycle::context::{Context, WakeError};
@@ -68,15 +68,16 @@ impl Steps {
     pub(super) fn show_new(&self) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let Inside { store, message, cycle, shown } = &mut *inside;
-        let by_message = message.and_then(|message| store.terminals().cycle_with(message).ok().flatten());
-        let by_lock = || wake_lock::read(&self.lock_path).filter(|holder| holder.chat == Some(ChatRef::TERMINAL));
+        let by_message = message.and_then(|message| store.terminals().find_claiming_cycle(message).ok().flatten());
+        let by_lock =
+            || wake_lock::read_holder(&self.lock_path).filter(|holder| holder.chat == Some(ChatRef::TERMINAL));
         if let Some(now) = by_message.or_else(|| by_lock()?.cycle_id) {
             *cycle = Some(now);
         }
         let Some(cycle) = cycle.as_ref() else { return };
-        let Ok(calls) = store.status_lines().calls_of(cycle) else { return };
+        let Ok(calls) = store.status_lines().list_cycle_calls(cycle) else { return };
         let from = shown.insert(cycle.clone(), calls.len()).unwrap_or(0);
-        for line in lines(&calls, from) {
+        for line in render_lines(&calls, from) {
             complain(&self.redactor.redact(&line));
         }
         let under_way = under_way(&calls).map(|step| self.redactor.redact(&format!("working: {step}…")));
@@ -85,39 +86,39 @@ impl Steps {
 }
 
 /// Renders a line for each call that ended since entry `from`, and one for each step of a plan.
-fn lines(calls: &[Entry], from: usize) -> Vec<String> {
+fn render_lines(calls: &[Entry], from: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in calls.iter().skip(from) {
         let Entry::Outcome { call, name, content, is_error, receipt, .. } = entry else { continue };
-        let input = input_of(calls, call);
+        let input = find_input(calls, call);
         match (name.as_str(), is_error) {
-            ("plan", false) => lines.extend(plan(input)),
+            ("plan", false) => lines.extend(render_plan(input)),
             (name, false) if SPEAKING.contains(&name) => {}
             (name, false) => {
-                let what = receipt.as_deref().map_or_else(|| described(name, input), str::to_owned);
-                lines.push(line("✓", &what));
+                let what = receipt.as_deref().map_or_else(|| describe_call(name, input), str::to_owned);
+                lines.push(render_line("✓", &what));
             }
-            (name, true) => lines.push(line("✗", &format!("{}: {content}", described(name, input)))),
+            (name, true) => lines.push(render_line("✗", &format!("{}: {content}", describe_call(name, input)))),
         }
     }
     lines
 }
 
-fn line(mark: &str, text: &str) -> String {
-    format!("  {mark} {}", shortened(&visible(&one_line(text)), MAX_CHARS))
+fn render_line(mark: &str, text: &str) -> String {
+    format!("  {mark} {}", truncate_text(&escape_hidden(&one_line(text)), MAX_CHARS))
 }
 
 /// Describes the call in progress.
 fn under_way(calls: &[Entry]) -> Option<String> {
     match calls.last()? {
         Entry::Called { name, input, .. } if !SPEAKING.contains(&name.as_str()) => {
-            Some(shortened(&visible(&described(name, input)), MAX_CHARS - WORKING.len()))
+            Some(truncate_text(&escape_hidden(&describe_call(name, input)), MAX_CHARS - WORKING.len()))
         }
         _ => None,
     }
 }
 
-fn input_of<'a>(calls: &'a [Entry], id: &str) -> &'a str {
+fn find_input<'a>(calls: &'a [Entry], id: &str) -> &'a str {
     let input = calls.iter().rev().find_map(|entry| match entry {
         Entry::Called { call, input, .. } if call == id => Some(input.as_str()),
         _ => None,
@@ -126,7 +127,7 @@ fn input_of<'a>(calls: &'a [Entry], id: &str) -> &'a str {
 }
 
 /// Describes a call in a few words: its tool and its first argument.
-fn described(name: &str, input: &str) -> String {
+fn describe_call(name: &str, input: &str) -> String {
     let arguments: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(input).ok();
     let first = arguments.and_then(|arguments| arguments.into_iter().next()).map(|(_, value)| match value {
         serde_json::Value::String(text) => text,
@@ -138,9 +139,9 @@ fn described(name: &str, input: &str) -> String {
     }
 }
 
-fn plan(input: &str) -> Vec<String> {
+fn render_plan(input: &str) -> Vec<String> {
     let Ok(plan) = serde_json::from_str::<Plan>(input) else { return Vec::new() };
-    plan.steps.iter().enumerate().map(|(at, step)| line(&format!("{}.", at + 1), &step.what)).collect()
+    plan.steps.iter().enumerate().map(|(at, step)| render_line(&format!("{}.", at + 1), &step.what)).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +183,7 @@ mod tests {
             called("5", "reply", r#"{"text":"hi"}"#),
             ended("5", "reply", "", None, false),
         ];
-        let shown = lines(&calls, 0);
+        let shown = render_lines(&calls, 0);
         assert_eq!(
             shown,
             [
@@ -193,7 +194,7 @@ mod tests {
                 "  ✗ shell ls \\u{1b}[2J: no such file"
             ]
         );
-        assert_eq!(lines(&calls, 6), [shown[4].clone()]);
+        assert_eq!(render_lines(&calls, 6), [shown[4].clone()]);
         assert_eq!(under_way(&calls[..7]).as_deref(), Some("shell ls \\u{1b}[2J"));
         assert_eq!(under_way(&calls), None);
     }

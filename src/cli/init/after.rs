@@ -7,12 +7,12 @@ use reveille_base::{
     clock::Clock,
     file,
     process::{self, Identity},
-    words::in_shell,
+    words::quote_for_shell,
 };
 use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_git::Repo;
-use reveille_memory::{CLAUDE, templates::templates};
+use reveille_memory::{CLAUDE, templates::list_files};
 use reveille_store::{
     Paired, Store, access, database,
     wake_lock::{
@@ -24,7 +24,7 @@ use reveille_store::{
 use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
-    cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
+    cli::{EXIT_FAILED, build_redactor, config_failure, connect_telegram, install, log, wake},
     setup::{self, AssistantNames, SetupStep},
 };
 
@@ -39,8 +39,8 @@ const HELLO: &str = "hello";
 
 impl Wizard {
     /// Runs all steps after the write.
-    pub(super) async fn after(mut self, is_new: bool, has_new_names: bool) -> Result<Ended, Ended> {
-        let own_file = self.said.file().filter(|_| self.said.named_file().is_some() || self.is_elsewhere());
+    pub(super) async fn run_later_steps(mut self, is_new: bool, has_new_names: bool) -> Result<Ended, Ended> {
+        let own_file = self.said.file_path().filter(|_| self.said.named_file().is_some() || self.is_elsewhere());
         let config = match Config::load(own_file.as_deref()) {
             Ok(config) => config,
             Err(error) => return Ok(Ended::Done(config_failure(&error))),
@@ -48,13 +48,13 @@ impl Wizard {
         log::start(&config, log::Talk::Quiet, Some("wake"));
         if has_new_names && let Err(why) = write_names(&config, &self.new_names) {
             complain(&format!(
-                "The names couldn't be written: {why}. They stand in the first lines of claude.md in the memory."
+                "The names couldn't be saved: {why}. You can set them in the first lines of claude.md in the memory."
             ));
         }
-        self.pair(&config).await?;
+        self.pair_person(&config).await?;
         let by_itself = self.shall_wake_by_itself(&config).await?;
         let has_new_model = [SetupStep::Model, SetupStep::Key].iter().any(|step| self.has_changed(*step));
-        if is_new || has_new_model || database::look(&config).is_ok_and(|store| store.is_none()) {
+        if is_new || has_new_model || database::open_read_only(&config).is_ok_and(|store| store.is_none()) {
             return Ok(Ended::Ready(Box::new(config), by_itself));
         }
         next_steps(&config, by_itself);
@@ -63,15 +63,15 @@ impl Wizard {
 
     /// Asks the person if the system should start wakes, provided that it can and doesn't yet.
     async fn shall_wake_by_itself(&mut self, config: &Config) -> Result<bool, Ended> {
-        let wakes = Waker::look(config, config.clock().now()).is_looked_in_on();
+        let wakes = Waker::load(config, config.clock().now()).has_active_timer();
         if wakes && !self.has_changed(SetupStep::Bot) || !install::is_possible() {
             return Ok(false);
         }
         complain(
-            "\nIt wakes when something starts it. This system can, every five minutes; `wake install --uninstall` ends that.",
+            "\nReveille wakes only when something starts it. Your system can do that every five minutes; `wake install --uninstall` ends it.",
         );
         loop {
-            match self.prompter.line("Shall it wake by itself? [Y/n] ").await {
+            match self.prompter.read_line("Start it automatically? [Y/n] ").await {
                 Ok(answer) => match answer.to_lowercase().as_str() {
                     "" | "y" | "yes" => return Ok(true),
                     "n" | "no" => return Ok(false),
@@ -79,7 +79,7 @@ impl Wizard {
                 },
                 Err(Unanswered::NoMoreInput) => return Ok(false),
                 Err(Unanswered::BrokenOff) => {
-                    complain("\nBroken off. Your settings are written; nothing was installed.");
+                    complain("\nCancelled. Your settings are saved; nothing was installed.");
                     return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
                 }
             }
@@ -91,14 +91,14 @@ impl Wizard {
     }
 
     /// Lets the person pair, if a bot is set up and listens to nobody yet.
-    async fn pair(&mut self, config: &Config) -> Result<(), Ended> {
+    async fn pair_person(&mut self, config: &Config) -> Result<(), Ended> {
         if config.telegram_token.is_none() {
             return Ok(());
         }
         let unsaid =
             |error: &dyn std::fmt::Display| complain(&format!("Nobody was paired: {error}. `bot` shows a code again."));
         let listens = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
-            let admitted = access::admitted(config, &store).map_err(|error| error.to_string())?;
+            let admitted = access::admit_paired_people(config, &store).map_err(|error| error.to_string())?;
             Ok((!admitted.allowed_chats.is_empty(), store))
         });
         let store = match listens {
@@ -110,13 +110,19 @@ impl Wizard {
             }
         };
         // A bot that can't be reached has no code to show, so waiting would make no sense.
-        let checked = self.checked(SetupStep::Bot).await;
+        let checked = self.check_step(SetupStep::Bot).await;
         if !checked.is_good() {
-            complain(&format!("\nTelegram: {}. Nobody was paired: `bot` shows a code once it works.", checked.told()));
+            complain(&format!(
+                "\nTelegram: {}. Nobody was paired: `bot` will show a code once this works.",
+                checked.text()
+            ));
             return Ok(());
         }
-        complain("\nTelegram: your bot listens to nobody yet. (Enter skips this; `bot` shows a code again later.)");
-        let is_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
+        complain(
+            "\nTelegram: your bot listens to nobody yet. (Press Enter to skip this; `bot` shows a code again later.)",
+        );
+        let is_running =
+            wake_lock::read_holder(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
         let clock = config.clock();
         let paired = if is_running {
             self.pair_by_running_bot(config, clock.as_ref()).await
@@ -131,7 +137,7 @@ impl Wizard {
             Ok(None) => complain("  Skipped."),
             Err(Unpaired::Bot(error)) => unsaid(&error),
             Err(Unpaired::BrokenOff) => {
-                complain("\nBroken off. Your settings are written; nobody was paired.");
+                complain("\nCancelled. Your settings are saved; nobody was paired.");
                 return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
             }
         }
@@ -147,11 +153,11 @@ impl Wizard {
         });
         tokio::pin!(pairing);
         let skipped = tokio::select! {
-            paired = &mut pairing => return found(paired),
+            paired = &mut pairing => return to_paired_person(paired),
             line = self.prompter.next() => line,
         };
         end.send(true).ok();
-        found(pairing.await)?;
+        to_paired_person(pairing.await)?;
         skipped.map(|_| None).map_err(|_| Unpaired::BrokenOff)
     }
 
@@ -162,15 +168,15 @@ impl Wizard {
         clock: &dyn Clock,
         store: &Store,
     ) -> Result<Option<Paired>, Unpaired> {
-        let Ok(Some(telegram)) = telegram(config) else { return Ok(None) };
-        let redactor = redactor(config);
+        let Ok(Some(telegram)) = connect_telegram(config) else { return Ok(None) };
+        let redactor = build_redactor(config);
         let (end, stop) = tokio::sync::watch::channel(false);
         let outside = BotContext { config, telegram: &telegram, clock, redactor: &redactor };
         let running = Box::pin(bot::run(outside, stop, (None, None), bot::BotMode::Polling));
         tokio::pin!(running);
         let ended = tokio::select! {
             ended = &mut running => return ended.map(|_| None).map_err(Unpaired::Bot),
-            person = somebody(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
+            person = wait_for_person(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
             line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::BrokenOff),
         };
         // The bot sends its welcome before it ends.
@@ -186,7 +192,7 @@ enum Unpaired {
     BrokenOff,
 }
 
-fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> {
+fn to_paired_person(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> {
     match paired {
         Ok(Pairing::Paired(person)) => Ok(Some(person)),
         Ok(Pairing::Void | Pairing::Stopped) => Ok(None),
@@ -194,9 +200,9 @@ fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> 
     }
 }
 
-async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
+async fn wait_for_person(store: &Store) -> Result<Paired, reveille_store::StoreError> {
     loop {
-        if let Some(person) = store.people().paired()?.pop() {
+        if let Some(person) = store.people().list_paired_people()?.pop() {
             return Ok(person);
         }
         tokio::time::sleep(LOOK_EVERY).await;
@@ -205,10 +211,10 @@ async fn somebody(store: &Store) -> Result<Paired, reveille_store::StoreError> {
 
 /// Reads the names in the standing orders, or the template's for a new memory. `None` if a person has rewritten the
 /// sentence.
-pub(super) fn names(config: &Config) -> Option<AssistantNames> {
+pub(super) fn read_names(config: &Config) -> Option<AssistantNames> {
     let orders = fs::read_to_string(config.repo_dir().join(CLAUDE)).ok();
-    let template = || templates().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
-    setup::names_in(&orders.or_else(template)?)
+    let template = || list_files().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
+    setup::parse_names(&orders.or_else(template)?)
 }
 
 /// Writes the names as the person's own edit, which the next wake commits. Creates the memory if needed.
@@ -218,7 +224,7 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     let now = config.clock().now();
     let lock = WakeLock::try_acquire(&config.lock_path(), &Identity::current(), now).map_err(|error| said(&error))?;
     let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
-    Repo::open_or_create(&config.repo_dir(), url, &templates(), now).map_err(|error| said(&error))?;
+    Repo::open_or_create(&config.repo_dir(), url, &list_files(), now).map_err(|error| said(&error))?;
     let path = config.repo_dir().join(CLAUDE);
     let orders = fs::read_to_string(&path).map_err(|error| said(&error))?;
     let orders = setup::with_names(&orders, names).ok_or("claude.md has no sentence for them")?;
@@ -234,16 +240,16 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
 
 /// Sends the first message as `wake say` does, and shows the answer.
 pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
-    complain(&format!("\nNow the first words.\nYou say: {HELLO}\nIt answers:"));
+    complain(&format!("\nA first conversation:\nYou say: {HELLO}\nIt answers:"));
     let code = wake::first_words(config, HELLO);
     next_steps(config, by_itself);
     code
 }
 
 /// Installs the programs, and returns `true` if it worked.
-fn is_installed(config: &Config) -> bool {
-    complain("\nHaving it wake by itself:");
-    match install::by_itself(config) {
+fn install_programs(config: &Config) -> bool {
+    complain("\nSetting it up to start automatically:");
+    match install::install_with_defaults(config) {
         Ok(code) => code == ExitCode::SUCCESS,
         Err(why) => {
             complain(&format!("  ✗ {why}"));
@@ -254,22 +260,27 @@ fn is_installed(config: &Config) -> bool {
 
 /// Installs the programs if wanted, and prints hints for what comes next.
 fn next_steps(config: &Config, by_itself: bool) {
-    let is_installed = by_itself && is_installed(config);
-    let wake = in_shell(&process::beside("wake"));
-    let file =
-        config.named_env_file.as_ref().map_or_else(String::new, |file| format!(" --env-file {}", in_shell(file)));
+    let is_installed = by_itself && install_programs(config);
+    let wake = quote_for_shell(&process::resolve_sibling_program("wake"));
+    let file = config
+        .named_env_file
+        .as_ref()
+        .map_or_else(String::new, |file| format!(" --env-file {}", quote_for_shell(file)));
     complain(&format!("\nWhat comes next:\n  Talk to it here    {wake} chat{file}"));
     if !is_installed {
-        let crontab = if process::find(Path::new(CRONTAB)).is_some() { "" } else { "install cron, then " };
-        complain(&format!("  Let it wake alone  {wake} install{file}"));
-        complain(&format!("  The same by hand   {crontab}crontab -e, and add:  {}", waker::cron_line(config)));
+        let crontab = if process::find_program(Path::new(CRONTAB)).is_some() { "" } else { "install cron, then " };
+        complain(&format!("  Start on its own   {wake} install{file}"));
+        complain(&format!("  Or by hand         {crontab}crontab -e, and add:  {}", waker::cron_line(config)));
     }
     if config.telegram_token.is_some() && !is_installed {
-        complain(&format!("  On Telegram        {}{file}  (keep it running)", in_shell(&process::beside("bot"))));
+        complain(&format!(
+            "  On Telegram        {}{file}  (keep it running)",
+            quote_for_shell(&process::resolve_sibling_program("bot"))
+        ));
     }
-    complain(&format!("  See what is set    {wake} init --check{file}"));
+    complain(&format!("  See your settings  {wake} init --check{file}"));
     let has_keys = config.telegram_token.is_some() || config.anthropic_key.is_some();
-    if has_keys && config.key_files.is_empty() && process::find(Path::new(SYSTEMD_CREDS)).is_some() {
+    if has_keys && config.key_files.is_empty() && process::find_program(Path::new(SYSTEMD_CREDS)).is_some() {
         complain("  Encrypt the keys   for units that run without you: docs/SETTINGS.md, Secrets");
     }
 }

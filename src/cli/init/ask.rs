@@ -2,7 +2,7 @@
 
 use reveille_base::redact::is_like_a_key;
 
-use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
+use super::{super::prompt::Unanswered, Ended, Wizard, build_check_tools, complain};
 use crate::{
     cli::out::Working,
     setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
@@ -20,27 +20,27 @@ enum Then {
 
 impl Wizard {
     /// Asks the question of a step until an answer is accepted, kept or skipped.
-    pub(super) async fn step(&mut self, step: SetupStep) -> Result<(), Ended> {
+    pub(super) async fn ask_step(&mut self, step: SetupStep) -> Result<(), Ended> {
         if !self.is_asked(step) {
             return Ok(());
         }
         let (question, purpose) = step.question();
-        complain(&format!("\n{}{}: {question}", self.progress(step), step.title()));
+        complain(&format!("\n{}{}: {question}", self.render_progress(step), step.title()));
         if let Some(name) = step.settled_by_environment(&self.said) {
-            complain(&format!("  {name} is set in the environment, which wins: change it there."));
-            let checked = self.checked(step).await;
-            complain(&format!("  {}", sign(&checked)));
+            complain(&format!("  {name} is set in the environment, which takes precedence: change it there."));
+            let checked = self.check_step(step).await;
+            complain(&format!("  {}", render_check(&checked)));
             return Ok(());
         }
-        complain(&indented(purpose));
+        complain(&wrap_text(purpose));
         loop {
-            let answer = self.answer(step).await?;
+            let answer = self.read_answer(step).await?;
             if !matches!(step, SetupStep::Key | SetupStep::ServerKey | SetupStep::Bot) && is_like_a_key(&answer) {
-                complain("  ✗ that looks like a key, so it isn't kept here: it doesn't answer this question");
+                complain("  ✗ that looks like a key, which isn't what I asked for, so I didn't keep it");
                 continue;
             }
             let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
-            match step.take(&answer, &self.said, &self.config, &self.new_names) {
+            match step.parse_answer(&answer, &self.said, &self.config, &self.new_names) {
                 TakenAnswer::Wrong(what) => {
                     complain(&format!("  ✗ {what}"));
                     continue;
@@ -49,26 +49,26 @@ impl Wizard {
                     self.new_names = names;
                     return Ok(());
                 }
-                TakenAnswer::Workspace(workspace) => self.move_to(&workspace),
+                TakenAnswer::Workspace(workspace) => self.switch_workspace(&workspace),
                 TakenAnswer::Changes(changes) => self.changes.extend(changes),
             }
             self.resolve();
-            let checked = self.checked(step).await;
+            let checked = self.check_step(step).await;
             if self.prompter.is_stopped() {
                 return Err(Unanswered::BrokenOff.into());
             }
-            complain(&format!("  {}", sign(&checked)));
+            complain(&format!("  {}", render_check(&checked)));
             if checked.is_good() {
                 return Ok(());
             }
-            match self.then().await? {
+            match self.ask_after_failure().await? {
                 Then::Keep if !(step == SetupStep::ServerUrl && setup::is_example_server(&self.config)) => {
                     return Ok(());
                 }
                 then => {
                     self.changes = before.0;
                     if let Some(workspace) = before.1.filter(|_| step == SetupStep::Workspace) {
-                        self.move_to(&workspace.display().to_string());
+                        self.switch_workspace(&workspace.display().to_string());
                     }
                     self.resolve();
                     if !matches!(then, Then::Again) {
@@ -90,11 +90,11 @@ impl Wizard {
     }
 
     fn is_asked(&self, step: SetupStep) -> bool {
-        step.applies(&self.config) && (self.has_place_for_names || !step.settings().is_empty())
+        step.is_applicable(&self.config) && (self.has_place_for_names || !step.settings().is_empty())
     }
 
     /// Renders the progress, such as "3 of 9 · ", as far as known from the answers so far.
-    fn progress(&self, step: SetupStep) -> String {
+    fn render_progress(&self, step: SetupStep) -> String {
         let asked: Vec<SetupStep> = SetupStep::ALL.into_iter().filter(|step| self.is_asked(*step)).collect();
         match asked.iter().position(|other| *other == step) {
             Some(at) if self.asks_all => format!("{} of {} · ", at + 1, asked.len()),
@@ -103,53 +103,56 @@ impl Wizard {
     }
 
     /// Reads the answer to a question; Enter returns the default.
-    async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
-        let servers = if step == SetupStep::Model { FoundServer::all(&self.said).await } else { Vec::new() };
-        match step.asked(&self.said, &self.config, &self.new_names, &servers) {
+    async fn read_answer(&mut self, step: SetupStep) -> Result<String, Ended> {
+        let servers = if step == SetupStep::Model { FoundServer::find_all(&self.said).await } else { Vec::new() };
+        match step.build_question(&self.said, &self.config, &self.new_names, &servers) {
             SetupQuestion::Line { default } => {
                 let shown = if default.is_empty() { "> ".to_owned() } else { format!("[{default}] > ") };
-                let line = self.prompter.line(&format!("  {shown}")).await?;
+                let line = self.prompter.read_line(&format!("  {shown}")).await?;
                 Ok(if line.is_empty() { default } else { line })
             }
             SetupQuestion::Secret { is_set } => {
-                let shown = if is_set { "[the one that is set] " } else { "" };
-                Ok(self.prompter.secret(&format!("  {shown}(not shown while you type) > ")).await?)
+                let shown = if is_set { "[the current one] " } else { "" };
+                Ok(self.prompter.read_secret(&format!("  {shown}(not shown while you type) > ")).await?)
             }
             SetupQuestion::Choice { options, default } => {
                 for (at, (_, label)) in (1..).zip(&options) {
                     complain(&format!("    {at}  {label}"));
                 }
                 loop {
-                    let line = self.prompter.line(&format!("  [{default}] > ")).await?;
+                    let line = self.prompter.read_line(&format!("  [{default}] > ")).await?;
                     let number = if line.is_empty() { Some(default) } else { line.parse::<usize>().ok() };
                     let chosen = number.and_then(|number| options.get(number.checked_sub(1)?));
                     if let Some((id, _)) = chosen {
                         return Ok(id.clone());
                     }
-                    complain(&format!("  ✗ “{line}” is none of these: a number from 1 to {} is one", options.len()));
+                    complain(&format!(
+                        "  ✗ I didn't understand “{line}”. Please type a number from 1 to {}.",
+                        options.len()
+                    ));
                 }
             }
         }
     }
 
-    async fn then(&mut self) -> Result<Then, Ended> {
+    async fn ask_after_failure(&mut self) -> Result<Then, Ended> {
         loop {
-            let line = self.prompter.line("  Try again, keep it anyway, or skip this? [T/k/s] > ").await?;
+            let line = self.prompter.read_line("  Try again, keep it anyway, or skip this? [T/k/s] > ").await?;
             match line.to_lowercase().as_str() {
                 "" | "t" | "try" | "again" => return Ok(Then::Again),
                 "k" | "keep" => return Ok(Then::Keep),
                 "s" | "skip" => return Ok(Then::Skip),
-                _ => complain(&format!("  ✗ “{line}” is none of these: t, k or s is one")),
+                _ => complain(&format!("  ✗ I didn't understand “{line}”. Please type t, k or s.")),
             }
         }
     }
 
-    pub(super) async fn checked(&self, step: SetupStep) -> Checked {
+    pub(super) async fn check_step(&self, step: SetupStep) -> Checked {
         let is_over = || self.prompter.is_stopped();
         let temporary = std::env::temp_dir();
-        let working = Working::on("  checking…");
-        let checked = setup::check(step, &self.config, tools(&temporary, true, &is_over));
-        let mut stop = self.prompter.stop();
+        let working = Working::start("  checking…");
+        let checked = setup::check_step(step, &self.config, build_check_tools(&temporary, true, &is_over));
+        let mut stop = self.prompter.stop_receiver();
         let checked = tokio::select! {
             biased;
             checked = checked => checked,
@@ -160,9 +163,9 @@ impl Wizard {
     }
 
     /// Switches to the workspace in another folder, with its settings.
-    fn move_to(&mut self, workspace: &str) {
+    fn switch_workspace(&mut self, workspace: &str) {
         if self.said.workspace() != Some(std::path::Path::new(workspace)) {
-            self.said = self.said.in_workspace(workspace);
+            self.said = self.said.with_workspace(workspace);
         }
     }
 
@@ -175,7 +178,7 @@ impl Wizard {
 }
 
 /// Wraps a text for the narrowest usual terminal.
-fn indented(text: &str) -> String {
+fn wrap_text(text: &str) -> String {
     let (mut shown, mut column) = (String::from(" "), 1);
     for word in text.split(' ') {
         let chars = word.chars().count();
@@ -190,7 +193,7 @@ fn indented(text: &str) -> String {
     shown
 }
 
-fn sign(checked: &Checked) -> String {
+fn render_check(checked: &Checked) -> String {
     match checked {
         Checked::Good(told) => format!("✓ {told}"),
         Checked::Wrong(told) => format!("✗ {told}"),
@@ -206,7 +209,7 @@ mod tests {
     fn no_line_of_a_purpose_is_cut_by_the_terminal() {
         for step in SetupStep::ALL {
             let (_, purpose) = step.question();
-            let shown = indented(purpose);
+            let shown = wrap_text(purpose);
             assert!(shown.lines().all(|line| line.starts_with("  ") && line.chars().count() <= COLUMNS), "{shown}");
             assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), purpose);
         }

@@ -9,12 +9,12 @@ use reveille_store::database;
 
 use super::{
     super::{EXIT_FAILED, EXIT_OK, print, print_json},
-    tools,
+    build_check_tools,
 };
 use crate::setup::{self, Checked, SetupStep};
 
 /// Returns each applicable step with its check result, and all other problems.
-pub(super) async fn states(
+pub(super) async fn check_steps(
     said: &SaidSettings,
     changes: &SettingChanges,
     asks_others: bool,
@@ -22,20 +22,20 @@ pub(super) async fn states(
 ) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
     let (config, mut problems) = said.with_what_is_right(changes);
     let Some(mut config) = config else { return (Vec::new(), problems) };
-    if let Ok(Some(store)) = database::look(&config) {
+    if let Ok(Some(store)) = database::open_read_only(&config) {
         // An old database may lack the choices table.
-        config.chosen_model = store.chats().chosen("MODEL", &config.model).ok().flatten();
+        config.chosen_model = store.chats().find_chosen_value("MODEL", &config.model).ok().flatten();
     }
     let temporary = std::env::temp_dir();
     let mut states = Vec::new();
     for step in SetupStep::ALL {
-        if step.settings().is_empty() || !step.applies(&config) {
+        if step.settings().is_empty() || !step.is_applicable(&config) {
             continue;
         }
         let own = problems.iter().position(|problem| step.settings().contains(&problem.subject.as_str()));
         let checked = match own {
             Some(at) => Checked::Wrong(problems.remove(at).to_string()),
-            None => setup::check(step, &config, tools(&temporary, asks_others, is_over)).await,
+            None => setup::check_step(step, &config, build_check_tools(&temporary, asks_others, is_over)).await,
         };
         states.push((step, checked));
     }
@@ -43,13 +43,13 @@ pub(super) async fn states(
 }
 
 /// Renders the line of a step.
-pub(super) fn line(step: SetupStep, checked: &Checked) -> String {
+pub(super) fn render_step(step: SetupStep, checked: &Checked) -> String {
     let sign = match checked {
         Checked::Good(_) => '✓',
         Checked::Wrong(_) => '✗',
         Checked::Unknown(_) => '?',
     };
-    format!("{sign} {:<11} {}", step.title(), checked.told())
+    format!("{sign} {:<11} {}", step.title(), checked.text())
 }
 
 pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
@@ -61,17 +61,17 @@ pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
                 Checked::Unknown(_) => "unknown",
             };
             print_json(
-                &json!({"step": step.title(), "settings": step.settings(), "state": state, "told": checked.told()}),
+                &json!({"step": step.title(), "settings": step.settings(), "state": state, "told": checked.text()}),
             );
         } else {
-            print(&format!("{}\n", line(*step, checked)));
+            print(&format!("{}\n", render_step(*step, checked)));
         }
     }
 }
 
 /// Prints the state for `wake init --check`.
-pub(super) async fn check(said: &SaidSettings, json: bool) -> ExitCode {
-    let (states, problems) = states(said, &SettingChanges::new(), true, &|| false).await;
+pub(super) async fn print_overview(said: &SaidSettings, json: bool) -> ExitCode {
+    let (states, problems) = check_steps(said, &SettingChanges::new(), true, &|| false).await;
     print_states(&states, json);
     for problem in &problems {
         if json {

@@ -15,8 +15,8 @@ use reveille_store::{BotReport, Store, database, wake_lock};
 
 use super::{complain, run_systemctl, user_id};
 use crate::{
-    cli::{EXIT_CONFIG, telegram},
-    setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
+    cli::{EXIT_CONFIG, connect_telegram},
+    setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform_step, restart_step},
 };
 
 /// Time limit for a first wake, which fetches the memory and answers waiting messages. A longer limit in the settings wins.
@@ -53,7 +53,7 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     pub(super) fn new(config: &'a Config, to: &'a Installation, starter: Starter, within: Duration) -> Self {
         let now = config.clock().now();
-        let heard = look(config, |store, bot_id| store.inbox().last_heard(bot_id).ok().flatten());
+        let heard = query_database(config, |store, bot_id| store.inbox().find_last_poll_time(bot_id).ok().flatten());
         let was_heard = heard.is_some_and(|at| (now - at).abs() < HEARD_LATELY);
         Self {
             config,
@@ -71,10 +71,10 @@ impl<'a> Trial<'a> {
     pub(super) fn start_bot(&mut self, ends_present: bool) -> Result<(), String> {
         if ends_present && !end_bot(self.config, BOT_END) {
             return Err(
-                "the bot that runs still finishes what it does, and ends then. Try again in a minute".to_owned()
+                "the running bot is still finishing its work and will end then. Try again in a minute".to_owned()
             );
         }
-        let spec = Spec::new("/bin/sh").args(["-c", &bot_command(self.to)]).dir(&self.to.workspace);
+        let spec = Spec::new("/bin/sh").args(["-c", &bot_command(self.to)]).current_dir(&self.to.workspace);
         self.child = Some(process::start_detached(&spec).map_err(|error| error.to_string())?);
         Ok(())
     }
@@ -82,33 +82,34 @@ impl<'a> Trial<'a> {
     /// Waits for the new bot's report, runs a wake, and checks that something starts them.
     pub(super) fn check(&mut self, must_report: bool) -> Result<ExitCode, String> {
         if self.to.with_bot && must_report {
-            let has_reached = self.report()?;
+            let has_reached = self.wait_for_report()?;
             self.has_reported = true;
             match has_reached {
                 true => complain("  ✓ the new bot has reported in"),
-                false => complain("  ✓ the new bot runs; Telegram can't be reached at the moment"),
+                false => complain("  ✓ the new bot is running; Telegram can't be reached at the moment"),
             }
         }
-        let code = self.wake()?;
+        let code = self.run_wake()?;
         if code != ExitCode::SUCCESS {
             return Ok(code);
         }
-        self.is_started()?;
+        self.check_starter()?;
         if self.to.with_bot {
-            if !self.eventually(BOT_BEGIN, || running_bot(self.config).is_some()) {
-                return Err(format!("the bot doesn't report in; {} says why", self.log()));
+            if !self.wait_until(BOT_BEGIN, || running_bot(self.config).is_some()) {
+                return Err(format!("the bot didn't report in; {} says why", self.describe_log()));
             }
-            complain("  ✓ the bot runs");
+            complain("  ✓ the bot is running");
         }
         Ok(code)
     }
 
     /// Waits for the new bot's report. Returns `true` if Telegram has answered it.
-    fn report(&mut self) -> Result<bool, String> {
+    fn wait_for_report(&mut self) -> Result<bool, String> {
         let (config, before) = (self.config, self.bot_before.clone());
         let new_bot = || running_bot(config).filter(|bot| before.as_ref() != Some(bot));
         let reported = |has_reached: bool| {
-            let report = look(config, |store, bot_id| store.maintenance().reported(bot_id).ok().flatten());
+            let report =
+                query_database(config, |store, bot_id| store.maintenance().find_bot_report(bot_id).ok().flatten());
             let is_it = |report: &BotReport| new_bot().as_ref() == Some(&report.bot);
             report.filter(is_it).is_some_and(|report| report.has_reached || !has_reached)
         };
@@ -119,17 +120,21 @@ impl<'a> Trial<'a> {
             }
             let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
             if let Some(status) = ended.filter(|_| running_bot(config).is_none()) {
-                return Err(format!("the bot ended at once ({}); {} says why", process::describe(status), self.log()));
+                return Err(format!(
+                    "the bot ended at once ({}); {} says why",
+                    process::describe_exit(status),
+                    self.describe_log()
+                ));
             }
             thread::sleep(LOOK_EVERY);
         }
         if !self.was_heard && reported(false) {
             return Ok(false);
         }
-        Err(format!("the bot didn't report in within {} s; {} says why", self.within.as_secs(), self.log()))
+        Err(format!("the bot didn't report in within {} s; {} says why", self.within.as_secs(), self.describe_log()))
     }
 
-    fn eventually(&self, within: Duration, is_so: impl Fn() -> bool) -> bool {
+    fn wait_until(&self, within: Duration, is_so: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
         while !is_so() {
             if begun.elapsed() >= within {
@@ -141,7 +146,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Runs one wake without the secrets of this environment, which a timer lacks too.
-    fn wake(&self) -> Result<ExitCode, String> {
+    fn run_wake(&self) -> Result<ExitCode, String> {
         // Replies to the terminal wait for someone who watches.
         let mut words = ["--once", "--reason", "cron", "--json", "--no-console"].map(str::to_owned).to_vec();
         if let Some(file) = &self.to.env_file {
@@ -150,9 +155,9 @@ impl<'a> Trial<'a> {
         let wake = Spec::new(self.to.bin.join("wake"))
             .args(words)
             .env("WORKSPACE_DIR", &self.to.workspace)
-            .dir(&self.to.workspace)
+            .current_dir(&self.to.workspace)
             .timeout(FIRST_WAKE.max(self.config.wake_timeout + WAKE_END));
-        let ran = process::run(&wake).map_err(|error| format!("the new wake doesn't run: {error}"))?;
+        let ran = process::run(&wake).map_err(|error| format!("the new `wake` doesn't run: {error}"))?;
         let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
         match ran.status.code() {
             Some(0) => {
@@ -166,14 +171,14 @@ impl<'a> Trial<'a> {
                 Ok(ExitCode::from(EXIT_CONFIG))
             }
             Some(1) if tells_of_a_cycle(&ran.stdout) => {
-                complain(&format!("  ✓ a wake ran; what it was about waits:\n{said}"));
+                complain(&format!("  ✓ a wake ran, but its work has to wait:\n{said}"));
                 Ok(ExitCode::SUCCESS)
             }
-            _ => Err(format!("a wake was tried and failed ({}):\n{said}", process::describe(ran.status))),
+            _ => Err(format!("a test wake failed ({}):\n{said}", process::describe_exit(ran.status))),
         }
     }
 
-    fn is_started(&self) -> Result<(), String> {
+    fn check_starter(&self) -> Result<(), String> {
         let is_started = match self.starter {
             Starter::Systemd => run_systemctl(&["is-active", "--quiet", "reveille-wake.timer"]),
             Starter::Launchd => {
@@ -182,11 +187,11 @@ impl<'a> Trial<'a> {
             Starter::Cron => process::is_running("cron") || process::is_running("crond"),
         };
         match (is_started, self.starter) {
-            (true, _) => complain("  ✓ something starts it every five minutes"),
+            (true, _) => complain("  ✓ it will start every five minutes"),
             (false, Starter::Cron) => {
-                complain("  ✗ the lines are there, but no cron runs: start it (Debian: service cron start)");
+                complain("  ✗ the crontab is written, but cron isn't running: start it (Debian: service cron start)");
             }
-            (false, _) => return Err("it was installed and isn't started".to_owned()),
+            (false, _) => return Err("it was installed, but nothing starts it".to_owned()),
         }
         Ok(())
     }
@@ -194,53 +199,50 @@ impl<'a> Trial<'a> {
     /// Switches back to the previous build and starts its bot. Returns the report for the person.
     pub(super) fn take_back(mut self, versions: &Versions, before: &str) -> String {
         // fault: build-isnt-called-again
-        let back = InstallStep::Link { path: versions.current_link(), to: versions.folder(before) };
-        if let Err(error) = perform(&back) {
-            return format!(
-                "The programs of before couldn't be put back: {error}. Run {} install.",
-                way_back(versions)
-            );
+        let back = InstallStep::Link { path: versions.current_link(), to: versions.build_dir(before) };
+        if let Err(error) = perform_step(&back) {
+            return format!("The previous programs couldn't be restored: {error}. Run {} install.", way_back(versions));
         }
-        let kept = "Nothing that was stored or sent is lost: they go on with the database as it is.";
+        let kept = "Nothing stored or sent is lost: they continue with the database as it is.";
         if !self.to.with_bot {
-            return format!("The programs of before are called again. {kept}");
+            return format!("The previous programs are in use again. {kept}");
         }
         let restarted = match restart_step(self.starter, user_id()) {
-            Some(step) => perform(&step).map(drop).map_err(|error| error.to_string()),
+            Some(step) => perform_step(&step).map(drop).map_err(|error| error.to_string()),
             None => {
-                self.end_failed();
+                self.end_failed_bot();
                 self.start_bot(false)
             }
         };
         let runs = restarted.and_then(|()| {
-            let why = || format!("it doesn't report in; {} says why", self.log());
-            self.eventually(BOT_BEGIN, || running_bot(self.config).is_some()).then_some(()).ok_or_else(why)
+            let why = || format!("it didn't report in; {} says why", self.describe_log());
+            self.wait_until(BOT_BEGIN, || running_bot(self.config).is_some()).then_some(()).ok_or_else(why)
         });
         match runs {
-            Ok(()) => format!("The programs of before are called again, and their bot runs. {kept}"),
+            Ok(()) => format!("The previous programs are in use again, and their bot is running. {kept}"),
             Err(why) => format!(
-                "The programs of before are called again. Their bot couldn't be started: {why}. {kept} Telegram keeps what you send for a \
+                "The previous programs are in use again. Their bot couldn't be started: {why}. {kept} Telegram keeps what you send for a \
                  day."
             ),
         }
     }
 
     /// Ends the failed bot at any stage. Spares the previous bot if it is still finishing its work.
-    fn end_failed(&mut self) {
+    fn end_failed_bot(&mut self) {
         if self.bot_before.as_ref().is_some_and(Identity::is_alive) {
             return;
         }
         end_bot(self.config, if self.has_reported { BOT_END } else { FAILED_END });
         let child = self.child.take().and_then(|mut child| {
             let lives = matches!(child.try_wait(), Ok(None));
-            Identity::of(child.id()).filter(|_| lives)
+            Identity::for_pid(child.id()).filter(|_| lives)
         });
         for failed in [running_bot(self.config), child].into_iter().flatten() {
-            process::end(&failed, FAILED_END).ok();
+            process::end_process(&failed, FAILED_END).ok();
         }
     }
 
-    fn log(&self) -> String {
+    fn describe_log(&self) -> String {
         match self.starter {
             Starter::Systemd => "journalctl --user -u reveille-bot".to_owned(),
             Starter::Launchd | Starter::Cron => self.to.bot_errors().display().to_string(),
@@ -250,7 +252,7 @@ impl<'a> Trial<'a> {
 
 /// Renders the path by which a person calls the previous build.
 pub(super) fn way_back(versions: &Versions) -> String {
-    versions.before_link().join("wake").display().to_string()
+    versions.previous_link().join("wake").display().to_string()
 }
 
 /// Returns `true` if the report is of a wake with a cycle. Then the build works, and only the model or the budget is
@@ -262,14 +264,14 @@ fn tells_of_a_cycle(report: &[u8]) -> bool {
 
 /// Finds the running bot.
 fn running_bot(config: &Config) -> Option<Identity> {
-    wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
+    wake_lock::read_holder(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
 }
 
 /// Reads from the database about this token's bot. `None` if the database can't be read, for example before an upgrade
 /// of its schema.
-fn look<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
-    let bot_id = telegram(config).ok().flatten()?.bot_id();
-    let store = database::look(config).ok().flatten()?;
+fn query_database<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
+    let bot_id = connect_telegram(config).ok().flatten()?.bot_id();
+    let store = database::open_read_only(config).ok().flatten()?;
     what(&store, bot_id)
 }
 

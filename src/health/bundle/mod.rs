@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     file::write_private,
     logs::{self, LOGGED, LogFilter},
     redact::Redactor,
@@ -51,11 +51,11 @@ const MAX_NAME_BYTES: usize = 100;
 /// The contents of every bundle, for people.
 pub const IN_BUNDLE: [&str; 7] = [
     "version, build and system",
-    "which settings are set, and the values of those that tell of nobody",
+    "which settings are set, and the values of those that aren't personal",
     "the health report",
     "the logs, redacted once more",
-    "the database's tables and their numbers of rows",
-    "sizes of files",
+    "the database's tables and their row counts",
+    "file sizes",
     "the last 50 wakes: rounds, tools by name, outcomes, tokens and durations",
 ];
 /// The data in no bundle, for people.
@@ -93,9 +93,9 @@ impl Bundle {
     /// Gathers everything, and names the parts that can't be read.
     pub fn gather(source: &BundleSource<'_>) -> Self {
         let mut gathering = Gathering { source, files: Vec::new(), unread: Vec::new() };
-        gathering.gather();
+        gathering.add_all();
         let Gathering { mut files, unread, .. } = gathering;
-        let unread: Vec<String> = unread.iter().map(|line| source.seal(line)).collect();
+        let unread: Vec<String> = unread.iter().map(|line| source.mask_text(line)).collect();
         files.insert(0, ("README.txt".to_owned(), read_me(source.now, &unread)));
         Self { files, unread }
     }
@@ -105,11 +105,11 @@ impl Bundle {
     /// # Errors
     /// If the file exists or can't be written; no partial file is left.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let archive = self.pack().map_err(io::Error::other)?;
+        let archive = self.to_zip().map_err(io::Error::other)?;
         write_private(file, &archive)
     }
 
-    fn pack(&self) -> zip::result::ZipResult<Vec<u8>> {
+    fn to_zip(&self) -> zip::result::ZipResult<Vec<u8>> {
         let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
         let options = SimpleFileOptions::default().unix_permissions(0o600);
         for (name, text) in &self.files {
@@ -122,7 +122,7 @@ impl Bundle {
 
 impl BundleSource<'_> {
     /// Masks a text that leaves the machine.
-    fn seal(&self, text: &str) -> String {
+    fn mask_text(&self, text: &str) -> String {
         let sealed = self.redactor.redact(text);
         let home = self.said.home().map(|home| home.display().to_string()).filter(|home| home.len() > 4);
         match home {
@@ -139,8 +139,8 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    fn gather(&mut self) {
-        self.add_json("about.json", &about(self.source.now));
+    fn add_all(&mut self) {
+        self.add_json("about.json", &describe_system(self.source.now));
         self.add_json("settings.json", &settings::describe_settings(self.source.said, self.source.problems));
         let Some(config) = self.source.config else {
             self.unread.push("everything in the workspace: the settings don't say where it is".to_owned());
@@ -148,7 +148,7 @@ impl Gathering<'_> {
         };
         let sizes = sizes::measure_workspace(&config.workspace_dir, &config.repo_name, &mut self.unread);
         self.add_json("sizes.json", &sizes);
-        let store = self.open(config);
+        let store = self.open_store(config);
         let phrases = self.learn_phrases(config, store.as_ref());
         self.add_report(config, &phrases);
         self.add_logs(config, &phrases);
@@ -161,18 +161,18 @@ impl Gathering<'_> {
         }
     }
 
-    fn add(&mut self, name: impl Into<String>, text: &str) {
-        self.files.push((name.into(), self.source.seal(text)));
+    fn add_file(&mut self, name: impl Into<String>, text: &str) {
+        self.files.push((name.into(), self.source.mask_text(text)));
     }
 
     fn add_json(&mut self, name: &str, value: &Value) {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.add(name, &(text + "\n"));
+        self.add_file(name, &(text + "\n"));
     }
 
     /// Opens the database of any version for reading.
-    fn open(&mut self, config: &Config) -> Option<Store> {
-        match database::look(config) {
+    fn open_store(&mut self, config: &Config) -> Option<Store> {
+        match database::open_read_only(config) {
             Ok(Some(store)) => Some(store),
             Ok(None) => {
                 self.unread.push("the database: there is none".to_owned());
@@ -188,14 +188,14 @@ impl Gathering<'_> {
     fn learn_phrases(&mut self, config: &Config, store: Option<&Store>) -> Phrases {
         let mut phrases = Phrases::default();
         let (texts, is_whole) = store.map(|store| store.private_texts(MAX_TEXTS)).unwrap_or_default();
-        texts.iter().for_each(|text| phrases.learn(text));
+        texts.iter().for_each(|text| phrases.learn_text(text));
         let (names, has_all_names) = store.map(|store| store.private_names(MAX_TEXTS)).unwrap_or_default();
         names.iter().for_each(|name| phrases.learn_name(name));
         let is_whole = is_whole && has_all_names;
-        each_document(&config.repo_dir(), &mut MAX_DOCUMENTS.clone(), &mut |text| phrases.learn(text));
+        each_document(&config.repo_dir(), &mut MAX_DOCUMENTS.clone(), &mut |text| phrases.learn_text(text));
         if store.is_some() && !is_whole {
             self.unread.push(
-                "all messages, so words of some may stand in the logs and in the health report: look through them"
+                "all messages, so words from some may appear in the logs and in the health report: look through them"
                     .to_owned(),
             );
         }
@@ -215,7 +215,7 @@ impl Gathering<'_> {
     fn add_logs(&mut self, config: &Config, phrases: &Phrases) {
         for program in LOGGED {
             let filter = LogFilter { program: Some(program.to_owned()), ..LogFilter::default() };
-            let lines = logs::newest(&config.logs_dir(), &filter, MAX_LOG_LINES);
+            let lines = logs::read_newest(&config.logs_dir(), &filter, MAX_LOG_LINES);
             let (mut kept, mut bytes) = (Vec::new(), 0);
             for line in lines.iter().rev() {
                 bytes += line.text.len() + 1;
@@ -228,7 +228,7 @@ impl Gathering<'_> {
             if !kept.is_empty() {
                 // Redact the whole first, since a secret may span lines.
                 let redacted = self.source.redactor.redact(&kept.join("\n"));
-                self.add(format!("logs/{program}.log"), &(phrases.mask(&redacted) + "\n"));
+                self.add_file(format!("logs/{program}.log"), &(phrases.mask(&redacted) + "\n"));
             }
         }
         if !config.logs_dir().is_dir() {
@@ -237,7 +237,7 @@ impl Gathering<'_> {
     }
 
     fn add_tables(&mut self, store: &Store) {
-        let schema = match store.schema() {
+        let schema = match store.read_schema() {
             Ok(schema) => json!({"version": schema.found, "known_version": schema.known}),
             Err(error) => {
                 self.unread.push(format!("the database's version: {error}"));
@@ -250,7 +250,7 @@ impl Gathering<'_> {
                 self.unread.extend(uncounted.map(|table| format!("the rows of the table {}", table.name)));
                 self.add_json("database.json", &json!({"schema": schema, "tables": tables}));
                 let statements: Vec<&str> = tables.iter().filter_map(|table| table.statement.as_deref()).collect();
-                self.add("schema.sql", &(statements.join(";\n\n") + "\n"));
+                self.add_file("schema.sql", &(statements.join(";\n\n") + "\n"));
             }
             Err(error) => self.unread.push(format!("the database's tables: {error}")),
         }
@@ -264,12 +264,12 @@ fn is_plain_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:/@+".contains(c))
 }
 
-fn about(now: DateTime<Utc>) -> Value {
+fn describe_system(now: DateTime<Utc>) -> Value {
     let system = rustix::system::uname();
     let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     json!({
         "version": VERSION,
-        "made_at": rfc3339(now),
+        "made_at": format_rfc3339(now),
         "built_for": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         "system": text(system.sysname()),
         "release": text(system.release()),
@@ -305,11 +305,11 @@ fn read_me(now: DateTime<Utc>, unread: &[String]) -> String {
     let unread: Vec<&str> = unread.iter().map(String::as_str).collect();
     let unread = if unread.is_empty() { "- nothing\n".to_owned() } else { list(&unread) };
     format!(
-        "A bundle for a report of a fault in Reveille, made {}.\n\n\
-         In it:\n{}\nNot in it:\n{}\nWhat couldn't be read:\n{unread}\n\
-         In texts, *** stands for a secret, […] for words of a message or of the memory, and ~ for the home directory.\n\
+        "A bundle for a bug report about Reveille, made {}.\n\n\
+         Included:\n{}\nNot included:\n{}\nCouldn't be read:\n{unread}\n\
+         In texts, *** stands for a secret, […] for words from a message or the memory, and ~ for the home directory.\n\
          Masking can miss things: look through the files before you send them.\n",
-        rfc3339(now),
+        format_rfc3339(now),
         list(&IN_BUNDLE),
         list(&NOT_IN_BUNDLE),
     )

@@ -27,11 +27,11 @@ pub(super) struct Phrases {
 
 impl Phrases {
     /// Learns the phrases of a text.
-    pub(super) fn learn(&mut self, text: &str) {
-        let words = words(text);
+    pub(super) fn learn_text(&mut self, text: &str) {
+        let words = split_words(text);
         let mut learn = |words: &[Word]| {
             if self.known.len() < MAX_PHRASES {
-                self.known.insert(digest(words));
+                self.known.insert(hash_words(words));
             }
         };
         words.windows(PHRASE_WORDS).for_each(&mut learn);
@@ -47,21 +47,21 @@ impl Phrases {
 
     /// Learns the name of a person or a thing of theirs: as a whole, and word by word.
     pub(super) fn learn_name(&mut self, name: &str) {
-        let words = words(name);
+        let words = split_words(name);
         let single = words.iter().filter(|word| word.text.chars().count() >= MIN_NAME_CHARS).map(std::slice::from_ref);
-        self.known.extend(single.map(digest));
+        self.known.extend(single.map(hash_words));
         if (2..=PHRASE_WORDS).contains(&words.len()) {
-            self.known.insert(digest(&words));
+            self.known.insert(hash_words(&words));
         }
     }
 
     /// Returns the text without known phrases.
     pub(super) fn mask(&self, text: &str) -> String {
-        let words = words(text);
+        let words = split_words(text);
         let mut spans: Vec<Range<usize>> = Vec::new();
         for at in 0..words.len() {
             let longest = (1..=PHRASE_WORDS).rev().filter_map(|count| words.get(at..at + count));
-            let found = longest.into_iter().find(|words| self.known.contains(&digest(words)));
+            let found = longest.into_iter().find(|words| self.known.contains(&hash_words(words)));
             let Some((first, last)) = found.and_then(|words| words.first().zip(words.last())) else { continue };
             match spans.last_mut().filter(|span| span.end >= first.span.start) {
                 Some(span) => span.end = span.end.max(last.span.end),
@@ -83,7 +83,7 @@ struct Word {
     span: Range<usize>,
 }
 
-fn words(text: &str) -> Vec<Word> {
+fn split_words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
@@ -99,7 +99,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-fn digest(words: &[Word]) -> u64 {
+fn hash_words(words: &[Word]) -> u64 {
     let mut hasher = DefaultHasher::new();
     words.iter().for_each(|word| word.text.hash(&mut hasher));
     hasher.finish()
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn words_of_a_text_are_taken_out_wherever_four_of_them_stand_in_a_row() {
         let mut phrases = Phrases::default();
-        phrases.learn("Please call Aunt Hilda about the garden gate tomorrow.");
-        phrases.learn("Hilda's birthday");
-        phrases.learn("ok, thanks");
+        phrases.learn_text("Please call Aunt Hilda about the garden gate tomorrow.");
+        phrases.learn_text("Hilda's birthday");
+        phrases.learn_text("ok, thanks");
         phrases.learn_name("Zoë O. Sample");
-        phrases.learn("庭の門について叔母に電話してください");
+        phrases.learn_text("庭の門について叔母に電話してください");
         for (text, masked) in [
             ("can't parse \"call aunt hilda about the\\ngarden\": x", "can't parse \"[…]\": x"),
             ("INFO hilda's  BIRTHDAY came", "INFO […] came"),

@@ -70,7 +70,7 @@ fn told_value(name: &'static str, value: &str, said: &SaidSettings) -> Value {
         return Value::Null;
     }
     if value.len() > MAX_VALUE_BYTES || check_value(name, value, said.home()).is_err() {
-        return "(not one that it can have)".into();
+        return "(an invalid value)".into();
     }
     if ADDRESSES.contains(&name) {
         let host =

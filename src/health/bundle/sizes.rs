@@ -52,7 +52,7 @@ pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut 
     let (mut parts, mut others, mut left) = (Vec::new(), Sizes::default(), MAX_ENTRIES);
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let sizes = measure(&entry.path(), MAX_DEPTH, &mut left);
+        let sizes = measure_path(&entry.path(), MAX_DEPTH, &mut left);
         let called = if name == repo_name {
             Some("(the memory's repository)")
         } else {
@@ -87,13 +87,15 @@ impl Sizes {
 }
 
 /// Measures a file or folder without following links.
-fn measure(path: &Path, depth: usize, left: &mut usize) -> Sizes {
+fn measure_path(path: &Path, depth: usize, left: &mut usize) -> Sizes {
     let mut sizes = Sizes::default();
     let Some(fewer) = left.checked_sub(1) else { return sizes };
     *left = fewer;
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => match fs::read_dir(path).ok().filter(|_| depth > 0) {
-            Some(entries) => entries.flatten().for_each(|entry| sizes.add(&measure(&entry.path(), depth - 1, left))),
+            Some(entries) => {
+                entries.flatten().for_each(|entry| sizes.add(&measure_path(&entry.path(), depth - 1, left)));
+            }
             None => sizes.unreadable += 1,
         },
         Ok(found) => {

@@ -19,16 +19,16 @@ const MAX_WAKES: usize = 50;
 
 /// Describes the last wakes, newest first, and names unreadable ones.
 pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
-    let servers = client::tools(config, &Settings::of(config));
-    let tools = [Registry::thinking().with(servers), Registry::offline()];
+    let servers = client::build_tools(config, &Settings::for_workspace(config));
+    let tools = [Registry::for_thinking_model().with_tools(servers), Registry::for_offline_model()];
     let cycles = store.cycle_shapes(MAX_WAKES)?;
     let described = cycles.iter().map(|cycle| {
         let journal = store.history().dated_journal(&cycle.id);
-        let requests = store.history().requests_of(&cycle.id);
+        let requests = store.history().list_cycle_requests(&cycle.id);
         if let Some(error) = journal.as_ref().err().or(requests.as_ref().err()) {
-            unread.push(format!("all of the wake {}: {error}", cycle.id));
+            unread.push(format!("all of wake {}: {error}", cycle.id));
         }
-        describe(cycle, &tools, &journal.unwrap_or_default(), &requests.unwrap_or_default())
+        describe_cycle(cycle, &tools, &journal.unwrap_or_default(), &requests.unwrap_or_default())
     });
     Ok(Value::Array(described.collect()))
 }
@@ -36,12 +36,12 @@ pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<St
 /// Returns the name of an existing tool. Any other name may be a model's text.
 fn known_name<'a>(name: &'a str, tools: &[Registry]) -> &'a str {
     let is_known = tools.iter().any(|registry| registry.get(name).is_some());
-    let is_group = VerbGroup::of(name).is_some();
+    let is_group = VerbGroup::find_by_name(name).is_some();
     if is_known || is_group { name } else { "unknown" }
 }
 
 /// Names the end of a turn, without the model's own words.
-fn name_of(stop: &Stop) -> &'static str {
+fn name_stop(stop: &Stop) -> &'static str {
     match stop {
         Stop::EndTurn => "end_turn",
         Stop::ToolUse => "tool_use",
@@ -54,7 +54,7 @@ fn name_of(stop: &Stop) -> &'static str {
     }
 }
 
-fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
+fn describe_cycle(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
     let plain = |text: &str| if is_plain_name(text) { text.to_owned() } else { "?".to_owned() };
     let mut calls: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     let (mut stops, mut kinds): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = (BTreeMap::new(), BTreeMap::new());
@@ -65,7 +65,7 @@ fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], req
             Some(Entry::Asked) => "requests",
             Some(Entry::Discarded { .. }) => "discarded_turns",
             Some(Entry::Turn { stop, .. }) => {
-                *stops.entry(name_of(stop)).or_default() += 1;
+                *stops.entry(name_stop(stop)).or_default() += 1;
                 "turns"
             }
             Some(Entry::Worked { ms }) => {

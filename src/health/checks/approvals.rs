@@ -8,7 +8,7 @@ use reveille_store::{Approval, ApprovalState, ParkedCycle};
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::ago,
+    words::format_relative_time,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -16,18 +16,19 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let parked = store.cycles().parked_cycles()?;
-    if store.chats().stopped()?.is_some() && !parked.is_empty() {
-        return Ok(Finding::ok(format!("{} parked; all work is stopped; wake resume continues", parked.len())));
+    if store.chats().find_stop_order()?.is_some() && !parked.is_empty() {
+        return Ok(Finding::ok(format!("{} parked; all work is stopped; to continue: wake resume", parked.len())));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    let model = scene.model(store)?;
+    let model = scene.model_state(store)?;
     let is_available = !model.is_thinking() || model.for_own_work().is_some();
-    let findings = parked.iter().map(|parked| judge(parked, scene.now, overdue, scene.is_wake_running(), is_available));
-    Ok(Finding::all(findings.collect(), Finding::ok("nothing is asked")))
+    let findings =
+        parked.iter().map(|parked| judge_parked(parked, scene.now, overdue, scene.is_wake_running(), is_available));
+    Ok(Finding::merge_all(findings.collect(), Finding::ok("no open questions")))
 }
 
 /// `overdue` is the time allowed for delivering a question or resuming after its answer.
-fn judge(
+fn judge_parked(
     parked: &ParkedCycle,
     now: DateTime<Utc>,
     overdue: TimeDelta,
@@ -39,15 +40,15 @@ fn judge(
         !is_wake_running && since.is_none_or(|at| now.signed_duration_since(at) > overdue)
     };
     let Some(question) = question else {
-        let detail = format!("{cycle_id} waits for a person, but its question is gone");
-        let fix = "the next wake refuses it and continues: wake --once";
+        let detail = format!("{cycle_id} waits for an answer, but its question is gone");
+        let fix = "the next wake treats it as refused and continues: wake --once";
         return if is_late(*started_at) { Finding::left_to_a_wake(detail, fix) } else { Finding::ok(detail) };
     };
     let Approval { id, tool, asked_at, expires_at, decided_at, state, .. } = question;
-    let asked = asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
+    let asked = asked_at.map_or_else(String::new, |at| format!(", asked {}", format_relative_time(at, now)));
     if !question.is_expired(now) && *state == ApprovalState::Pending {
-        let until = expires_at.map_or_else(String::new, |at| format!(", ends {}", ago(at, now)));
-        let detail = format!("question {id} ({tool}) waits for your word{asked}{until}");
+        let until = expires_at.map_or_else(String::new, |at| format!(", expires {}", format_relative_time(at, now)));
+        let detail = format!("question {id} ({tool}) waits for your answer{asked}{until}");
         return if *is_delivered || !is_late(*asked_at) {
             Finding::ok(detail)
         } else {
@@ -58,18 +59,20 @@ fn judge(
         };
     }
     let (what, since) = match state {
-        ApprovalState::Pending => ("had no answer in time, and nobody was told so".to_owned(), *expires_at),
+        ApprovalState::Pending => ("expired without an answer, and nobody was told".to_owned(), *expires_at),
         state => (format!("was {}", state.as_str()), *decided_at),
     };
-    let detail =
-        format!("question {id} ({tool}) {what}{}", since.map_or_else(String::new, |at| format!(", {}", ago(at, now))));
+    let detail = format!(
+        "question {id} ({tool}) {what}{}",
+        since.map_or_else(String::new, |at| format!(", {}", format_relative_time(at, now)))
+    );
     if is_late(since) && is_model_available {
         Finding::left_to_a_wake(
-            format!("{detail}; no wake has continued from there"),
-            "wake --once does; see that cron or the bot starts wakes",
+            format!("{detail}; no wake has resumed its work"),
+            "wake --once does that; check that cron or the bot starts wakes",
         )
     } else {
-        Finding::ok(format!("{detail}; the next wake continues"))
+        Finding::ok(format!("{detail}; the next wake resumes its work"))
     }
 }
 
@@ -95,7 +98,7 @@ mod tests {
             risk: "dangerous".to_owned(),
             reasons: Vec::new(),
             origin: None,
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             state,
             asked_at: at("14:00:00"),
             expires_at: at("20:00:00"),
@@ -114,7 +117,7 @@ mod tests {
     }
 
     fn status(parked: &ParkedCycle, now: &str) -> Status {
-        judge(parked, at(now).unwrap(), TimeDelta::minutes(15), false, true).status
+        judge_parked(parked, at(now).unwrap(), TimeDelta::minutes(15), false, true).status
     }
 
     #[test]
@@ -122,9 +125,12 @@ mod tests {
         let waits = question(ApprovalState::Pending, None);
         assert_eq!(["14:01:00", "19:59:00", "20:01:00"].map(|now| status(&waits, now)), [Status::Ok; 3]);
         assert_eq!(status(&waits, "20:16:00"), Status::Warn);
-        let late = judge(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), false, true);
-        assert!(late.detail.contains("had no answer in time, and nobody was told so"), "{}", late.detail);
-        assert_eq!(judge(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), true, true).status, Status::Ok);
+        let late = judge_parked(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), false, true);
+        assert!(late.detail.contains("expired without an answer, and nobody was told"), "{}", late.detail);
+        assert_eq!(
+            judge_parked(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), true, true).status,
+            Status::Ok
+        );
     }
 
     #[test]
@@ -132,7 +138,7 @@ mod tests {
         for state in [ApprovalState::Approved, ApprovalState::Denied, ApprovalState::Expired] {
             let decided = question(state, at("15:00:00"));
             assert_eq!(["15:14:00", "15:16:00"].map(|now| status(&decided, now)), [Status::Ok, Status::Warn]);
-            let away = judge(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
+            let away = judge_parked(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
             assert_eq!(away.status, Status::Ok);
         }
     }

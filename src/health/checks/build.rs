@@ -33,30 +33,30 @@ struct TrialFacts {
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let own = process::own_program().map_err(Trouble::io("looking for", Path::new("this program")))?;
     let wake_lasts = TimeDelta::from_std(scene.config.wake_timeout).unwrap_or_default();
-    Ok(judge(&look(&own, scene.now), TRIAL_LASTS + wake_lasts))
+    Ok(judge_facts(&read_facts(&own, scene.now), TRIAL_LASTS + wake_lasts))
 }
 
-fn look(own: &Path, now: DateTime<Utc>) -> Facts {
-    let on_trial = own.parent().and_then(Versions::of_programs).and_then(|versions| {
+fn read_facts(own: &Path, now: DateTime<Utc>) -> Facts {
+    let on_trial = own.parent().and_then(Versions::for_programs).and_then(|versions| {
         let lasts = versions.called_since().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
-        let before = versions.before().map(|before| versions.folder(&before));
-        Some(TrialFacts { name: versions.on_trial()?, lasts, before })
+        let before = versions.previous_build().map(|before| versions.build_dir(&before));
+        Some(TrialFacts { name: versions.find_trial_build()?, lasts, before })
     });
     Facts { on_trial }
 }
 
-fn judge(facts: &Facts, trial_lasts: TimeDelta) -> Finding {
+fn judge_facts(facts: &Facts, trial_lasts: TimeDelta) -> Finding {
     match &facts.on_trial {
         Some(TrialFacts { name, lasts, before }) if *lasts > trial_lasts => {
             let back = before.as_ref().map_or_else(String::new, |before| {
-                format!("; or have the build before called again: {} install", before.join("wake").display())
+                format!("; or return to the previous build: {} install", before.join("wake").display())
             });
             Finding::warn(
-                format!("the installation of {name} was broken off before it had reported in"),
-                format!("run scripts/install again, and `wake init` first where a setting is wrong{back}"),
+                format!("the installation of {name} was interrupted before it reported success"),
+                format!("run scripts/install again, and `wake init` first if a setting is wrong{back}"),
             )
         }
-        _ => Finding::ok("nothing is left of an upgrade"),
+        _ => Finding::ok("no unfinished upgrade"),
     }
 }
 
@@ -71,15 +71,15 @@ mod tests {
             let lasts = TimeDelta::minutes(minutes);
             Facts { on_trial: Some(TrialFacts { name: "1.2".to_owned(), lasts, before: before.map(PathBuf::from) }) }
         };
-        let judge = |facts| judge(&facts, TRIAL_LASTS);
+        let judge = |facts| judge_facts(&facts, TRIAL_LASTS);
         assert_eq!(judge(Facts { on_trial: None }).status, Status::Ok);
         assert_eq!(judge(on_trial(5, Some("/v/1.1"))).status, Status::Ok, "it is under way");
         let left = judge(on_trial(16, Some("/v/1.1")));
         assert_eq!(left.status, Status::Warn);
-        assert!(left.fix.unwrap().ends_with("called again: /v/1.1/wake install"));
+        assert!(left.fix.unwrap().ends_with("the previous build: /v/1.1/wake install"));
         assert_eq!(
             judge(on_trial(16, None)).fix.as_deref(),
-            Some("run scripts/install again, and `wake init` first where a setting is wrong")
+            Some("run scripts/install again, and `wake init` first if a setting is wrong")
         );
     }
 }

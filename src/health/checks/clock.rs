@@ -5,7 +5,7 @@ use chrono::{DateTime, Datelike as _, TimeDelta, Utc};
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::{ago, local},
+    words::{format_local_time, format_relative_time},
 };
 
 /// No correct time is older than this program.
@@ -20,25 +20,26 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         _ => None,
     };
     let last = last.and_then(|row| row.ended_at.max(row.started_at));
-    let finding = judge(last, scene.now);
+    let finding = judge_clock(last, scene.now);
     Ok(match finding.status {
         crate::health::Status::Ok => {
             let tz = scene.config.timezone;
-            Finding::ok(format!("{} in {tz}", local(scene.now, tz)))
+            Finding::ok(format!("{} in {tz}", format_local_time(scene.now, tz)))
         }
         _ => finding,
     })
 }
 
-fn judge(last_cycle_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
-    let fix = "set the clock (timedatectl set-ntp true); reminders and tasks go by it";
+fn judge_clock(last_cycle_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
+    let fix = "set the clock (timedatectl set-ntp true); reminders and tasks depend on it";
     if now.year() < FIRST_YEAR {
         return Finding::warn(format!("this machine thinks it is {}", now.format("%Y-%m-%d")), fix);
     }
     match last_cycle_at {
-        Some(last) if last > now + TOLERANCE => {
-            Finding::warn(format!("the last wake was {}: the clock went back", ago(last, now)), fix)
-        }
+        Some(last) if last > now + TOLERANCE => Finding::warn(
+            format!("the last wake is dated {}: the clock went back", format_relative_time(last, now)),
+            fix,
+        ),
         _ => Finding::ok("right, as far as can be told"),
     }
 }
@@ -53,12 +54,12 @@ mod tests {
     fn time_only_goes_forward() {
         let at = |text| parse_time(text).unwrap();
         let now = at("2026-11-21T12:00:00Z");
-        assert_eq!(judge(None, now).status, Status::Ok);
-        assert_eq!(judge(None, at("1970-01-01T00:00:07Z")).status, Status::Warn);
-        assert_eq!(judge(Some(at("2026-11-21T12:04:00Z")), now).status, Status::Ok);
+        assert_eq!(judge_clock(None, now).status, Status::Ok);
+        assert_eq!(judge_clock(None, at("1970-01-01T00:00:07Z")).status, Status::Warn);
+        assert_eq!(judge_clock(Some(at("2026-11-21T12:04:00Z")), now).status, Status::Ok);
         assert_eq!(
-            judge(Some(at("2026-11-21T14:00:00Z")), now).detail,
-            "the last wake was in 2 h: the clock went back"
+            judge_clock(Some(at("2026-11-21T14:00:00Z")), now).detail,
+            "the last wake is dated in 2 h: the clock went back"
         );
     }
 }

@@ -11,55 +11,56 @@ use reveille_tools::mcp::client::settings::{Server, ServerPlace, Settings};
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::count,
+    words::format_count,
 };
 
-pub(super) fn sandbox(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    if scene.in_force().effective_model() == OFFLINE_MODEL {
-        return Ok(Finding::ok("not needed: without an AI model no commands are run"));
+pub(super) fn check_sandbox(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if scene.effective_config().effective_model() == OFFLINE_MODEL {
+        return Ok(Finding::ok("not needed: without an AI model I run no commands"));
     }
     if scene.is_brief {
-        return Ok(Finding::ok("not tried now"));
+        return Ok(Finding::ok("not tested now"));
     }
-    Ok(judge_sandbox(&Sandbox::find(&process::beside("wake"), &std::env::temp_dir())))
+    Ok(judge_sandbox(&Sandbox::detect(&process::resolve_sibling_program("wake"), &std::env::temp_dir())))
 }
 
 fn judge_sandbox(found: &Sandbox) -> Finding {
     match found {
         Sandbox::Bubblewrap { .. } => Finding::ok("commands are confined by bubblewrap"),
         Sandbox::Seatbelt { .. } => Finding::ok("commands are confined by macOS"),
-        Sandbox::None { why } => {
-            Finding::warn(format!("{why}; each command asks"), "do what it names; until then nothing runs unasked")
-        }
+        Sandbox::None { why } => Finding::warn(
+            format!("{why}; I ask before each command"),
+            "fix what it names; until then I run nothing unasked",
+        ),
     }
 }
 
-pub(super) fn mcp(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let settings = Settings::of(scene.config);
-    let missing = settings.servers.iter().filter_map(|server| Some((server.name.as_str(), missing(server)?)));
+pub(super) fn check_mcp(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let settings = Settings::for_workspace(scene.config);
+    let missing = settings.servers.iter().filter_map(|server| Some((server.name.as_str(), find_missing(server)?)));
     Ok(judge_mcp(settings.servers.len(), &settings.problems, &missing.collect::<Vec<_>>()))
 }
 
 /// Returns the program of a server if it is missing.
-fn missing(server: &Server) -> Option<PathBuf> {
+fn find_missing(server: &Server) -> Option<PathBuf> {
     let ServerPlace::Command { command, .. } = &server.place else { return None };
     let program = Path::new(command.first()?);
-    process::find(program).is_none().then(|| program.to_owned())
+    process::find_program(program).is_none().then(|| program.to_owned())
 }
 
 fn judge_mcp(servers: usize, problems: &[String], missing: &[(&str, PathBuf)]) -> Finding {
     let wrong = problems.iter().map(|problem| Finding::warn(problem.trim_end_matches('.'), "correct mcp.toml"));
     let absent = missing.iter().map(|(name, program)| {
         Finding::warn(
-            format!("the server {name} can't start: {} isn't there", program.display()),
+            format!("the server {name} can't start: {} is missing", program.display()),
             "install it, or give its absolute path in mcp.toml; then `wake mcp list`",
         )
     });
     let well = match servers {
-        0 => "none is set up".to_owned(),
-        n => format!("{} set up; `wake mcp list` tries them", count(n, "server")),
+        0 => "none set up".to_owned(),
+        n => format!("{} set up; `wake mcp list` tries them", format_count(n, "server")),
     };
-    Finding::all(wrong.chain(absent).collect(), Finding::ok(well))
+    Finding::merge_all(wrong.chain(absent).collect(), Finding::ok(well))
 }
 
 #[cfg(test)]
@@ -78,13 +79,13 @@ mod tests {
 
     #[test]
     fn a_server_that_can_not_start_is_named() {
-        assert_eq!(judge_mcp(0, &[], &[]), Finding::ok("none is set up"));
+        assert_eq!(judge_mcp(0, &[], &[]), Finding::ok("none set up"));
         assert_eq!(judge_mcp(2, &[], &[]).status, Status::Ok);
         let problem = ["The MCP server \"a\" is not used: unknown field.".to_owned()];
         let finding = judge_mcp(1, &problem, &[("notes", "npx".into())]);
         assert_eq!(finding.status, Status::Warn);
         assert!(
-            finding.detail.contains("\"a\" is not used") && finding.detail.contains("npx isn't there"),
+            finding.detail.contains("\"a\" is not used") && finding.detail.contains("npx is missing"),
             "{finding:?}"
         );
     }

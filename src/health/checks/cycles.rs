@@ -7,7 +7,7 @@ use reveille_store::{CycleRow, CycleState};
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::ago,
+    words::format_relative_time,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -15,13 +15,14 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    Ok(judge(&store.cycles().open_cycles()?, scene.is_wake_running(), overdue, scene.now))
+    Ok(judge_open_cycles(&store.cycles().open_cycles()?, scene.is_wake_running(), overdue, scene.now))
 }
 
 /// `overdue` is the time allowed for resuming a cycle that could continue.
-fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
+fn judge_open_cycles(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
     let findings = open.iter().map(|row| {
-        let began = row.started_at.map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));
+        let began =
+            row.started_at.map_or_else(String::new, |at| format!(", started {}", format_relative_time(at, now)));
         let id = &row.cycle.id;
         if row.state == CycleState::Running {
             return match &row.error {
@@ -29,30 +30,29 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
                 _ if is_wake_running => Finding::ok(format!("{id} is under way{began}")),
                 Some(why) => Finding::warn(
                     format!("{id} was stopped{began}: {why}"),
-                    "once that is fixed, the next wake continues from there: wake --once",
+                    "once that is fixed, the next wake resumes it: wake --once",
                 ),
-                None => Finding::left_to_a_wake(
-                    format!("{id} was cut off{began}"),
-                    "the next wake continues from there: wake --once",
-                ),
+                None => {
+                    Finding::left_to_a_wake(format!("{id} was cut off{began}"), "the next wake resumes it: wake --once")
+                }
             };
         }
         if row.state == CycleState::Parked {
-            return Finding::ok(format!("{id} waits for a person{began}"));
+            return Finding::ok(format!("{id} waits for your answer{began}"));
         }
         let why = row.error.as_deref().unwrap_or("the AI model can't be reached");
         let may_go_on = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
         if now.signed_duration_since(may_go_on) > overdue && !is_wake_running {
             Finding::left_to_a_wake(
-                format!("{waits}; it could continue since {}", ago(may_go_on, now)),
-                "wake --once takes it up; see that cron or the bot starts wakes",
+                format!("{waits}; it could have continued {}", format_relative_time(may_go_on, now)),
+                "wake --once resumes it; check that cron or the bot starts wakes",
             )
         } else {
-            Finding::ok(format!("{waits}; tried again {}", ago(may_go_on, now)))
+            Finding::ok(format!("{waits}; retry due {}", format_relative_time(may_go_on, now)))
         }
     });
-    Finding::all(findings.collect(), Finding::ok("none is open"))
+    Finding::merge_all(findings.collect(), Finding::ok("no unfinished work"))
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn running_needs_a_wake_and_waiting_has_its_time() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
-        let status = |rows: &[CycleRow], running| judge(rows, running, TimeDelta::minutes(15), now).status;
+        let status = |rows: &[CycleRow], running| judge_open_cycles(rows, running, TimeDelta::minutes(15), now).status;
         assert_eq!(status(&[], false), Status::Ok);
         let running = [row(CycleState::Running, None)];
         assert_eq!((status(&running, true), status(&running, false)), (Status::Ok, Status::Warn));

@@ -8,7 +8,7 @@ use reveille_base::disk::{self, Reserve};
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::size,
+    words::format_size,
 };
 
 /// Free space below which a person should make room.
@@ -18,26 +18,26 @@ const FULL_BYTES: u64 = 16 << 20;
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let dir = &scene.config.workspace_dir;
-    let free_bytes = disk::free_bytes(dir).map_err(Trouble::io("asking for the free space at", dir))?;
-    Ok(judge(dir, free_bytes, scene.config.disk_reserve))
+    let free_bytes = disk::free_bytes(dir).map_err(Trouble::io("reading the free space at", dir))?;
+    Ok(judge_space(dir, free_bytes, scene.config.disk_reserve))
 }
 
-fn judge(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
-    let detail = format!("{} free at {}", size(free_bytes), dir.display());
+fn judge_space(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
+    let detail = format!("{} free at {}", format_size(free_bytes), dir.display());
     if reserve.is_broken_into(free_bytes) {
         return Finding::critical(
             format!(
-                "{detail}, less than the reserve of {} (DISK_RESERVE_MB): the bot fetches no messages, and Telegram keeps them \
-                 for a day only",
-                size(reserve.bytes())
+                "{detail}, less than the reserve of {} (DISK_RESERVE_MB): the bot has stopped fetching messages, and \
+                 Telegram keeps them for only a day",
+                format_size(reserve.bytes())
             ),
             format!(
-                "free some space on that disk; with {} free the bot continues by itself. Queued messages are safe",
-                size(reserve.well_again_bytes())
+                "free some space on that disk; once {} are free, the bot continues on its own. Queued messages are safe",
+                format_size(reserve.well_again_bytes())
             ),
         );
     }
-    let fix = "free some space on that disk; nothing that was said is lost meanwhile";
+    let fix = "free some space on that disk; no messages are lost meanwhile";
     match free_bytes {
         ..FULL_BYTES => Finding::critical(detail, fix),
         FULL_BYTES..WARN_BYTES => Finding::warn(detail, fix),
@@ -51,7 +51,7 @@ mod tests {
     use crate::health::Status;
 
     fn status(free_bytes: u64, reserve_mib: u32) -> Status {
-        judge(Path::new("/w"), free_bytes, Reserve::of_mib(reserve_mib)).status
+        judge_space(Path::new("/w"), free_bytes, Reserve::from_mib(reserve_mib)).status
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
         finding::{Finding, Trouble},
         repair::RepairTools,
         scene::Scene,
-        words::ago,
+        words::format_relative_time,
     },
 };
 
@@ -39,10 +39,10 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let late = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    Ok(judge(&look(scene.config, store, scene.now)?, late, scene.now))
+    Ok(judge_facts(&read_facts(scene.config, store, scene.now)?, late, scene.now))
 }
 
-fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Trouble> {
+fn read_facts(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Trouble> {
     let mut missing = store.attachments().files_on_disk()?;
     // A file that can't be inspected may well exist.
     missing.retain(|file| {
@@ -64,13 +64,14 @@ fn left_over(folder: &Path, now: DateTime<Utc>) -> Vec<PathBuf> {
     entries.filter(is_left).map(|entry| entry.path()).collect()
 }
 
-fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
+fn judge_facts(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
     let mut findings = Vec::new();
     let (failed, waiting): (Vec<_>, Vec<_>) = facts.open.iter().partition(|file| file.state == FileState::Failed);
     let is_late = |file: &&&Attachment| file.received_at.is_some_and(|at| now.signed_duration_since(at) > late);
     for file in waiting.iter().filter(is_late).take(MAX_NAMED) {
-        let what = if file.state == FileState::Wanted { "isn't here yet" } else { "isn't written down yet" };
-        let came = file.received_at.map(|at| format!(", which came {}", ago(at, now))).unwrap_or_default();
+        let what = if file.state == FileState::Wanted { "hasn't been fetched" } else { "hasn't been transcribed" };
+        let came =
+            file.received_at.map(|at| format!(" (which came {})", format_relative_time(at, now))).unwrap_or_default();
         let why = file.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         findings.push(Finding::warn(
             format!(
@@ -79,30 +80,30 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
                 file.message_id,
                 file.attempts
             ),
-            "see that the bot runs: it fetches files and has them listened to",
+            "check that the bot runs: it fetches and transcribes files",
         ));
     }
     let unheard =
         failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_SPEECH_MODEL))).count();
     if unheard > 0 {
         findings.push(Finding::warn(
-            format!("recordings that nobody could listen to: {unheard}; {NO_SPEECH_MODEL}"),
-            "scripts/fetch-model gets one; name it by WHISPER_MODEL and start the bot anew",
+            format!("recordings that I couldn't transcribe: {unheard}; {NO_SPEECH_MODEL}"),
+            "scripts/fetch-model downloads one; name it in WHISPER_MODEL and restart the bot",
         ));
     }
     for file in facts.missing.iter().take(MAX_NAMED) {
-        let repair = if file.is_wanted { "it is fetched again" } else { "it is known to be gone" };
+        let repair = if file.is_wanted { "it is fetched again" } else { "it is marked as gone" };
         findings.push(Finding::repairable(format!("file {} isn't at {}", file.id, file.path), repair));
     }
     if !facts.left_over.is_empty() {
         let n = facts.left_over.len();
-        findings.push(Finding::repairable(format!("half fetched files that nobody fetches: {n}"), "they are removed"));
+        findings.push(Finding::repairable(format!("abandoned partial downloads: {n}"), "they are removed"));
     }
     let detail = match (waiting.len(), failed.len()) {
-        (0, 0) => "nothing waits".to_owned(),
-        (waiting, failed) => format!("{waiting} on their way, {failed} given up, of messages that wait"),
+        (0, 0) => "none waiting".to_owned(),
+        (waiting, failed) => format!("files of waiting messages: {waiting} on their way, {failed} given up"),
     };
-    Finding::all(findings, Finding::ok(detail))
+    Finding::merge_all(findings, Finding::ok(detail))
 }
 
 pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
@@ -110,7 +111,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let Some(mut store) = tools.store() else {
         return Ok(Vec::new());
     };
-    let facts = look(config, &store, now)?;
+    let facts = read_facts(config, &store, now)?;
     let mut done = Vec::new();
     for file in &facts.missing {
         store.attachments_mut().file_missing(file.id)?;
@@ -150,7 +151,7 @@ mod tests {
             error: error.map(str::to_owned),
             transcript: None,
             message_id: 9,
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             thread_id: None,
             channel_message_id: None,
             received_at: Some(now() - TimeDelta::minutes(minutes)),
@@ -158,7 +159,7 @@ mod tests {
     }
 
     fn judged(open: Vec<Attachment>, missing: Vec<FileOnDisk>) -> Finding {
-        judge(&Facts { open, missing, left_over: Vec::new() }, TimeDelta::minutes(15), now())
+        judge_facts(&Facts { open, missing, left_over: Vec::new() }, TimeDelta::minutes(15), now())
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(late.status, Status::Warn);
         assert_eq!(
             late.detail,
-            "the voice note of message 9, which came 16 min ago isn't here yet after 2 tries: no network"
+            "the voice note of message 9 (which came 16 min ago) hasn't been fetched after 2 tries: no network"
         );
         assert_eq!(judged(vec![file(FileState::Failed, 99, Some("gone"))], Vec::new()).status, Status::Ok);
         let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_SPEECH_MODEL))], Vec::new());

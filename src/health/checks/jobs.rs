@@ -10,7 +10,7 @@ use super::wakes::MANY;
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::{count, list},
+    words::{format_count, format_list},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -25,31 +25,33 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let now = scene.now.with_timezone(&scene.config.timezone);
     let jobs = Jobs::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default(), now);
     let rows = match scene.store()? {
-        Some(store) => store.jobs().jobs()?,
+        Some(store) => store.jobs().list_jobs()?,
         None => Vec::new(),
     };
-    Ok(judge(&jobs, &rows))
+    Ok(judge_jobs(&jobs, &rows))
 }
 
-fn judge(jobs: &Jobs, rows: &[JobRow]) -> Finding {
+fn judge_jobs(jobs: &Jobs, rows: &[JobRow]) -> Finding {
     let mut problems = Vec::new();
     if !jobs.damaged.is_empty() {
         let damaged: Vec<String> = jobs.damaged.iter().map(ToString::to_string).collect();
-        problems
-            .push(Finding::warn(list(&damaged), "edit what is named; it is kept as it stands, and the other jobs run"));
+        problems.push(Finding::warn(
+            format_list(&damaged),
+            "correct what is named; I leave it as it is, and the other jobs run",
+        ));
     }
     for row in rows.iter().filter(|row| row.failures >= MANY) {
-        let why = row.error.as_deref().unwrap_or("the reason isn't known");
+        let why = row.error.as_deref().unwrap_or("reason unknown");
         problems.push(Finding::warn(
-            format!("the job {} has failed {} in a row: {why}", row.name, count(row.failures as usize, "time")),
-            format!("mend what it names, or `wake jobs pause {0}`; `wake jobs log {0}` tells more", row.name),
+            format!("the job {} has failed {} in a row: {why}", row.name, format_count(row.failures as usize, "time")),
+            format!("fix what it names, or `wake jobs pause {0}`; `wake jobs log {0}` says more", row.name),
         ));
     }
     let well = match jobs.usable.len() {
-        0 => "there are none".to_owned(),
-        n => format!("{} understood; `wake jobs list` shows when they run", count(n, "job")),
+        0 => "none".to_owned(),
+        n => format!("{}; `wake jobs list` shows when they run", format_count(n, "job")),
     };
-    Finding::all(problems, Finding::ok(well))
+    Finding::merge_all(problems, Finding::ok(well))
 }
 
 #[cfg(test)]
@@ -63,8 +65,8 @@ mod tests {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&Tz::UTC);
         let jobs = |text: &'static str| Jobs::collect(&["memory/jobs/a.md".to_owned()], |_| text.to_owned(), now);
         let good = jobs("---\nwhen: every day at 9\n---\nDo it.");
-        assert_eq!(judge(&good, &[]).status, Status::Ok);
-        let finding = judge(&jobs("---\nwhen: whenever\n---\nDo it."), &[]);
+        assert_eq!(judge_jobs(&good, &[]).status, Status::Ok);
+        let finding = judge_jobs(&jobs("---\nwhen: whenever\n---\nDo it."), &[]);
         assert!(
             finding.status == Status::Warn && finding.detail.contains("memory/jobs/a.md isn't run: line 2"),
             "{finding:?}"
@@ -83,8 +85,8 @@ mod tests {
             failures,
             error: Some("no answer".to_owned()),
         };
-        assert_eq!(judge(&good, &[row(2)]).status, Status::Ok);
-        let finding = judge(&good, &[row(3)]);
+        assert_eq!(judge_jobs(&good, &[row(2)]).status, Status::Ok);
+        let finding = judge_jobs(&good, &[row(3)]);
         assert!(finding.detail.contains("the job a has failed 3 times in a row: no answer"), "{finding:?}");
     }
 }

@@ -16,7 +16,7 @@ use crate::health::{
     finding::{Finding, Trouble},
     repair::RepairTools,
     scene::Scene,
-    words::{ago, span},
+    words::{format_duration, format_relative_time},
 };
 
 /// A wake writes its line a moment after taking the lock, so the check looks this often, with this pause.
@@ -46,15 +46,15 @@ pub(in crate::health) struct LockFacts {
 
 impl LockFacts {
     /// Reads the facts. Testing the flock takes a shared lock for an instant.
-    pub(in crate::health) fn look(path: &Path, row: Option<&store::LeaseHolder>) -> Self {
+    pub(in crate::health) fn read(path: &Path, row: Option<&store::LeaseHolder>) -> Self {
         let mut facts = Self::default();
         for look in 0..LOOKS {
-            let line = line(path);
+            let line = read_line(path);
             let holder: Option<Holder> = serde_json::from_str(&line).ok();
             facts = Self {
                 is_held: wake_lock::is_held(path),
                 is_alive: holder.as_ref().is_some_and(|holder| holder.identity().is_alive()),
-                silent_for: holder.as_ref().and_then(|holder| holder.silent_for(clock::awake())),
+                silent_for: holder.as_ref().and_then(|holder| holder.measure_silence(clock::read_awake_time())),
                 line,
                 holder,
                 row: row.cloned(),
@@ -73,7 +73,7 @@ impl LockFacts {
 }
 
 /// Reads the lock file.
-pub(in crate::health) fn line(path: &Path) -> String {
+pub(in crate::health) fn read_line(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_LINE_BYTES).read_to_end(&mut bytes));
     match read {
@@ -84,7 +84,7 @@ pub(in crate::health) fn line(path: &Path) -> String {
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let bounds = Bounds { lease: scene.config.stale_lock, limit: scene.config.wake_timeout + scene.config.stale_lock };
-    Ok(judge(&scene.lock, bounds, scene.now))
+    Ok(judge_facts(&scene.lock, bounds, scene.now))
 }
 
 /// The time limits of a wake by its settings.
@@ -96,7 +96,7 @@ struct Bounds {
     limit: Duration,
 }
 
-fn judge(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding {
+fn judge_facts(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding {
     match (&facts.holder, facts.is_held) {
         (Some(holder), true) if facts.is_alive => match facts.silent_for {
             Some(silent) if silent > bounds.lease => judge_stopped(holder, silent),
@@ -111,19 +111,19 @@ fn judge(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding {
 fn judge_stopped(holder: &Holder, silent: Duration) -> Finding {
     let silent = TimeDelta::from_std(silent).unwrap_or(TimeDelta::MAX);
     Finding::warn(
-        format!("a wake (pid {}) holds the lock and has shown no life for {}", holder.pid, span(silent)),
-        "the next wake that has something to do ends it and continues its work: wake --once",
+        format!("a wake (pid {}) holds the lock but has shown no activity for {}", holder.pid, format_duration(silent)),
+        "the next wake with something to do ends it and resumes its work: wake --once",
     )
 }
 
 fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Finding {
     let since = parse_time(&holder.started_at);
-    let when = since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
+    let when = since.map(|at| format!(", started {}", format_relative_time(at, now))).unwrap_or_default();
     let detail = format!("a wake is at work: pid {}{when}", holder.pid);
     match since.map(|at| now.signed_duration_since(at)) {
         Some(age) if age > limit => Finding::warn(
-            format!("{detail}, which is longer than its time-out ({})", span(limit)),
-            format!("it lives, so it is left alone; if it hangs: kill {}", holder.pid),
+            format!("{detail}, past its time-out ({})", format_duration(limit)),
+            format!("it is alive, so I leave it alone; if it hangs: kill {}", holder.pid),
         ),
         _ => Finding::ok(detail),
     }
@@ -134,13 +134,13 @@ fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Findin
 fn judge_orphaned(holder: Option<&Holder>, pids: &[u32]) -> Finding {
     let named = match holder {
         Some(holder) => format!("the wake that took it (pid {}) is dead", holder.pid),
-        None => "it doesn't say by whom".to_owned(),
+        None => "its file names no holder".to_owned(),
     };
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
     if pids.is_empty() {
         return Finding::critical(
             format!("the wake lock is held, but {named}"),
-            "find who has .wake-lock open (fuser, lsof) and end it: until then no wake can run",
+            "find the process that has .wake-lock open (fuser, lsof) and end it: until then no wake can run",
         );
     }
     let pids = pids.join(" ");
@@ -156,7 +156,7 @@ fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
     match (claimed, facts.line.is_empty()) {
         (false, true) => Finding::ok("free: no wake is at work"),
         (true, _) => Finding::repairable(
-            format!("processing_lock says that a wake is at work, but it is dead{who}"),
+            format!("processing_lock says a wake is at work, but that wake is dead{who}"),
             "the claim is freed",
         ),
         (false, false) => Finding::repairable(
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn judged(facts: &LockFacts) -> Finding {
-        judge(facts, Bounds { lease: Duration::from_secs(900), limit: Duration::from_secs(4_500) }, now())
+        judge_facts(facts, Bounds { lease: Duration::from_secs(900), limit: Duration::from_secs(4_500) }, now())
     }
 
     #[test]

@@ -7,10 +7,10 @@ use reveille_cycle::lease::{self, LastSeenLease, LeasePart, LeaseRecord};
 use reveille_store::{Upkeep, UpkeepKind};
 
 use crate::health::{
-    checks::remote::failure,
+    checks::remote::describe_failure,
     finding::{Finding, Trouble},
     scene::Scene,
-    words::ago,
+    words::format_relative_time,
 };
 
 struct Facts {
@@ -26,16 +26,16 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("this one alone (LEASE=local)"));
     }
     let upkeep = match scene.store()? {
-        Some(store) => store.maintenance().upkeep(UpkeepKind::Lease)?,
+        Some(store) => store.maintenance().read_upkeep(UpkeepKind::Lease)?,
         None => Upkeep::default(),
     };
-    Ok(judge(&facts(scene.config, upkeep), scene.now))
+    Ok(judge_facts(&read_facts(scene.config, upkeep), scene.now))
 }
 
-fn facts(config: &Config, upkeep: Upkeep) -> Facts {
+fn read_facts(config: &Config, upkeep: Upkeep) -> Facts {
     Facts {
-        bot: lease::record(config, LeasePart::Bot),
-        wake: lease::record(config, LeasePart::Wake),
+        bot: lease::read_record(config, LeasePart::Bot),
+        wake: lease::read_record(config, LeasePart::Wake),
         is_on_duty: lease::is_on_duty(config),
         duty: config.lease.duty,
         upkeep,
@@ -44,45 +44,46 @@ fn facts(config: &Config, upkeep: Upkeep) -> Facts {
 
 /// Describes the machine on duty. `None` if this machine is alone.
 pub(in crate::health) fn who_works(config: &Config, now: DateTime<Utc>) -> Option<String> {
-    config.lease.is_shared().then(|| in_words(&facts(config, Upkeep::default()), now))
+    config.lease.is_shared().then(|| describe_machines(&read_facts(config, Upkeep::default()), now))
 }
 
-fn in_words(facts: &Facts, now: DateTime<Utc>) -> String {
+fn describe_machines(facts: &Facts, now: DateTime<Utc>) -> String {
     let duty = if facts.is_on_duty { "this one is on duty" } else { "this one isn't on duty" };
-    format!("{duty}; bot: {}; work: {}", holder(&facts.bot, now), holder(&facts.wake, now))
+    format!("{duty}; bot: {}; work: {}", describe_holder(&facts.bot, now), describe_holder(&facts.wake, now))
 }
 
-fn holder(record: &LeaseRecord, now: DateTime<Utc>) -> String {
+fn describe_holder(record: &LeaseRecord, now: DateTime<Utc>) -> String {
     let Some(seen) = &record.seen else { return "not seen yet".to_owned() };
-    let since = seen.since().map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
-    let when = seen.at().map(|at| format!(" (seen {})", ago(at, now))).unwrap_or_default();
+    let since = seen.start_time().map(|at| format!(" since {}", format_relative_time(at, now))).unwrap_or_default();
+    let when =
+        seen.observation_time().map(|at| format!(" (seen {})", format_relative_time(at, now))).unwrap_or_default();
     match seen {
         LastSeenLease { is_held: false, .. } => format!("nobody{when}"),
         // The end of this machine's own lease is known without asking.
-        LastSeenLease { is_ours: true, .. } if !lease::is_held_here(record) => "nobody here any more".to_owned(),
+        LastSeenLease { is_ours: true, .. } if !lease::is_held_here(record) => "no longer this one".to_owned(),
         LastSeenLease { is_ours: true, .. } => format!("this one{since}"),
         LastSeenLease { name, .. } => format!("{name}{since}{when}"),
     }
 }
 
-fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
-    let said = in_words(facts, now);
+fn judge_facts(facts: &Facts, now: DateTime<Utc>) -> Finding {
+    let said = describe_machines(facts, now);
     let mut troubles = Vec::new();
     if facts.upkeep.failures > 0 {
-        troubles.push(failure("asking for the lease", &facts.upkeep, now));
+        troubles.push(describe_failure("asking for the lease", &facts.upkeep, now));
     }
     troubles.extend(facts.bot.trouble.as_ref().map(|why| format!("the bot couldn't ask for its lease: {why}")));
     if !troubles.is_empty() {
         return Finding::warn(
             [vec![said], troubles].concat().join("; "),
-            "while it can't be asked, this machine answers what it has and pushes nothing; its bot doesn't poll once its \
+            "until it can be asked, this machine answers what it has and pushes nothing; its bot stops polling once its \
              term is over. Try by hand in the memory's directory: git ls-remote",
         );
     }
     if facts.duty == Duty::Bot && facts.bot.seen.is_none() {
         return Finding::warn(
             said,
-            "nobody's bot was seen, so nothing comes by itself here, such as tasks at their times. If no machine runs a \
+            "no machine's bot was seen, so nothing runs automatically here, such as tasks at their times. If no machine runs a \
              bot, set LEASE_DUTY=always on one of them",
         );
     }
@@ -112,20 +113,20 @@ mod tests {
             duty: Duty::Bot,
             upkeep: Upkeep::default(),
         };
-        let finding = judge(&facts, now);
+        let finding = judge_facts(&facts, now);
         assert_eq!(finding.status, Status::Ok);
         assert_eq!(
             finding.detail,
             "this one isn't on duty; bot: desk since 2 h ago (seen 2 min ago); work: nobody (seen 2 min ago)"
         );
         facts.bot = seen("laptop", true, true);
-        assert!(judge(&facts, now).detail.contains("bot: nobody here any more"));
+        assert!(judge_facts(&facts, now).detail.contains("bot: no longer this one"));
         facts.upkeep = Upkeep { failures: 2, error: Some("no route".to_owned()), ..Upkeep::default() };
-        let finding = judge(&facts, now);
+        let finding = judge_facts(&facts, now);
         assert_eq!(finding.status, Status::Warn);
         assert!(finding.detail.contains("asking for the lease failed 2 times: no route"), "{}", finding.detail);
         facts.upkeep = Upkeep::default();
         facts.bot = LeaseRecord::default();
-        assert_eq!(judge(&facts, now).status, Status::Warn, "nobody is on duty as far as is known");
+        assert_eq!(judge_facts(&facts, now).status, Status::Warn, "nobody is on duty as far as is known");
     }
 }

@@ -11,13 +11,13 @@ use reveille_memory::{
     project::project_problem,
     skill::Skills,
     tasks::TaskList,
-    unsettled::{Unsettled, unsettled},
+    unsettled::{Unsettled, find_conflicts},
 };
 
 use crate::health::{
     finding::{Finding, Trouble},
     scene::Scene,
-    words::list,
+    words::format_list,
 };
 
 /// The documents of every memory.
@@ -38,13 +38,13 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let mut problems = Vec::new();
     for path in DOCUMENTS {
         match repo.read_work_tree(path)? {
-            Some(text) => problems.extend(name(path, &read(path, &text))),
-            None => problems.push(format!("{path} isn't there")),
+            Some(text) => problems.extend(name(path, &list_problems(path, &text))),
+            None => problems.push(format!("{path} is missing")),
         }
     }
     for path in repo.list_markdown(&["memory", "skills"])?.iter().filter(|path| !DOCUMENTS.contains(&path.as_str())) {
         let text = repo.read_work_tree(path)?.unwrap_or_default();
-        problems.extend(name(path, &unsettled(&text).iter().map(Unsettled::problem).collect::<Vec<_>>()));
+        problems.extend(name(path, &find_conflicts(&text).iter().map(Unsettled::problem).collect::<Vec<_>>()));
         problems.extend(project_problem(path));
     }
     let paths = repo.list_markdown(&["skills"])?;
@@ -53,18 +53,18 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         texts.insert(path.as_str(), repo.read_work_tree(path)?.unwrap_or_default());
     }
     problems.extend(Skills::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default()).problems);
-    Ok(judge(&problems))
+    Ok(judge_problems(&problems))
 }
 
 /// Lists the problems of a document by its kind, and the changes that the person hasn't settled.
-fn read(path: &str, text: &str) -> Vec<Problem> {
+fn list_problems(path: &str, text: &str) -> Vec<Problem> {
     let mut problems = read_by_kind(path, text);
-    problems.extend(unsettled(text).iter().map(Unsettled::problem));
+    problems.extend(find_conflicts(text).iter().map(Unsettled::problem));
     problems
 }
 
 fn read_by_kind(path: &str, text: &str) -> Vec<Problem> {
-    match DocKind::of(path) {
+    match DocKind::from_path(path) {
         DocKind::Tasks => {
             let (tasks, mut problems) = TaskList::parse(text);
             if path == memory::ACTIVE {
@@ -82,26 +82,26 @@ fn name(path: &str, problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|problem| format!("{path}, {problem}")).collect()
 }
 
-fn judge(problems: &[String]) -> Finding {
+fn judge_problems(problems: &[String]) -> Finding {
     if problems.is_empty() {
-        return Finding::ok("every document is understood");
+        return Finding::ok("all documents are readable");
     }
-    Finding::warn(list(problems), "edit what is named; it is kept as it stands, and the rest is used meanwhile")
+    Finding::warn(format_list(problems), "correct what is named; I leave it as it is and use the rest meanwhile")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::health::Status;
-    use reveille_memory::templates::templates;
+    use reveille_memory::templates::list_files;
 
     #[test]
     fn the_templates_are_understood() {
-        for (path, text) in templates() {
-            assert_eq!(read(path, text), [], "{path}");
+        for (path, text) in list_files() {
+            assert_eq!(list_problems(path, text), [], "{path}");
         }
-        let paths: Vec<String> = templates().iter().map(|(path, _)| (*path).to_owned()).collect();
-        let text = |path: &str| templates().into_iter().find(|(other, _)| *other == path).unwrap().1.to_owned();
+        let paths: Vec<String> = list_files().iter().map(|(path, _)| (*path).to_owned()).collect();
+        let text = |path: &str| list_files().into_iter().find(|(other, _)| *other == path).unwrap().1.to_owned();
         let skills = Skills::collect(&paths, text);
         assert_eq!((skills.usable.len(), skills.problems), (3, vec![]));
     }
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn too_many_tasks_are_told_for_active_and_not_for_the_backlog() {
         let tasks: String = (0..8).map(|n| format!("## Task {n}\n- touched: 2026-11-20\n\n")).collect();
-        assert_eq!(read(memory::ACTIVE, &tasks).len(), 1);
-        assert_eq!(read(memory::BACKLOG, &tasks), []);
-        let named = name(memory::ACTIVE, &read(memory::ACTIVE, &tasks));
-        let finding = judge(&named);
+        assert_eq!(list_problems(memory::ACTIVE, &tasks).len(), 1);
+        assert_eq!(list_problems(memory::BACKLOG, &tasks), []);
+        let named = name(memory::ACTIVE, &list_problems(memory::ACTIVE, &tasks));
+        let finding = judge_problems(&named);
         assert!(finding.status == Status::Warn && finding.detail.contains("8 tasks"), "{}", finding.detail);
     }
 }

@@ -48,14 +48,14 @@ pub(super) struct Check {
 impl Check {
     /// Looks and judges. A failure to look becomes a finding.
     pub(super) fn run(&self, scene: &Scene<'_>) -> Finding {
-        (self.look)(scene).unwrap_or_else(|trouble| trouble.finding())
+        (self.look)(scene).unwrap_or_else(|trouble| trouble.to_finding())
     }
 
     const fn new(id: &'static str, look: Look) -> Self {
         Self { id, look, repair: None }
     }
 
-    const fn repaired_by(mut self, repair: Repair) -> Self {
+    const fn with_repair(mut self, repair: Repair) -> Self {
         self.repair = Some(repair);
         self
     }
@@ -65,29 +65,29 @@ pub(super) const CHECKS: [Check; 28] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
-    Check::new("timers", starters::timers),
-    Check::new("path", starters::path),
+    Check::new("timers", starters::check_timers),
+    Check::new("path", starters::check_path),
     Check::new("wakes", wakes::check),
-    Check::new("lock", lock::check).repaired_by(lock::repair),
-    Check::new("plans", plans::check).repaired_by(plans::repair),
+    Check::new("lock", lock::check).with_repair(lock::repair),
+    Check::new("plans", plans::check).with_repair(plans::repair),
     Check::new("cycles", cycles::check),
     Check::new("approvals", approvals::check),
     Check::new("due", due::check),
     Check::new("queue", queue::check),
-    Check::new("files", files::check).repaired_by(files::repair),
-    Check::new("outbox", outbox::check).repaired_by(outbox::repair),
-    Check::new("repository", repository::check).repaired_by(repository::repair),
+    Check::new("files", files::check).with_repair(files::repair),
+    Check::new("outbox", outbox::check).with_repair(outbox::repair),
+    Check::new("repository", repository::check).with_repair(repository::repair),
     Check::new("remote", remote::check),
     Check::new("machines", machines::check),
-    Check::new("token", settings::token),
+    Check::new("token", settings::check_token),
     Check::new("telegram", telegram::check),
-    Check::new("key", settings::key),
-    Check::new("budget", settings::budget),
+    Check::new("key", settings::check_key),
+    Check::new("budget", settings::check_budget),
     Check::new("memory", memory::check),
     Check::new("jobs", jobs::check),
     Check::new("search", search::check),
-    Check::new("sandbox", confined::sandbox),
-    Check::new("mcp", confined::mcp),
+    Check::new("sandbox", confined::check_sandbox),
+    Check::new("mcp", confined::check_mcp),
     Check::new("clock", clock::check),
     Check::new("build", build::check),
 ];

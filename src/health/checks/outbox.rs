@@ -10,7 +10,7 @@ use crate::health::{
     finding::{Finding, Trouble},
     repair::RepairTools,
     scene::Scene,
-    words::ago,
+    words::format_relative_time,
 };
 
 /// How long a failed message is reported.
@@ -36,17 +36,17 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     // During a stop of all work, waiting is intended.
-    let late = match store.chats().stopped()? {
+    let late = match store.chats().find_stop_order()? {
         Some(_) => TimeDelta::MAX,
         None => TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX),
     };
     let parts = store.unsent_parts(scene.now)?.into_iter().map(|part| {
-        let fate = fate(&part, late, scene.now);
+        let fate = decide_fate(&part, late, scene.now);
         (part, fate)
     });
-    let parts = judge(&parts.collect::<Vec<_>>(), scene.now);
+    let parts = judge_parts(&parts.collect::<Vec<_>>(), scene.now);
     let lines = judge_lines(left_lines(store, late, scene.now)?);
-    Ok(lines.into_iter().fold(parts, Finding::and))
+    Ok(lines.into_iter().fold(parts, Finding::merge))
 }
 
 /// Counts the progress lines that are still in chats `late` after the end of their cycles. A bot deletes them with the
@@ -54,7 +54,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usize, Trouble> {
     let mut left = 0;
     for line in store.status_lines().status_lines()? {
-        let cycle = store.cycles().cycle(&line.cycle_id)?;
+        let cycle = store.cycles().find_cycle(&line.cycle_id)?;
         let is_left = cycle.is_none_or(|row| row.ended_at.is_some_and(|at| now.signed_duration_since(at) > late));
         left += usize::from(is_left);
     }
@@ -64,13 +64,13 @@ fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usiz
 fn judge_lines(left: usize) -> Option<Finding> {
     (left > 0).then(|| {
         Finding::warn(
-            format!("lines that tell of work that is over are left in chats: {left}"),
-            "the bot takes them away when it runs: see that it does",
+            format!("progress lines of finished work are still in chats: {left}"),
+            "the bot removes them while it runs: check that it does",
         )
     })
 }
 
-fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
+fn decide_fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
     let age = part.created_at.map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
     match part.state {
         _ if part.chat == ChatRef::TERMINAL => Fate::Waits,
@@ -84,13 +84,13 @@ fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
     }
 }
 
-fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
+fn judge_parts(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
     let mut findings = Vec::new();
     for (part, fate) in parts {
         let id = part.outgoing_id;
         let why = part.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         let to = format!("message {id} to chat {}", part.chat);
-        let age = part.created_at.map(|at| format!(" ({})", ago(at, now))).unwrap_or_default();
+        let age = part.created_at.map(|at| format!(" ({})", format_relative_time(at, now))).unwrap_or_default();
         findings.extend(match fate {
             Fate::Waits | Fate::UnderWay => None,
             Fate::InDoubt => Some(Finding::repairable(
@@ -98,19 +98,22 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                 "it is sent once more, marked as a repeat",
             )),
             Fate::Late => {
-                let next = part.not_before.map(|at| format!("; tried again {}", ago(at, now))).unwrap_or_default();
+                let next = part
+                    .not_before
+                    .map(|at| format!("; retry due {}", format_relative_time(at, now)))
+                    .unwrap_or_default();
                 Some(Finding::left_to_a_wake(
-                    format!("{to}{age} isn't delivered after {} tries{why}{next}", part.attempts),
-                    "wake --once delivers what can be; see that there is a token and a network",
+                    format!("{to}{age} still isn't delivered after {} tries{why}{next}", part.attempts),
+                    "wake --once delivers what it can; check the token and the network",
                 ))
             }
             Fate::Lost if part.state == PartState::Unknown => Some(Finding::warn(
-                format!("{to}{age} was sent twice without an answer, and isn't sent again{why}"),
-                "look into the chat; if it isn't there, ask again",
+                format!("{to}{age} was sent twice without confirmation, so I won't send it again{why}"),
+                "check the chat; if the message isn't there, ask again",
             )),
             Fate::Lost => Some(Finding::warn(
-                format!("{to}{age} was refused for good{why}"),
-                "see that the chat still exists and hasn't blocked the bot; then ask again",
+                format!("{to}{age} was rejected for good{why}"),
+                "check that the chat still exists and hasn't blocked the bot; then ask again",
             )),
         });
     }
@@ -120,7 +123,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
         1 => "1 part waits to be delivered".to_owned(),
         n => format!("{n} parts wait to be delivered"),
     };
-    Finding::all(findings, Finding::ok(detail))
+    Finding::merge_all(findings, Finding::ok(detail))
 }
 
 pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
@@ -147,7 +150,7 @@ mod tests {
     fn part(state: PartState, is_repeat: bool, created_at: &str) -> UnsentPart {
         UnsentPart {
             outgoing_id: 1,
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             state,
             is_repeat,
             attempts: 1,
@@ -159,7 +162,7 @@ mod tests {
     }
 
     fn fate_of(part: &UnsentPart) -> Fate {
-        fate(part, TimeDelta::minutes(15), now())
+        decide_fate(part, TimeDelta::minutes(15), now())
     }
 
     #[test]
@@ -183,9 +186,9 @@ mod tests {
     #[test]
     fn each_undelivered_message_is_told_with_its_reason() {
         let failed = part(PartState::Failed, false, "2026-11-21T11:00:00Z");
-        let finding = judge(&[(failed.clone(), Fate::Lost), (failed, Fate::InDoubt)], now());
+        let finding = judge_parts(&[(failed.clone(), Fate::Lost), (failed, Fate::InDoubt)], now());
         assert_eq!(finding.status, Status::Warn);
         assert!(finding.repair.is_some() && finding.detail.matches("no network").count() == 2);
-        assert_eq!(judge(&[], now()).detail, "everything is delivered");
+        assert_eq!(judge_parts(&[], now()).detail, "everything is delivered");
     }
 }

@@ -11,7 +11,7 @@ use crate::health::{
     finding::{Finding, Trouble},
     repair::RepairTools,
     scene::Scene,
-    words::list,
+    words::format_list,
 };
 
 /// Maximum numbered names to try for a moved file.
@@ -37,27 +37,27 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let plans = look(&scene.config.workspace_dir, store)?;
-    Ok(judge(&plans, scene.is_wake_running()))
+    let plans = list_plans(&scene.config.workspace_dir, store)?;
+    Ok(judge_plans(&plans, scene.is_wake_running()))
 }
 
-fn look(workspace: &Path, store: &Store) -> Result<Vec<Plan>, Trouble> {
+fn list_plans(workspace: &Path, store: &Store) -> Result<Vec<Plan>, Trouble> {
     let found = plan_file::left_over(workspace).map_err(Trouble::io("listing", workspace))?;
     let ours = found.into_iter().filter(|(_, id)| is_cycle_id(id));
     ours.map(|(path, cycle_id)| {
-        let state = store.cycles().cycle(&cycle_id)?.map(|row| row.state);
+        let state = store.cycles().find_cycle(&cycle_id)?.map(|row| row.state);
         Ok(Plan { path, cycle_id, state })
     })
     .collect()
 }
 
-fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
-    let ids = |plans: &[&Plan]| list(plans.iter().map(|plan| &plan.cycle_id));
+fn judge_plans(plans: &[Plan], is_wake_running: bool) -> Finding {
+    let ids = |plans: &[&Plan]| format_list(plans.iter().map(|plan| &plan.cycle_id));
     if is_wake_running {
         let all: Vec<&Plan> = plans.iter().collect();
         return Finding::ok(match all.as_slice() {
             [] => "none".to_owned(),
-            some => format!("in use by the wake at work: {}", ids(some)),
+            some => format!("in use by the running wake: {}", ids(some)),
         });
     }
     let (over, open): (Vec<&Plan>, Vec<&Plan>) = plans.iter().partition(|plan| plan.is_over());
@@ -67,20 +67,20 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
     if !cut_off.is_empty() {
         findings.push(Finding::left_to_a_wake(
             format!("left by a wake that was cut off: {}", ids(&cut_off)),
-            "the next wake continues from there: wake --once",
+            "the next wake resumes it: wake --once",
         ));
     }
     if !over.is_empty() {
         findings.push(Finding::repairable(
-            format!("left behind by a cycle that is over: {}", ids(&over)),
+            format!("left behind by a cycle that has ended: {}", ids(&over)),
             "moved to logs/plans",
         ));
     }
-    Finding::all(
+    Finding::merge_all(
         findings,
         Finding::ok(match parked.as_slice() {
             [] => "none left over".to_owned(),
-            some => format!("waiting for a person: {}", ids(some)),
+            some => format!("waiting for your answer: {}", ids(some)),
         }),
     )
 }
@@ -90,7 +90,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let Some(store) = tools.store() else {
         return Ok(Vec::new());
     };
-    let plans = look(&config.workspace_dir, &store)?;
+    let plans = list_plans(&config.workspace_dir, &store)?;
     let over = plans.iter().filter(|plan| plan.is_over());
     over.map(|plan| {
         let kept = put_away(&plan.path, &config.logs_dir().join("plans"))?;
@@ -102,7 +102,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 
 /// Moves a file into a directory under a free name, so no file is overwritten.
 fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
-    create_private_dirs(dir).map_err(Trouble::io("making", dir))?;
+    create_private_dirs(dir).map_err(Trouble::io("creating", dir))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let names = std::iter::once(format!("{stem}.md")).chain((2..MAX_NAMES).map(|n| format!("{stem}.{n}.md")));
     let free = names.map(|name| dir.join(name)).find(|kept| kept.symlink_metadata().is_err());
@@ -124,15 +124,15 @@ mod tests {
     fn what_is_resumed_stays_and_what_is_over_goes() {
         use CycleState::{Abandoned, Done, Failed, Parked, Running, Waiting};
         for state in [Running, Waiting] {
-            let finding = judge(&[plan(Some(state))], false);
+            let finding = judge_plans(&[plan(Some(state))], false);
             assert_eq!((finding.status, finding.repair), (Status::Warn, None), "{state:?}");
         }
-        assert_eq!(judge(&[plan(Some(Parked))], false).status, Status::Ok);
+        assert_eq!(judge_plans(&[plan(Some(Parked))], false).status, Status::Ok);
         for state in [Some(Done), Some(Failed), Some(Abandoned), None] {
-            assert!(judge(&[plan(state)], false).repair.is_some(), "{state:?}");
-            assert_eq!(judge(&[plan(state)], true).status, Status::Ok, "{state:?}");
+            assert!(judge_plans(&[plan(state)], false).repair.is_some(), "{state:?}");
+            assert_eq!(judge_plans(&[plan(state)], true).status, Status::Ok, "{state:?}");
         }
-        let both = judge(&[plan(Some(Running)), plan(None)], false);
+        let both = judge_plans(&[plan(Some(Running)), plan(None)], false);
         assert!(both.repair.is_some() && both.detail.contains("cut off"));
     }
 

@@ -10,7 +10,7 @@ use crate::health::{
     finding::{Finding, Trouble},
     remedy::Remedy,
     scene::Scene,
-    words::{ago, count},
+    words::{format_count, format_relative_time},
 };
 
 /// Number of answerable messages above which the queue isn't keeping up.
@@ -33,34 +33,34 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
             stopped_chats.contains_key(&message.chat)
                 || parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))
         };
-        store.inbox().queued()?.into_iter().partition(is_asked)
+        store.inbox().list_queued_messages()?.into_iter().partition(is_asked)
     };
     let beyond =
         usize::try_from(store.inbox().queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());
     let odd = store.odd_rows()?;
     let beyond = beyond.saturating_sub(odd.iter().filter(|row| row.table == "incoming_messages").count());
-    let mut found = match store.chats().stopped()? {
+    let mut found = match store.chats().find_stop_order()? {
         Some(_) => {
-            Finding::ok(format!("{} waiting; all work is stopped; wake resume continues", queued.len() + beyond))
+            Finding::ok(format!("{} waiting; all work is stopped; to continue: wake resume", queued.len() + beyond))
         }
-        None => judge(&queued, beyond, &scene.model(store)?, scene.is_wake_running(), scene.now),
+        None => judge_queue(&queued, beyond, &scene.model_state(store)?, scene.is_wake_running(), scene.now),
     };
     if !asked.is_empty() {
-        let what = count(asked.len(), "message");
+        let what = format_count(asked.len(), "message");
         found.detail.push_str(&format!("; {what} waiting for your answer to a question (wake approvals list)"));
     }
     let others = [judge_given_up(&store.inbox().dead_letters()?), judge_odd(&odd)];
-    Ok(others.into_iter().flatten().fold(found, Finding::and))
+    Ok(others.into_iter().flatten().fold(found, Finding::merge))
 }
 
 /// Reports rows that were inserted by hand and can't be read. They are skipped, so they don't delay others.
 fn judge_odd(odd: &[OddRow]) -> Option<Finding> {
     let first = odd.first()?;
-    let named = odd.iter().take(MAX_NAMED).map(|row| format!("{} {} {}", row.table, row.id, row.in_words()));
+    let named = odd.iter().take(MAX_NAMED).map(|row| format!("{} {} {}", row.table, row.id, row.describe()));
     let more = if odd.len() > MAX_NAMED { "; …" } else { "" };
     Some(Finding::warn(
         format!("{}{more}", named.collect::<Vec<_>>().join("; ")),
-        format!("nothing of it is lost; for each, as here: {}", first.mended_by()),
+        format!("nothing is lost; repair each one like this: {}", first.repair_statement()),
     ))
 }
 
@@ -69,17 +69,23 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
     let first = dead.first()?;
     let ids: Vec<String> = dead.iter().take(MAX_NAMED).map(|message| message.id.to_string()).collect();
     let more = if dead.len() > MAX_NAMED { ", …" } else { "" };
-    let count = count(dead.len(), "message");
+    let count = format_count(dead.len(), "message");
     let finding = Finding::warn(
         format!("{count} given up after {MAX_ATTEMPTS} tries ({}{more})", ids.join(", ")),
         format!("see wake queue list; then for each: wake queue retry {0}, or wake queue drop {0}", first.id),
     );
-    let retried = |finding: Finding, message: &Incoming| finding.mended_by(Remedy::RetryMessage { id: message.id });
+    let retried = |finding: Finding, message: &Incoming| finding.with_remedy(Remedy::RetryMessage { id: message.id });
     Some(dead.iter().fold(finding, retried))
 }
 
 /// `beyond` is the number of messages beyond the read limit.
-fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
+fn judge_queue(
+    queued: &[Incoming],
+    beyond: usize,
+    model: &ModelState,
+    is_wake_running: bool,
+    now: DateTime<Utc>,
+) -> Finding {
     let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
         queued.iter().partition(|message| is_answerable(message, model, now));
     let (files, held): (Vec<&Incoming>, Vec<&Incoming>) = held.into_iter().partition(|message| message.awaits_files);
@@ -88,7 +94,7 @@ fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running
     let mut detail = match (depth, oldest) {
         (0, _) => "empty".to_owned(),
         (n, None) => format!("{n} waiting"),
-        (n, Some(at)) => format!("{n} waiting, the oldest came {}", ago(at, now)),
+        (n, Some(at)) => format!("{n} waiting, the oldest came {}", format_relative_time(at, now)),
     };
     let (for_model, held): (Vec<&Incoming>, Vec<&Incoming>) =
         held.into_iter().partition(|message| message.held_for.as_deref() == Some(model.who_answers(message.chat)));
@@ -107,9 +113,9 @@ fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running
     let is_old = oldest.is_some_and(|at| now.signed_duration_since(at) > MAX_AGE);
     if depth > MAX_DEPTH || is_old {
         let fix = if is_wake_running {
-            "a wake is at work on it; look again when it has ended"
+            "a wake is working on it; check again when it has ended"
         } else {
-            "wake --once answers it; see that cron or the bot starts wakes"
+            "wake --once answers it; check that cron or the bot starts wakes"
         };
         return if is_wake_running { Finding::warn(detail, fix) } else { Finding::left_to_a_wake(detail, fix) };
     }
@@ -140,9 +146,9 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let model = ModelState::of("offline");
+        let model = ModelState::for_model("offline");
         let model = if is_available { model } else { model.out_of_reach() };
-        judge(queued, 0, &model, false, now())
+        judge_queue(queued, 0, &model, false, now())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use reveille_base::words::in_shell;
+use reveille_base::words::quote_for_shell;
 use reveille_cycle::merge_texts;
 use reveille_git as repo;
 use reveille_git::{Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock};
@@ -17,7 +17,7 @@ use crate::health::{
     remedy::{Remedy, TIDY_UP},
     repair::RepairTools,
     scene::Scene,
-    words::list,
+    words::format_list,
 };
 
 /// Time limit for git's search for missing objects.
@@ -53,38 +53,38 @@ struct Facts {
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     if let Some(error) = scene.repo_error() {
         let dir = scene.config.repo_dir();
-        return Ok(judge_unopened(error, repo::ailment(&dir).as_ref(), &dir.display().to_string()));
+        return Ok(judge_unopened(error, repo::find_ailment(&dir).as_ref(), &dir.display().to_string()));
     }
     let Some(repo) = scene.repo()? else {
         return Ok(Finding::nothing_yet());
     };
-    let facts = look(repo, scene)?;
-    Ok(judge(&facts, scene.is_wake_running()))
+    let facts = read_facts(repo, scene)?;
+    Ok(judge_facts(&facts, scene.is_wake_running()))
 }
 
-fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
-    let locks = repo.unheld_locks();
+fn read_facts(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
+    let locks = repo.housekeeping().unheld_locks();
     let name = |path: &std::path::PathBuf| path.strip_prefix(repo.root()).unwrap_or(path).display().to_string();
-    let left = repo.left_alone(&|text| scene.redactor.contains_secret(text))?;
+    let left = repo.housekeeping().left_alone(&|text| scene.redactor.contains_secret(text))?;
     Ok(Facts {
         place: repo.root().to_owned(),
         branch: repo.branch().to_owned(),
-        condition: repo.condition()?,
+        condition: repo.read_condition()?,
         is_interrupted: repo.is_interrupted(),
         locks: locks.iter().map(name).collect(),
-        remote_locks: repo.stale_remote_locks().iter().map(name).collect(),
-        damage: if scene.is_brief { None } else { repo.fsck(FSCK_TIMEOUT)? },
+        remote_locks: repo.housekeeping().stale_remote_locks().iter().map(name).collect(),
+        damage: if scene.is_brief { None } else { repo.housekeeping().fsck(FSCK_TIMEOUT)? },
         is_brief: scene.is_brief,
-        kept: repo.kept_beside().iter().map(name).collect(),
-        to_merge: repo.left_to_a_person()?,
-        parked: repo.parked()?.into_iter().map(|(branch, _)| branch).collect(),
-        stock: repo.stock(),
+        kept: repo.housekeeping().list_set_aside_files().iter().map(name).collect(),
+        to_merge: repo.parked_work().left_to_a_person()?,
+        parked: repo.parked_work().list_parked_branches()?.into_iter().map(|(branch, _)| branch).collect(),
+        stock: repo.housekeeping().count_stock(),
         // A minor fact: another check reports an unusable database.
         untidy: scene
             .store()
             .ok()
             .flatten()
-            .and_then(|store| store.maintenance().upkeep(UpkeepKind::Maintain).ok()?.error),
+            .and_then(|store| store.maintenance().read_upkeep(UpkeepKind::Maintain).ok()?.error),
         left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }
@@ -93,66 +93,67 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
 fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> Finding {
     let fix = match (error, ailment) {
         (RepoError::NotARepository { .. }, _) => {
-            "move it away; the next wake then makes or clones the memory".to_owned()
+            "move it away; the next wake then creates or clones the memory".to_owned()
         }
         (RepoError::UnreadableForm { form, .. }, _) => format!("{}. Then wake --once", form.way_out),
         (RepoError::AnothersRepository { .. }, _) => {
             format!("git config --global --add safe.directory '{place}'; then wake --once")
         }
-        (_, Some(ailment)) => format!("cd '{place}' && {}; then wake --once", ailment.mended_by()),
-        (_, None) => format!("see what git says of it: git -C '{place}' status; git -C '{place}' fsck"),
+        (_, Some(ailment)) => format!("cd '{place}' && {}; then wake --once", ailment.repair_command()),
+        (_, None) => format!("see what git reports: git -C '{place}' status; git -C '{place}' fsck"),
     };
     let ails = ailment.map(|ailment| format!(" ({ailment} can't be read)")).unwrap_or_default();
-    let finding =
-        Finding::critical(format!("the memory can't be opened, so no wake comes to its end: {error}{ails}"), fix);
+    let finding = Finding::critical(format!("the memory can't be opened, so every wake fails: {error}{ails}"), fix);
     match (error, ailment) {
         (RepoError::AnothersRepository { .. }, _) => {
-            let trust = format!("git config --global --add safe.directory {}", in_shell(Path::new(place)));
-            finding.mended_by(Remedy::in_memory(place, trust)).mended_by(Remedy::Wake)
+            let trust = format!("git config --global --add safe.directory {}", quote_for_shell(Path::new(place)));
+            finding.with_remedy(Remedy::for_memory(place, trust)).with_remedy(Remedy::Wake)
         }
         (RepoError::NotARepository { .. } | RepoError::UnreadableForm { .. }, _) => finding,
-        (_, Some(ailment)) => finding.mended_by(Remedy::in_memory(place, ailment.mended_by())).mended_by(Remedy::Wake),
+        (_, Some(ailment)) => {
+            finding.with_remedy(Remedy::for_memory(place, ailment.repair_command())).with_remedy(Remedy::Wake)
+        }
         (_, None) => finding,
     }
 }
 
-fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
+fn judge_facts(facts: &Facts, is_wake_running: bool) -> Finding {
     let mut findings = Vec::new();
     if let Some(damage) = facts.damage.as_deref().filter(|damage| !damage.is_empty()) {
         findings.push(Finding::critical(
-            format!("git finds it damaged: {}", list(damage)),
+            format!("git reports damage: {}", format_list(damage)),
             "keep a copy of the directory; what the remote has can be fetched again: git fetch --refetch",
         ));
     }
     findings.extend(judge_condition(&facts.condition, &facts.branch));
     // During a wake these belong to the wake.
     if facts.is_interrupted && !is_wake_running {
-        findings.push(Finding::repairable("a commit was left half done", "it is finished"));
+        findings.push(Finding::repairable("a commit was left unfinished", "it is finished"));
     }
     if !facts.locks.is_empty() && !is_wake_running {
         findings.push(Finding::repairable(
-            format!("lock files that no git program holds: {}", list(&facts.locks)),
+            format!("lock files that no git program holds: {}", format_list(&facts.locks)),
             "they are removed, if they are older than a second",
         ));
     }
     if !facts.remote_locks.is_empty() && !is_wake_running {
         findings.push(Finding::repairable(
-            format!("nothing can be pushed for the locks of a dead push in the remote: {}", list(&facts.remote_locks)),
+            format!("locks that a dead push left in the remote block every push: {}", format_list(&facts.remote_locks)),
             "they are removed: no git program is at work there, and they are old",
         ));
     }
     if !facts.kept.is_empty() {
         findings.push(Finding::warn(
-            format!("kept for you, since nobody else has these bytes: {}", list(&facts.kept)),
-            "see whether you miss anything of it; then remove it",
+            format!("kept for you, because there is no other copy: {}", format_list(&facts.kept)),
+            "check whether you need any of it, then remove it",
         ));
     }
     if let Some(first) = facts.to_merge.first() {
         let drop = if first.starts_with("refs/") { "git update-ref -d" } else { "git branch -D" };
         findings.push(Finding::warn(
-            format!("kept beside {}, and not part of it: {}", facts.branch, list(&facts.to_merge)),
+            format!("kept apart from {}, and not merged: {}", facts.branch, format_list(&facts.to_merge)),
             format!(
-                "for each: `git log -p {first}` shows it, `git merge {first}` brings it in, `{drop} {first}` drops it"
+                "for each: `git log -p {first}` shows it, `git merge {first}` merges it, `{drop} {first}` drops it"
             ),
         ));
     }
@@ -161,28 +162,27 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
         let Stock { loose, packs } = facts.stock;
         findings.push(
             Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), TIDY_UP)
-                .mended_by(Remedy::in_memory(&facts.place, TIDY_UP)),
+                .with_remedy(Remedy::for_memory(&facts.place, TIDY_UP)),
         );
     }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
     if facts.damage.is_none() && !facts.is_brief {
-        detail.push_str(&format!("; not searched for missing objects within {} s", FSCK_TIMEOUT.as_secs()));
+        detail.push_str(&format!("; the search for missing objects took longer than {} s", FSCK_TIMEOUT.as_secs()));
     }
     if !facts.parked.is_empty() {
-        detail.push_str(&format!("; brought in by a wake, as soon as it can be: {}", list(&facts.parked)));
+        detail.push_str(&format!("; a wake will merge these when it can: {}", format_list(&facts.parked)));
     }
     if !facts.left_alone.is_empty() {
-        detail.push_str(&format!("; not committed for you: {}", list(&facts.left_alone)));
+        detail.push_str(&format!("; left uncommitted: {}", format_list(&facts.left_alone)));
     }
-    Finding::all(findings, Finding::ok(detail))
+    Finding::merge_all(findings, Finding::ok(detail))
 }
 
 fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
     let way_back = condition.way_back(branch)?;
-    let fix = format!(
-        "{way_back}; until then what wakes write is kept on branches of its own, and brought in by itself then"
-    );
-    Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
+    let fix =
+        format!("{way_back}; until then wakes commit to separate branches, which are merged automatically afterwards");
+    Some(Finding::warn(format!("it is {condition}, but wakes commit on {branch}"), fix))
 }
 
 pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
@@ -191,6 +191,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     };
     // Locks come first, since a commit can't be finished while they exist.
     let mut done: Vec<String> = repo
+        .housekeeping()
         .remove_stale_locks()
         .iter()
         .map(|lock| {
@@ -198,7 +199,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
             format!("removed {}, which a dead git program had left", name.display())
         })
         .collect();
-    match repo.finish_interrupted(&merge_texts)? {
+    match repo.finish_interrupted_move(&merge_texts)? {
         Some(Finished::Completed(commit)) => done.push(format!("finished the commit {commit}, which had been cut off")),
         Some(Finished::NeverHappened) => {
             done.push("cleared away a commit that had been prepared and not made".to_owned());
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn housekeeping_that_does_not_get_done_is_told() {
         let stock = Stock { loose: TOO_MANY * MAX_LOOSE + 1, packs: 3 };
-        let finding = judge(&Facts { stock, untidy: Some("git repack failed".to_owned()), ..facts() }, false);
+        let finding = judge_facts(&Facts { stock, untidy: Some("git repack failed".to_owned()), ..facts() }, false);
         assert_eq!((finding.status, finding.fix.as_deref()), (Status::Warn, Some("git gc")));
         assert!(finding.detail.contains("git repack failed"), "{}", finding.detail);
     }
@@ -251,7 +252,7 @@ mod tests {
             (RepoError::UnreadableForm { path: path.clone(), form }, None, "git mend. Then wake --once"),
             (RepoError::AnothersRepository { path }, None, "git config --global --add safe.directory '/w/brain'"),
             (RepoError::Moved, Some(Ailment::Index), "cd '/w/brain' && rm .git/index && git reset; then wake --once"),
-            (RepoError::Moved, None, "see what git says of it: git -C '/w/brain'"),
+            (RepoError::Moved, None, "see what git reports: git -C '/w/brain'"),
         ] {
             let finding = judge_unopened(&error, ailment.as_ref(), "/w/brain");
             assert!(finding.fix.as_ref().is_some_and(|told| told.starts_with(fix)), "{error}: {finding:?}");
@@ -261,14 +262,14 @@ mod tests {
 
     #[test]
     fn a_persons_files_are_named_and_no_warning() {
-        let finding = judge(&facts(), false);
+        let finding = judge_facts(&facts(), false);
         assert_eq!(finding.status, Status::Ok);
         assert!(finding.detail.contains("photo.jpg"));
     }
 
     #[test]
     fn what_was_kept_for_a_person_is_named() {
-        let finding = judge(&Facts { kept: vec![".git/reveille/kept-12".to_owned()], ..facts() }, false);
+        let finding = judge_facts(&Facts { kept: vec![".git/reveille/kept-12".to_owned()], ..facts() }, false);
         assert_eq!((finding.status, finding.repair), (Status::Warn, None));
         assert!(finding.detail.contains("kept-12"), "{}", finding.detail);
     }
@@ -277,20 +278,20 @@ mod tests {
     fn what_keeps_wakes_from_committing_is_told_with_the_way_out() {
         for condition in [Condition::Detached, Condition::OtherBranch("x".to_owned()), Condition::InProgress("rebase")]
         {
-            let finding = judge(&Facts { condition, ..facts() }, false);
+            let finding = judge_facts(&Facts { condition, ..facts() }, false);
             assert_eq!((finding.status, finding.repair), (Status::Warn, None));
             assert!(finding.detail.ends_with("wakes commit on main"), "{}", finding.detail);
             assert!(finding.fix.unwrap().starts_with("`git "));
         }
         let damage = Some(vec!["missing blob 12".to_owned()]);
-        assert_eq!(judge(&Facts { damage, ..facts() }, false).status, Status::Critical);
+        assert_eq!(judge_facts(&Facts { damage, ..facts() }, false).status, Status::Critical);
     }
 
     #[test]
     fn a_running_wakes_locks_are_its_own() {
         let locks = vec![".git/index.lock".to_owned()];
         let left = Facts { locks: locks.clone(), remote_locks: locks, is_interrupted: true, ..facts() };
-        assert!(judge(&left, false).repair.is_some());
-        assert_eq!(judge(&left, true).status, Status::Ok);
+        assert!(judge_facts(&left, false).repair.is_some());
+        assert_eq!(judge_facts(&left, true).status, Status::Ok);
     }
 }

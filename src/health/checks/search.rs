@@ -24,14 +24,15 @@ const BOUND_S: u64 = 20;
 const HITS: usize = 10;
 /// Minimum words of a fact that is distinctive enough.
 const MIN_WORDS: usize = 3;
-const REBUILD: &str = "wake memory reindex (nothing is lost: it is built from the memory and the conversations)";
+const REBUILD: &str =
+    "wake memory reindex (nothing is lost: the index is rebuilt from the memory and the conversations)";
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    Ok(words(scene)?.and(meaning(scene)?))
+    Ok(check_words(scene)?.merge(check_meaning(scene)?))
 }
 
 /// Checks that a known fact is found.
-fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+fn check_words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let (config, path) = (scene.config, scene.config.index_path());
     let (Some(repo), true) = (scene.repo()?, path.exists()) else {
         return Ok(Finding::ok("nothing is indexed yet"));
@@ -40,14 +41,14 @@ fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("the memory is indexed"));
     }
     if scene.is_dry {
-        return Ok(Finding::ok("the index isn't searched in a dry run: searching brings it up to date"));
+        return Ok(Finding::ok("not searched in a dry run, because searching updates the index"));
     }
     let text = repo.read_work_tree(memory::SEMANTIC_MEMORY)?.unwrap_or_default();
     let sources = Sources { brain: &config.repo_dir(), store: scene.store()?, zone: config.timezone };
-    let mut ready = match Ready::at(&path, &sources, None) {
+    let mut ready = match Ready::open(&path, &sources, None) {
         Ok(ready) => ready,
         Err(IndexError::Busy) => return Ok(Finding::ok("the index is being written")),
-        Err(error) => return Ok(rebuilt(format!("{error}"))),
+        Err(error) => return Ok(advise_rebuild(format!("{error}"))),
     };
     let facts = Facts::parse(&text).0;
     let fact =
@@ -64,41 +65,41 @@ fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     Ok(match ready.index.search(&query) {
         Ok(hits) if hits.iter().any(|hit| hit.path == memory::SEMANTIC_MEMORY) => Finding::ok("a known fact is found"),
-        Ok(_) => rebuilt("a fact that stands in the memory isn't found by its own words"),
-        Err(error) => rebuilt(format!("{error}")),
+        Ok(_) => advise_rebuild("a fact in the memory isn't found by its own words"),
+        Err(error) => advise_rebuild(format!("{error}")),
     })
 }
 
-fn rebuilt(what: impl Into<String>) -> Finding {
-    Finding::warn(what, REBUILD).mended_by(Remedy::RebuildIndex)
+fn advise_rebuild(what: impl Into<String>) -> Finding {
+    Finding::warn(what, REBUILD).with_remedy(Remedy::RebuildIndex)
 }
 
 /// Checks that the configured embedder works.
-fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let embedder = match embed::of(scene.config) {
+fn check_meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let embedder = match embed::create_embedder(scene.config) {
         Ok(None) => return Ok(Finding::ok("by keywords alone (EMBED_MODEL isn't set)")),
         Ok(Some(embedder)) => embedder,
-        Err(error) => return Ok(unusable(&error.to_string())),
+        Err(error) => return Ok(report_unusable(&error.to_string())),
     };
     let store = scene.store()?;
-    let upkeep = store.map(|store| store.maintenance().upkeep(UpkeepKind::Embed)).transpose()?.unwrap_or_default();
-    let Some(to) = embedder.leaves_for() else {
+    let upkeep = store.map(|store| store.maintenance().read_upkeep(UpkeepKind::Embed)).transpose()?.unwrap_or_default();
+    let Some(to) = embedder.destination() else {
         if scene.is_brief {
             return Ok(Finding::ok("an encoder on this machine is set up"));
         }
-        return Ok(judge_canary(canary(scene, embedder.as_ref()), &upkeep));
+        return Ok(judge_canary(measure_canary(scene, embedder.as_ref()), &upkeep));
     };
     let allowed = store.map(|store| store.maintenance().allowed_embedder()).transpose()?.flatten();
     Ok(judge_paid(to, allowed.as_deref() == Some(embedder.id()), &upkeep))
 }
 
 /// Returns the cosines of the sentence with its paraphrase and with the unrelated sentence.
-fn canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
+fn measure_canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
     let later = |error: std::io::Error| EmbedError::later(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(later)?;
     let mut desk = EmbedDesk { store: None, redactor: scene.redactor, caps: &[], now: scene.now };
     let texts = CANARY.map(str::to_owned);
-    let asking = embed::embed(embedder, &mut desk, &texts, (TextRole::Kept, None));
+    let asking = embed::embed_texts(embedder, &mut desk, &texts, (TextRole::Kept, None));
     let bound = std::time::Duration::from_secs(BOUND_S);
     let vectors = runtime
         .block_on(async { tokio::time::timeout(bound, asking).await })
@@ -112,15 +113,15 @@ fn canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), Embe
 
 fn judge_canary(cosines: Result<(f32, f32), EmbedError>, upkeep: &Upkeep) -> Finding {
     match (cosines, &upkeep.error) {
-        (Err(error), _) => unusable(&error.to_string()),
-        (Ok((same, other)), _) if same <= other => {
-            unusable(&format!("it takes other sentences for nearer than paraphrases ({other:.2} to {same:.2})"))
-        }
+        (Err(error), _) => report_unusable(&error.to_string()),
+        (Ok((same, other)), _) if same <= other => report_unusable(&format!(
+            "it rates unrelated sentences as closer than paraphrases ({other:.2} to {same:.2})"
+        )),
         (Ok(_), Some(why)) if upkeep.failures > 0 => Finding::warn(
             format!("the encoder works, but the last wake couldn't embed: {why}"),
             "the next wakes try again; wake memory reindex --embed does it now",
         )
-        .mended_by(Remedy::Embed),
+        .with_remedy(Remedy::Embed),
         (Ok(_), _) => Finding::ok("the encoder on this machine works"),
     }
 }
@@ -129,19 +130,19 @@ fn judge_paid(to: &str, is_allowed: bool, upkeep: &Upkeep) -> Finding {
     match &upkeep.error {
         _ if !is_allowed => Finding::warn(
             format!(
-                "by keywords alone: {to} would embed, and you haven't allowed that it gets everything that is searched"
+                "by keywords alone: {to} would embed, but you haven't allowed sending it everything that is searched"
             ),
-            "wake memory embed allow, or take EMBED_MODEL out",
+            "wake memory embed allow, or remove EMBED_MODEL",
         ),
-        Some(why) if upkeep.failures > 0 => unusable(why),
+        Some(why) if upkeep.failures > 0 => report_unusable(why),
         _ => Finding::ok(format!("{to} embeds")),
     }
 }
 
-fn unusable(why: &str) -> Finding {
+fn report_unusable(why: &str) -> Finding {
     Finding::warn(
-        format!("by keywords alone, the embedder can't be used: {why}"),
-        "correct EMBED_MODEL or what it names (scripts/fetch-model embed gets an encoder), or take it out",
+        format!("by keywords alone, because the embedder can't be used: {why}"),
+        "correct EMBED_MODEL or what it names (scripts/fetch-model embed downloads an encoder), or remove it",
     )
 }
 

@@ -10,23 +10,23 @@ use reveille_cycle::decide::budget::Budget;
 use reveille_model::offered;
 use reveille_store::{Cap, ModelBreaker, ModelFault, Store, Upkeep};
 
-use super::remote::failure;
+use super::remote::describe_failure;
 use crate::{
     health::{
         finding::{Finding, Trouble},
         reach::BotReached,
         remedy::Remedy,
         scene::Scene,
-        words::ago,
+        words::format_relative_time,
     },
     setup::Checked,
 };
 
-pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let config = scene.in_force();
+pub(super) fn check_token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let config = scene.effective_config();
     let set = judge_token(config.telegram_token.is_some(), config.allowed_chats.len());
     Ok(match &scene.reached.bot {
-        Some(reached) => set.and(judge_bot(reached)),
+        Some(reached) => set.merge(judge_bot(reached)),
         None => set,
     })
 }
@@ -35,46 +35,46 @@ pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 fn judge_bot(reached: &BotReached) -> Finding {
     match reached {
         BotReached::Fine { username } => Finding::ok(format!("Telegram knows it as @{username}")),
-        BotReached::Unknown(why) => Finding::ok(format!("Telegram couldn't be asked: {why}")),
+        BotReached::Unknown(why) => Finding::ok(format!("Telegram couldn't be reached: {why}")),
         BotReached::Refused => Finding::critical(
-            "Telegram doesn't accept it",
-            "copy it again from @BotFather, all of it, with the digits before the colon: wake init",
+            "Telegram rejects it",
+            "copy all of it again from @BotFather, including the digits before the colon: wake init",
         ),
         BotReached::Webhook { host } => {
             let finding = Finding::critical(
                 format!("a webhook at {host} takes the bot's messages"),
-                "bot webhook delete (what waits is kept)",
+                "bot webhook delete (waiting messages are kept)",
             );
-            finding.mended_by(Remedy::RemoveWebhook { host: host.clone() })
+            finding.with_remedy(Remedy::RemoveWebhook { host: host.clone() })
         }
     }
 }
 
 fn judge_token(has_token: bool, chats: usize) -> Finding {
     match (has_token, chats) {
-        (true, 1..) => Finding::ok(format!("there; chats listened to: {chats}")),
+        (true, 1..) => Finding::ok(format!("set; allowed chats: {chats}")),
         (true, 0) => Finding::warn(
-            "there, but nobody may talk to the bot yet",
+            "set, but nobody may talk to the bot yet",
             "start the bot and send it the code that it shows, or set ALLOWED_CHAT_IDS to your numeric chat id",
         ),
-        (false, 0) => Finding::ok("none: Telegram isn't set up, and wake say and wake chat work without it"),
+        (false, 0) => Finding::ok("none: Telegram isn't set up; wake say and wake chat work without it"),
         (false, _) => Finding::warn(
-            "none, though chats are listened to: the bot can't run; wake say works without it",
+            "none, though chats are allowed: the bot can't run; wake say works without it",
             "ask @BotFather on Telegram for a token and set TELEGRAM_BOT_TOKEN",
         ),
     }
 }
 
-pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let config = &scene.in_force();
+pub(super) fn check_key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let config = &scene.effective_config();
     let store = scene.store()?;
-    let chain = config.chain();
+    let chain = config.list_usable_models();
     let of_tasks = [("MODEL_SIMPLE", &config.model_simple), ("MODEL_REFLECT", &config.model_reflect)];
     let of_tasks = of_tasks.into_iter().filter_map(|(setting, name)| Some((setting, name.as_deref()?)));
     let of_tasks: Vec<(&str, &str)> = of_tasks.filter(|(_, name)| !chain.contains(name)).collect();
-    let is_absent = |name: &str| name == CLAUDE_CODE && process::find(&config.claude_code).is_none();
+    let is_absent = |name: &str| name == CLAUDE_CODE && process::find_program(&config.claude_code).is_none();
 
-    let links = chain.iter().filter(|name| !is_absent(name)).map(|name| ChainLink::look(name, store));
+    let links = chain.iter().filter(|name| !is_absent(name)).map(|name| ChainLink::read(name, store));
     let links = links.collect::<Result<Vec<_>, Trouble>>()?;
     let mut findings = Vec::new();
     if links.len() < chain.len() {
@@ -83,40 +83,43 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     }
     if !links.is_empty() {
         let unused = config.said_models().find(|name| !config.can_use(name));
-        let unused = unused.map(|name| (name, config.lack(name).unwrap_or_default()));
+        let unused = unused.map(|name| (name, config.describe_missing(name).unwrap_or_default()));
         findings.push(judge_chain(&links, unused, scene.now));
     }
     for (setting, name) in of_tasks {
         if is_absent(name) {
             findings.push(no_claude_code(setting, &config.claude_code, &chain));
         } else {
-            findings.extend(judge_task(setting, &ChainLink::look(name, store)?, config.lack(name), scene.now));
+            findings.extend(judge_task(
+                setting,
+                &ChainLink::read(name, store)?,
+                config.describe_missing(name),
+                scene.now,
+            ));
         }
     }
     findings.extend(scene.reached.model.as_ref().map(judge_model));
-    Ok(Finding::all(findings, Finding::nothing_yet()))
+    Ok(Finding::merge_all(findings, Finding::nothing_yet()))
 }
 
 /// Judges the answer of the first model's server. A wake tries again by itself in any case.
 fn judge_model(asked: &Checked) -> Finding {
     match asked {
         Checked::Good(told) => Finding::ok(told),
-        Checked::Wrong(why) => Finding::warn(why, "wake init sets it right, and tries it"),
-        Checked::Unknown(why) => Finding::ok(format!("it couldn't be asked now: {why}")),
+        Checked::Wrong(why) => Finding::warn(why, "wake init corrects it and tests it"),
+        Checked::Unknown(why) => Finding::ok(format!("it couldn't be reached now: {why}")),
     }
 }
 
 /// `others` are the models asked in its place.
 fn no_claude_code(setting: &str, program: &Path, others: &[&str]) -> Finding {
     let meanwhile = match others.first() {
-        Some(other) => format!("{other} is asked in its place"),
+        Some(other) => format!("{other} is used instead"),
         None => "messages wait".to_owned(),
     };
     Finding::warn(
-        format!("{setting} names {CLAUDE_CODE}, but {} isn't there", program.display()),
-        format!(
-            "{meanwhile}; install it (npm install -g @anthropic-ai/claude-code), or set CLAUDE_CODE to where it is"
-        ),
+        format!("{setting} names {CLAUDE_CODE}, but {} is missing", program.display()),
+        format!("{meanwhile}; install it (npm install -g @anthropic-ai/claude-code), or set CLAUDE_CODE to its path"),
     )
 }
 
@@ -125,16 +128,16 @@ fn judge_task(setting: &str, link: &ChainLink<'_>, lack: Option<&str>, now: Date
     let name = link.name;
     if let Some(why) = lack {
         return Some(Finding::warn(
-            format!("{setting} names {name}, which isn't asked: {why}"),
-            format!("set what it needs, or take it out of {setting} (docs/MODELS.md)"),
+            format!("{setting} names {name}, which isn't used: {why}"),
+            format!("set what it needs, or remove it from {setting} (docs/MODELS.md)"),
         ));
     }
     let breaker = link.breaker.as_ref().filter(|it| it.fault.needs_person())?;
     let fix = match breaker.fault {
-        ModelFault::Missing => format!("see whether {name} in {setting} is spelt as its provider does"),
-        _ => format!("see the key and the account of {name}, which {setting} names"),
+        ModelFault::Missing => format!("check that {name} in {setting} is spelt as its provider spells it"),
+        _ => format!("check the key and the account of {name}, which {setting} names"),
     };
-    Some(Finding::warn(format!("{setting}: {}", link.tell(now)), fix))
+    Some(Finding::warn(format!("{setting}: {}", link.describe(now)), fix))
 }
 
 /// A model of the chain.
@@ -147,20 +150,20 @@ struct ChainLink<'a> {
 }
 
 impl<'a> ChainLink<'a> {
-    fn look(name: &'a str, store: Option<&Store>) -> Result<Self, Trouble> {
-        let breaker = store.map_or(Ok(None), |store| store.maintenance().breaker(name))?;
+    fn read(name: &'a str, store: Option<&Store>) -> Result<Self, Trouble> {
+        let breaker = store.map_or(Ok(None), |store| store.maintenance().find_breaker(name))?;
         let answered_at = store.map_or(Ok(None), |store| store.ledger().last_answer(name))?;
         Ok(Self { name, breaker, answered_at })
     }
 
-    fn tell(&self, now: DateTime<Utc>) -> String {
+    fn describe(&self, now: DateTime<Utc>) -> String {
         let name = self.name;
         match (&self.breaker, self.answered_at) {
             (Some(it), _) => {
                 let (failures, error) = (it.failures, Some(it.error.clone()));
-                failure(name, &Upkeep { failures, not_before: it.not_before, error, last_ok_at: None }, now)
+                describe_failure(name, &Upkeep { failures, not_before: it.not_before, error, last_ok_at: None }, now)
             }
-            (None, Some(at)) => format!("{name} answered last {}", ago(at, now)),
+            (None, Some(at)) => format!("{name} last answered {}", format_relative_time(at, now)),
             (None, None) if name == OFFLINE_MODEL => format!("{name} always answers"),
             (None, None) => format!("{name} is set, not tried yet"),
         }
@@ -173,12 +176,12 @@ fn judge_chain(links: &[ChainLink<'_>], unused: Option<(&str, &str)>, now: DateT
         let why = unused.map_or("MODEL says so", |(_, why)| why);
         return Finding::ok(format!("no AI model, I answer offline: {why}"));
     }
-    let told = links.iter().map(|link| link.tell(now)).collect::<Vec<_>>().join("; then ");
+    let told = links.iter().map(|link| link.describe(now)).collect::<Vec<_>>().join("; then ");
     if links.iter().all(|link| link.breaker.is_none()) {
         return match unused {
             Some((name, why)) => Finding::warn(
-                format!("{told}; {name} isn't asked: {why}"),
-                "set what it needs, or take it out of MODEL (docs/MODELS.md)",
+                format!("{told}; {name} isn't used: {why}"),
+                "set what it needs, or remove it from MODEL (docs/MODELS.md)",
             ),
             None => Finding::ok(told),
         };
@@ -187,40 +190,40 @@ fn judge_chain(links: &[ChainLink<'_>], unused: Option<(&str, &str)>, now: DateT
     if let Some(link) = links.iter().find(is_missing) {
         return Finding::warn(
             format!("set; {told}"),
-            format!("messages wait: see whether {} in MODEL is spelt as its provider does", link.name),
+            format!("messages wait; check that {} in MODEL is spelt as its provider spells it", link.name),
         );
     }
     let answers = links.iter().find(|link| link.breaker.is_none()).map(|link| link.name);
     let meanwhile = match answers {
         Some(name) => format!("{name} answers meanwhile"),
-        None => "messages wait and are answered when it can be reached".to_owned(),
+        None => "messages wait until it can be reached".to_owned(),
     };
-    Finding::warn(format!("set; {told}"), format!("{meanwhile}; see the key, the account and the network"))
+    Finding::warn(format!("set; {told}"), format!("{meanwhile}; check the key, the account and the network"))
 }
 
-pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+pub(super) fn check_budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let is_thinking = scene.model(store)?.is_thinking();
+    let is_thinking = scene.model_state(store)?.is_thinking();
     let budget = scene.budget(store)?;
     let finding = if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) };
-    Ok(match offered::unpriced(&scene.in_force()) {
+    Ok(match offered::describe_unpriced_models(&scene.effective_config()) {
         Some(unpriced) => Finding { detail: format!("{}. {unpriced}", finding.detail), ..finding },
         None => finding,
     })
 }
 
 fn judge_budget(budget: &Budget) -> Finding {
-    let reached = budget.reached().map(|cap| (None, cap));
+    let reached = budget.find_reached_cap().map(|cap| (None, cap));
     let Some((chat, cap)) = reached.or_else(|| budget.no_room.iter().map(|(chat, cap)| (*chat, *cap)).next()) else {
         return Finding::ok(budget.describe());
     };
-    let why = budget.in_the_way(chat).unwrap_or_default();
+    let why = budget.find_obstacle(chat).unwrap_or_default();
     let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
     let raise = match budget.enough_usd(chat).filter(|_| reached.is_none()) {
-        Some(usd) => format!("set {} to {usd:.2} or more", cap.setting()),
-        None => format!("raise {}", cap.setting()),
+        Some(usd) => format!("set {} to {usd:.2} or more", cap.setting_name()),
+        None => format!("raise {}", cap.setting_name()),
     };
     Finding::warn(format!("{why}; {}", budget.describe()), format!("messages wait until {until}, or {raise}"))
 }
@@ -234,7 +237,7 @@ mod tests {
     /// What was spent today and this month, and may be, on 21 November.
     fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-        Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+        Budget::from_spending((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
     }
 
     #[test]
@@ -270,17 +273,17 @@ mod tests {
         assert_eq!(judge_chain(&[link(OFFLINE_MODEL, None, None)], None, now).status, Status::Ok);
         let well = |answered_at| judge_chain(&[link("claude", None, answered_at)], None, now);
         assert_eq!(well(None), Finding::ok("claude is set, not tried yet"));
-        assert_eq!(well(parse_time("2026-11-21T09:00:00Z")), Finding::ok("claude answered last 3 h ago"));
+        assert_eq!(well(parse_time("2026-11-21T09:00:00Z")), Finding::ok("claude last answered 3 h ago"));
         let finding = judge_chain(&[link("claude", failing(ModelFault::Outage), None)], None, now);
         assert!(finding.status == Status::Warn && finding.detail.contains("claude failed once: overloaded"));
         let chain = [link("claude", failing(ModelFault::Account), None), link("other", None, None)];
         let finding = judge_chain(&chain, None, now);
-        assert!(finding.detail.contains("claude failed once: overloaded; tried again by the next wake; then other"));
+        assert!(finding.detail.contains("claude failed once: overloaded; retry due at the next wake; then other"));
         assert!(finding.fix.unwrap().starts_with("other answers meanwhile"));
         let finding = judge_chain(&[link("claud", failing(ModelFault::Missing), None)], None, now);
         assert!(finding.fix.unwrap().contains("claud in MODEL"));
         let finding = judge_chain(&[link("other", None, None)], Some(("claude", "there is no key")), now);
-        assert!(finding.status == Status::Warn && finding.detail.ends_with("claude isn't asked: there is no key"));
+        assert!(finding.status == Status::Warn && finding.detail.ends_with("claude isn't used: there is no key"));
     }
 
     #[test]
@@ -298,7 +301,7 @@ mod tests {
         assert!(missing.status == Status::Warn && missing.detail.starts_with("MODEL_SIMPLE: claud failed once"));
         assert!(missing.fix.unwrap().contains("claud in MODEL_SIMPLE is spelt"));
         assert!(told(Some(ModelFault::Account), None).unwrap().fix.unwrap().contains("the account of claud"));
-        assert!(told(None, Some("there is no key")).unwrap().detail.ends_with("isn't asked: there is no key"));
+        assert!(told(None, Some("there is no key")).unwrap().detail.ends_with("isn't used: there is no key"));
         assert_eq!((told(Some(ModelFault::Outage), None), told(None, None)), (None, None));
     }
 
@@ -306,7 +309,7 @@ mod tests {
     fn claude_code_that_is_missing_holds_messages_up_only_where_it_is_alone() {
         let told = |others: &[&str]| no_claude_code("MODEL", Path::new("/nowhere/claude"), others).fix.unwrap();
         assert!(told(&[]).starts_with("messages wait; install it"));
-        assert!(told(&["claude-sonnet-5-5"]).starts_with("claude-sonnet-5-5 is asked in its place; install it"));
+        assert!(told(&["claude-sonnet-5-5"]).starts_with("claude-sonnet-5-5 is used instead; install it"));
     }
 
     #[test]
@@ -320,7 +323,7 @@ mod tests {
         assert!(month.fix.unwrap().contains("until the month is over, or raise MONTHLY_BUDGET_USD"));
         let mut tight = of((0.0, 0.03), (0.0, None));
         (tight.no_room, tight.needs_usd) =
-            ([(Some(ChatRef::telegram(7)), Cap::Day)].into(), [(Some(ChatRef::telegram(7)), 0.19)].into());
+            ([(Some(ChatRef::from_telegram(7)), Cap::Day)].into(), [(Some(ChatRef::from_telegram(7)), 0.19)].into());
         let tight = judge_budget(&tight);
         assert!(tight.detail.starts_with("the next call may cost up to $0.19"), "{tight:?}");
         assert_eq!(tight.fix.unwrap(), "messages wait until midnight, or set DAILY_BUDGET_USD to 0.19 or more");

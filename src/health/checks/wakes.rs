@@ -11,7 +11,7 @@ use crate::health::{
     finding::{Finding, Trouble},
     remedy::Remedy,
     scene::Scene,
-    words::ago,
+    words::format_relative_time,
 };
 
 /// Failures in a row that will not resolve by themselves.
@@ -21,19 +21,19 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let upkeep = store.maintenance().upkeep(UpkeepKind::Wake)?;
+    let upkeep = store.maintenance().read_upkeep(UpkeepKind::Wake)?;
     let since = store.maintenance().failing_since(UpkeepKind::Wake)?;
-    let ailment = repo::ailment(&scene.config.repo_dir());
+    let ailment = repo::find_ailment(&scene.config.repo_dir());
     let dir = scene.config.repo_dir();
     let memory = match scene.repo_error() {
         _ if !dir.join(".git").exists() => MemoryPlace::NotMade,
         Some(_) if ailment.is_none() => MemoryPlace::Unopened,
         _ => MemoryPlace::At(dir.display().to_string()),
     };
-    let finding = judge(&upkeep, since, ailment.as_ref(), &memory, scene.now);
+    let finding = judge_wakes(&upkeep, since, ailment.as_ref(), &memory, scene.now);
     Ok(match (ailment, memory) {
         (Some(ailment), MemoryPlace::At(place)) => {
-            finding.mended_by(Remedy::in_memory(place, ailment.mended_by())).mended_by(Remedy::Wake)
+            finding.with_remedy(Remedy::for_memory(place, ailment.repair_command())).with_remedy(Remedy::Wake)
         }
         _ => finding,
     })
@@ -49,7 +49,7 @@ enum MemoryPlace {
     At(String),
 }
 
-fn judge(
+fn judge_wakes(
     upkeep: &Upkeep,
     since: Option<DateTime<Utc>>,
     ailment: Option<&Ailment>,
@@ -58,7 +58,7 @@ fn judge(
 ) -> Finding {
     let mended = match (ailment, memory) {
         (Some(ailment), MemoryPlace::At(place)) => {
-            Some(format!("cd '{place}' && {}; then wake --once", ailment.mended_by()))
+            Some(format!("cd '{place}' && {}; then wake --once", ailment.repair_command()))
         }
         _ => None,
     };
@@ -66,20 +66,20 @@ fn judge(
     if upkeep.failures == 0 {
         // The damage has stopped no wake yet.
         return match (ails, mended) {
-            (Some(ails), Some(mended)) => Finding::critical(format!("{ails}: the next wake fails"), mended),
-            _ => Finding::ok("none has failed since the last one that worked"),
+            (Some(ails), Some(mended)) => Finding::critical(format!("{ails}: the next wake will fail"), mended),
+            _ => Finding::ok("none has failed since the last success"),
         };
     }
-    let since = since.map(|at| format!(", first {}", ago(at, now))).unwrap_or_default();
-    let why = upkeep.error.as_deref().unwrap_or("the reason isn't known");
+    let since = since.map(|at| format!(", first {}", format_relative_time(at, now))).unwrap_or_default();
+    let why = upkeep.error.as_deref().unwrap_or("reason unknown");
     let ails = ails.map(|ails| format!(" ({ails})")).unwrap_or_default();
     let fix = mended.unwrap_or_else(|| match memory {
         MemoryPlace::At(place) => format!(
-            "fix what it names; the other checks tell more, and `cd '{place}' && git fsck` of git. Then wake --once"
+            "fix what it names; the other checks say more, and `cd '{place}' && git fsck` checks git. Then wake --once"
         ),
         MemoryPlace::Unopened => "see the check `repository`".to_owned(),
         MemoryPlace::NotMade => {
-            "fix what it names, which keeps the memory from being made; then wake --once".to_owned()
+            "fix what it names, because it prevents creating the memory; then wake --once".to_owned()
         }
     });
     if upkeep.failures < MANY {
@@ -88,7 +88,7 @@ fn judge(
     }
     Finding::critical(
         format!(
-            "{} in a row have failed{since}, so nothing is answered; what is queued is kept: {why}{ails}",
+            "{} in a row have failed{since}, so nothing is answered; queued messages are safe: {why}{ails}",
             upkeep.failures
         ),
         fix,
@@ -106,7 +106,13 @@ mod tests {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let judged = |failures, ailment: Option<&Ailment>| {
             let upkeep = Upkeep { failures, error: Some("git: bad".to_owned()), ..Upkeep::default() };
-            judge(&upkeep, parse_time("2026-11-21T11:00:00Z"), ailment, &MemoryPlace::At("/w/brain".to_owned()), now)
+            judge_wakes(
+                &upkeep,
+                parse_time("2026-11-21T11:00:00Z"),
+                ailment,
+                &MemoryPlace::At("/w/brain".to_owned()),
+                now,
+            )
         };
         assert_eq!(judged(0, None).status, Status::Ok);
         assert_eq!(judged(0, Some(&Ailment::Index)).status, Status::Critical);
@@ -117,7 +123,7 @@ mod tests {
         assert_eq!(found.fix.unwrap(), "cd '/w/brain' && rm .git/index && git reset; then wake --once");
         assert!(judged(3, None).fix.unwrap().contains("git fsck"));
         let unmade = Upkeep { failures: 3, error: Some("no room".to_owned()), ..Upkeep::default() };
-        let fix = judge(&unmade, None, None, &MemoryPlace::NotMade, now).fix.unwrap();
+        let fix = judge_wakes(&unmade, None, None, &MemoryPlace::NotMade, now).fix.unwrap();
         assert!(!fix.contains("cd ") && fix.contains("wake --once"), "{fix}: there is no folder yet");
     }
 }

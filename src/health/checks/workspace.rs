@@ -33,23 +33,23 @@ struct Facts {
 }
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    Ok(judge(&look(scene)?))
+    Ok(judge_facts(&read_facts(scene)?))
 }
 
-fn look(scene: &Scene<'_>) -> Result<Facts, Trouble> {
+fn read_facts(scene: &Scene<'_>) -> Result<Facts, Trouble> {
     let config = scene.config;
     let private = [config.env_file.clone(), Some(config.db_path())];
-    let private = private.into_iter().flatten().map(|path| guarded(&path));
+    let private = private.into_iter().flatten().map(|path| find_guarded(&path));
     Ok(Facts {
         path: config.workspace_dir.clone(),
-        dir: guarded(&config.workspace_dir)?,
+        dir: find_guarded(&config.workspace_dir)?,
         can_write: rustix::fs::access(&config.workspace_dir, Access::WRITE_OK).is_ok(),
         private: private.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect(),
         us: rustix::process::geteuid().as_raw(),
     })
 }
 
-fn guarded(path: &Path) -> Result<Option<Guarded>, Trouble> {
+fn find_guarded(path: &Path) -> Result<Option<Guarded>, Trouble> {
     match std::fs::metadata(path) {
         Ok(found) => Ok(Some(Guarded {
             path: path.to_owned(),
@@ -62,10 +62,13 @@ fn guarded(path: &Path) -> Result<Option<Guarded>, Trouble> {
     }
 }
 
-fn judge(facts: &Facts) -> Finding {
+fn judge_facts(facts: &Facts) -> Finding {
     let path = facts.path.display();
     let Some(dir) = &facts.dir else {
-        return Finding::warn(format!("{path} isn't there yet"), "wake --once makes it; WORKSPACE_DIR says where");
+        return Finding::warn(
+            format!("{path} doesn't exist yet"),
+            "wake --once creates it; WORKSPACE_DIR sets its place",
+        );
     };
     if !dir.is_dir {
         return Finding::critical(format!("{path} isn't a directory"), "move it away, or choose another WORKSPACE_DIR");
@@ -89,7 +92,7 @@ fn judge(facts: &Facts) -> Finding {
     }
     let open = facts.private.iter().filter(|file| file.mode & 0o044 != 0);
     findings.extend(open.map(|file| open_to_others(file, 0o600)));
-    Finding::all(findings, Finding::ok(format!("{path}, yours alone")))
+    Finding::merge_all(findings, Finding::ok(format!("{path}, yours alone")))
 }
 
 fn open_to_others(file: &Guarded, mode: u32) -> Finding {
@@ -98,7 +101,7 @@ fn open_to_others(file: &Guarded, mode: u32) -> Finding {
     let finding = Finding::warn(open, format!("chmod {mode:o} '{path}'"));
     // Group read access may be intended, so it is left to a person.
     let is_plain = file.is_dir || file.mode & 0o004 != 0;
-    if is_plain { finding.mended_by(Remedy::CloseToOthers { path: file.path.clone(), mode }) } else { finding }
+    if is_plain { finding.with_remedy(Remedy::CloseToOthers { path: file.path.clone(), mode }) } else { finding }
 }
 
 #[cfg(test)]
@@ -122,35 +125,35 @@ mod tests {
 
     #[test]
     fn others_may_not_read_and_a_group_may_not_write() {
-        assert_eq!(judge(&facts(0o700)).status, Status::Ok);
-        assert_eq!(judge(&facts(0o750)).status, Status::Ok);
-        assert_eq!(judge(&facts(0o770)).status, Status::Warn);
-        assert_eq!(judge(&facts(0o755)).fix.as_deref(), Some("chmod 750 '/w'"));
-        assert_eq!(judge(&facts(0o2770)).fix.as_deref(), Some("chmod 2750 '/w'"));
+        assert_eq!(judge_facts(&facts(0o700)).status, Status::Ok);
+        assert_eq!(judge_facts(&facts(0o750)).status, Status::Ok);
+        assert_eq!(judge_facts(&facts(0o770)).status, Status::Warn);
+        assert_eq!(judge_facts(&facts(0o755)).fix.as_deref(), Some("chmod 750 '/w'"));
+        assert_eq!(judge_facts(&facts(0o2770)).fix.as_deref(), Some("chmod 2750 '/w'"));
     }
 
     #[test]
     fn secrets_and_conversations_are_for_their_owner() {
         let mut private = facts(0o700);
         private.private = vec![file("/w/.env", 0o600, false), file("/w/messages.db", 0o600, false)];
-        assert_eq!(judge(&private).status, Status::Ok);
+        assert_eq!(judge_facts(&private).status, Status::Ok);
         private.private.push(file("/home/me/.env", 0o644, false));
-        assert_eq!(judge(&private).fix.as_deref(), Some("chmod 600 '/home/me/.env'"));
+        assert_eq!(judge_facts(&private).fix.as_deref(), Some("chmod 600 '/home/me/.env'"));
     }
 
     #[test]
     fn what_cannot_be_used_is_critical_and_what_is_not_there_is_not() {
         let mut missing = facts(0o700);
         missing.dir = None;
-        assert_eq!(judge(&missing).status, Status::Warn);
+        assert_eq!(judge_facts(&missing).status, Status::Warn);
         let mut closed = facts(0o500);
         closed.can_write = false;
-        assert_eq!(judge(&closed).status, Status::Critical);
+        assert_eq!(judge_facts(&closed).status, Status::Critical);
         let mut not_a_dir = facts(0o700);
         not_a_dir.dir = Some(file("/w", 0o600, false));
-        assert_eq!(judge(&not_a_dir).status, Status::Critical);
+        assert_eq!(judge_facts(&not_a_dir).status, Status::Critical);
         let mut foreign = facts(0o700);
         foreign.us = 7;
-        assert!(judge(&foreign).detail.contains("uid 1000"));
+        assert!(judge_facts(&foreign).detail.contains("uid 1000"));
     }
 }

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::words::ago;
+use reveille_base::words::format_relative_time;
 use reveille_store::{Attachment, FileState};
 
-use super::screen::short;
+use super::screen::shorten_line;
 
 /// A pending or failed file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -44,14 +44,18 @@ impl From<Attachment> for OpenFile {
 }
 
 /// Renders a file for a person.
-pub(super) fn line(file: &OpenFile, now: DateTime<Utc>) -> String {
+pub(super) fn render_line(file: &OpenFile, now: DateTime<Utc>) -> String {
     let state = match (file.state, &file.path) {
         (FileState::Wanted, _) => "to be fetched",
-        (FileState::Kept | FileState::Ready, _) => "to be listened to",
-        (FileState::Failed, Some(_)) => "not listened to",
+        (FileState::Kept | FileState::Ready, _) => "to be transcribed",
+        (FileState::Failed, Some(_)) => "not transcribed",
         (FileState::Failed, None) => "not fetched",
     };
-    let why = file.error.as_deref().map(|why| format!(": {}", short(why))).unwrap_or_default();
-    let next = file.not_before.filter(|at| *at > now).map(|at| format!("; next {}", ago(at, now))).unwrap_or_default();
+    let why = file.error.as_deref().map(|why| format!(": {}", shorten_line(why))).unwrap_or_default();
+    let next = file
+        .not_before
+        .filter(|at| *at > now)
+        .map(|at| format!("; retry due {}", format_relative_time(at, now)))
+        .unwrap_or_default();
     format!("{} ({} of message {}) {state}{why}{next}", file.id, file.kind.replace('_', " "), file.message_id)
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{approval_text, types::ChatRef, words::ago};
+use reveille_base::{approval_text, types::ChatRef, words::format_relative_time};
 use reveille_policy::Risk;
 use reveille_store::Approval;
 
@@ -32,7 +32,7 @@ impl From<Approval> for OpenQuestion {
     fn from(approval: Approval) -> Self {
         Self {
             id: approval.id,
-            what: approval_text::describe(&approval.tool, &approval.action).plain_sentence(),
+            what: approval_text::describe_action(&approval.tool, &approval.action).plain_sentence(),
             tool: approval.tool,
             risk: approval.risk,
             chat: approval.chat,
@@ -44,12 +44,14 @@ impl From<Approval> for OpenQuestion {
 }
 
 /// Renders a question for a person.
-pub(super) fn line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
+pub(super) fn render_line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
     let OpenQuestion { id, what, risk, .. } = question;
-    let risk = Risk::named(risk).told();
-    let asked = question.asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
-    let until = question.expires_at.map_or_else(String::new, |at| format!(", expires {}", ago(at, now)));
+    let risk = Risk::from_name(risk).describe();
+    let asked = question.asked_at.map_or_else(String::new, |at| format!(", asked {}", format_relative_time(at, now)));
+    let until =
+        question.expires_at.map_or_else(String::new, |at| format!(", expires {}", format_relative_time(at, now)));
     format!(
-        "{id}: {what} Risk: {risk}{asked}{until}; see wake approvals list; to decide, wake approvals approve {id} or deny {id}"
+        "{id}: {what} Risk: {risk}{asked}{until}; see wake approvals list. To allow: wake approvals approve {id}. \
+         To refuse: wake approvals deny {id}"
     )
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{
     clock::parse_time,
     types::ChatRef,
-    words::{ago, count, local, one_line, shortened, size},
+    words::{format_count, format_local_time, format_relative_time, format_size, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_config::OFFLINE_MODEL;
@@ -44,10 +44,10 @@ impl HealthStatus {
         lines.extend(self.machines.iter().map(|who| ("machines", who.clone())));
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
         for question in &self.questions {
-            text.push_str(&format!("{:<10} {}\n", "question", questions::line(question, self.at)));
+            text.push_str(&format!("{:<10} {}\n", "question", questions::render_line(question, self.at)));
         }
         for file in self.files.iter().take(MAX_SHOWN) {
-            text.push_str(&format!("{:<10} {}\n", "file", files::line(file, self.at)));
+            text.push_str(&format!("{:<10} {}\n", "file", files::render_line(file, self.at)));
         }
         if let Some(more @ 1..) = self.files.len().checked_sub(MAX_SHOWN) {
             text.push_str(&format!("{:<10} and {more} more\n", "file"));
@@ -65,9 +65,10 @@ impl HealthStatus {
             }
             return "none yet: wake --once".to_owned();
         };
-        let when = wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
-        let why = short(&wake.reasons.join("; "));
-        let error = wake.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
+        let when =
+            wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| format_relative_time(at, self.at));
+        let why = shorten_line(&wake.reasons.join("; "));
+        let error = wake.error.as_deref().map(|error| format!(": {}", shorten_line(error))).unwrap_or_default();
         // Only committed wakes can be shown.
         let show = wake.commit.as_ref().map(|_| format!("; wake show {}", wake.cycle_id)).unwrap_or_default();
         format!("{when}, {}{error} ({why}){show}", wake.state)
@@ -76,8 +77,8 @@ impl HealthStatus {
     fn lock_line(&self) -> String {
         let line = self.holder_line();
         let Some(stopped) = &self.stopped else { return line };
-        let since = stopped.at.map(|at| format!(" {}", ago(at, self.at))).unwrap_or_default();
-        format!("stopped{since} (wake resume continues); {line}")
+        let since = stopped.at.map(|at| format!(" {}", format_relative_time(at, self.at))).unwrap_or_default();
+        format!("stopped{since} (to continue: wake resume); {line}")
     }
 
     fn holder_line(&self) -> String {
@@ -115,7 +116,7 @@ impl HealthStatus {
             line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
         }
         if let Some(at) = queue.oldest_at {
-            line.push_str(&format!(", the oldest came {}", ago(at, self.at)));
+            line.push_str(&format!(", the oldest came {}", format_relative_time(at, self.at)));
         }
         line
     }
@@ -123,7 +124,12 @@ impl HealthStatus {
     fn reminder_line(&self, tz: Tz) -> String {
         match &self.next_reminder {
             None => "none".to_owned(),
-            Some(next) => format!("{} ({}): {}", local(next.at, tz), ago(next.at, self.at), short(&next.text)),
+            Some(next) => format!(
+                "{} ({}): {}",
+                format_local_time(next.at, tz),
+                format_relative_time(next.at, self.at),
+                shorten_line(&next.text)
+            ),
         }
     }
 
@@ -140,7 +146,10 @@ impl HealthStatus {
     }
 
     fn heard_line(&self) -> String {
-        self.heard_at.map_or_else(|| "never heard".to_owned(), |at| format!("last heard {}", ago(at, self.at)))
+        self.heard_at.map_or_else(
+            || "no contact yet".to_owned(),
+            |at| format!("last contact {}", format_relative_time(at, self.at)),
+        )
     }
 
     fn git_line(&self) -> String {
@@ -151,13 +160,13 @@ impl HealthStatus {
             (false, ..) => "no remote".to_owned(),
             (true, Some(0), Some(0)) => "the remote has everything".to_owned(),
             (true, Some(ahead), Some(behind)) => format!("{ahead} ahead, {behind} behind the remote"),
-            (true, ..) => "the remote wasn't seen yet".to_owned(),
+            (true, ..) => "the remote wasn't reached yet".to_owned(),
         };
         let commit = match (&git.commit, git.committed_at) {
             (Some(id), Some(at)) => {
                 let id: String = id.chars().take(8).collect();
-                let subject = short(git.subject.as_deref().unwrap_or_default());
-                format!("{id} {} {subject}", ago(at, self.at))
+                let subject = shorten_line(git.subject.as_deref().unwrap_or_default());
+                format!("{id} {} {subject}", format_relative_time(at, self.at))
             }
             _ => "no commit yet".to_owned(),
         };
@@ -166,7 +175,7 @@ impl HealthStatus {
 
     fn cost_line(&self) -> String {
         let today = (self.spent_today_usd, self.daily_budget_usd);
-        budget::describe(today, (self.spent_month_usd, self.monthly_budget_usd), self.reserved_usd)
+        budget::describe_spending(today, (self.spent_month_usd, self.monthly_budget_usd), self.reserved_usd)
     }
 
     fn disk_line(&self) -> String {
@@ -174,17 +183,20 @@ impl HealthStatus {
             None => UNKNOWN.to_owned(),
             Some(disk) if disk.is_short => format!(
                 "{} free, less than the reserve of {}: the bot has stopped fetching messages; Telegram keeps them for a day",
-                size(disk.free_bytes),
-                size(disk.reserve_bytes)
+                format_size(disk.free_bytes),
+                format_size(disk.reserve_bytes)
             ),
-            Some(disk) => format!("{} free", size(disk.free_bytes)),
+            Some(disk) => format!("{} free", format_size(disk.free_bytes)),
         }
     }
 
     fn model_line(&self) -> String {
         let passed_over = self.model.passed_over.iter().map(|it| {
-            let next = it.not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
-            format!("; {} couldn't be reached: {}{next}", it.name, short(&it.error))
+            let next = it
+                .not_before
+                .map(|at| format!("; retry due {}", format_relative_time(at, self.at)))
+                .unwrap_or_default();
+            format!("; {} couldn't be reached: {}{next}", it.name, shorten_line(&it.error))
         });
         passed_over.fold(self.asked_model_line(), |line, more| line + &more)
     }
@@ -194,16 +206,18 @@ impl HealthStatus {
         match (self.model.is_available, self.model.not_before, &self.model.error) {
             (true, _, None) if self.model.chats_without_room > 0 => format!(
                 "{name}; the budget left is too small for the next request of {}",
-                count(self.model.chats_without_room, "chat")
+                format_count(self.model.chats_without_room, "chat")
             ),
             (true, _, None) if name == OFFLINE_MODEL => name.clone(),
             (true, _, None) => match self.model.answered_at {
-                Some(at) => format!("{name}, answered last {}", ago(at, self.at)),
+                Some(at) => format!("{name}, last answered {}", format_relative_time(at, self.at)),
                 None => format!("{name}, not tried yet"),
             },
             (_, not_before, Some(error)) => {
-                let next = not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
-                format!("{name}, which couldn't be reached: {}{next}", short(error))
+                let next = not_before
+                    .map(|at| format!("; retry due {}", format_relative_time(at, self.at)))
+                    .unwrap_or_default();
+                format!("{name}, which couldn't be reached: {}{next}", shorten_line(error))
             }
             (false, _, None) if self.model.over_budget == Some(Cap::Month.name()) => {
                 format!("{name}, not used until next month: this month's budget is spent")
@@ -218,17 +232,17 @@ fn undelivered_line(message: &Undelivered, now: DateTime<Utc>) -> String {
         ChatRef::TERMINAL => "the terminal".to_owned(),
         chat => format!("chat {chat}"),
     };
-    let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
+    let why = message.error.as_deref().map(|error| format!(": {}", shorten_line(error))).unwrap_or_default();
     let next = message.not_before.as_deref().and_then(parse_time);
-    let next = next.map(|at| format!(", tried again {}", ago(at, now))).unwrap_or_default();
+    let next = next.map(|at| format!(", retry due {}", format_relative_time(at, now))).unwrap_or_default();
     let state = match message.prospect() {
-        Prospect::InDoubt => "sent twice without Telegram's word, may have come",
+        Prospect::InDoubt => "sent twice without confirmation, may have arrived",
         Prospect::Tried | Prospect::Refused => message.state.as_str(),
     };
     format!("{} to {to}: {state}{why}{next}", message.id)
 }
 
 /// Shortens a text to one line.
-pub(super) fn short(text: &str) -> String {
-    shortened(&one_line(text), MAX_TEXT_CHARS)
+pub(super) fn shorten_line(text: &str) -> String {
+    truncate_text(&one_line(text), MAX_TEXT_CHARS)
 }

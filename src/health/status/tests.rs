@@ -25,7 +25,7 @@ fn nothing_yet() -> HealthStatus {
         undelivered_count: 0,
         heard_at: None,
         git: None,
-        disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
+        disk: Some(Disk::new(3 << 30, Reserve::from_mib(100))),
         model: ModelReport {
             name: "offline".to_owned(),
             is_available: true,
@@ -56,7 +56,7 @@ fn before_the_first_wake() {
     queue      nothing yet
     reminder   none
     outbox     everything is delivered
-    telegram   never heard
+    telegram   no contact yet
     memory     none yet
     search     by words alone (EMBED_MODEL isn't set)
     disk       3.0 GiB free
@@ -69,7 +69,7 @@ fn before_the_first_wake() {
 fn what_is_not_delivered_is_listed_and_the_rest_counted() {
     let message = |id: i64, state, is_repeat| Undelivered {
         id,
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         state,
         is_repeat,
         created_at: "2026-11-21T11:00:00.000Z".to_owned(),
@@ -80,7 +80,7 @@ fn what_is_not_delivered_is_listed_and_the_rest_counted() {
     let undelivered = vec![message(1, PartState::Unknown, true), message(2, PartState::Unknown, false)];
     let few = HealthStatus { undelivered_count: 2, undelivered, ..nothing_yet() };
     insta::assert_snapshot!(few.outbox_line(), @"
-    1 to chat 7: sent twice without Telegram's word, may have come: no answer
+    1 to chat 7: sent twice without confirmation, may have arrived: no answer
                2 to chat 7: unknown: no answer
     ");
     let undelivered = (1..=200).map(|id| message(id, PartState::Planned, false)).collect();
@@ -133,14 +133,14 @@ fn in_the_middle_of_a_busy_day() {
             tool: "bash".to_owned(),
             what: "May I run this command?".to_owned(),
             risk: "dangerous".to_owned(),
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             cycle_id: "20261121T110000Z-811".to_owned(),
             asked_at: at("2026-11-21T11:00:00Z"),
             expires_at: at("2026-11-22T11:00:00Z"),
         }],
         undelivered: vec![Undelivered {
             id: 3,
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             state: PartState::Planned,
             is_repeat: false,
             created_at: "2026-11-21T11:00:00.000Z".to_owned(),
@@ -160,7 +160,7 @@ fn in_the_middle_of_a_busy_day() {
             subject: Some("Answered".to_owned()),
             committed_at: at("2026-11-21T10:00:00Z"),
         }),
-        disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
+        disk: Some(Disk::new(90 << 20, Reserve::from_mib(100))),
         model: ModelReport {
             name: "claude".to_owned(),
             is_available: false,
@@ -180,15 +180,15 @@ fn in_the_middle_of_a_busy_day() {
     now        a wake is at work (pid 812, 20261121T115500Z-812)
     queue      2 waiting, 1 kept until an AI model can answer, 2 waiting for your answer to a question, 1 waiting for files, the oldest came 6 min ago
     reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
-    outbox     3 to chat 7: planned: Too Many Requests, tried again in 10 min
-    telegram   last heard 3 min ago
+    outbox     3 to chat 7: planned: Too Many Requests, retry due in 10 min
+    telegram   last contact 3 min ago
     memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
     search     by words alone (EMBED_MODEL isn't set)
     disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot has stopped fetching messages; Telegram keeps them for a day
-    AI model   claude, which couldn't be reached: overloaded; tried again in 1 min
+    AI model   claude, which couldn't be reached: overloaded; retry due in 1 min
     cost       1.50 of 5.00 USD today, 0.00 this month
-    question   2: May I run this command? Risk: high, asked 1 h ago, expires in 23 h; see wake approvals list; to decide, wake approvals approve 2 or deny 2
-    file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
+    question   2: May I run this command? Risk: high, asked 1 h ago, expires in 23 h; see wake approvals list. To allow: wake approvals approve 2. To refuse: wake approvals deny 2
+    file       5 (video note of message 9) to be fetched: Telegram can't be reached; retry due in 1 min
     ");
 }
 

@@ -14,14 +14,14 @@ use serde::Deserialize;
 
 use reveille_account::{
     days::{self, DayFigures, DaysReport},
-    units::{thousands, took, usd},
+    units::{format_duration, format_large_number, format_usd},
 };
-use reveille_base::words::count;
+use reveille_base::words::format_count;
 
 use self::svg::{Chart, ChartSeries, Shape};
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
+    frame::{PagePlace, render_frame},
     site::{PageDesk, PageSite},
 };
 
@@ -30,7 +30,7 @@ const STRETCHES: [u64; 3] = [7, 30, 90];
 const USUAL_STRETCH: u64 = 30;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/charts", get(show))
+    Router::new().route("/charts", get(show_charts))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,59 +39,59 @@ struct ChartsQuery {
     days: String,
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<ChartsQuery>) -> Result<Markup, PageError> {
+async fn show_charts(State(site): State<Arc<PageSite>>, Query(query): Query<ChartsQuery>) -> Result<Markup, PageError> {
     // An unknown period means the default.
     let n = query.days.parse().ok().filter(|days| STRETCHES.contains(days)).unwrap_or(USUAL_STRETCH);
-    site.at_desk(move |desk| {
-        let report = match desk.store()? {
-            Some(store) => Some(days::report(&store, desk.config, desk.now, n)?),
+    site.run_blocking(move |desk| {
+        let report = match desk.open_store()? {
+            Some(store) => Some(days::compute_report(&store, desk.config, desk.now, n)?),
             None => None,
         };
-        Ok(frame(PagePlace::Charts, "Charts", &content(desk, report.as_ref(), n)))
+        Ok(render_frame(PagePlace::Charts, "Charts", &render_content(desk, report.as_ref(), n)))
     })
     .await
 }
 
-fn content(desk: &PageDesk<'_>, report: Option<&DaysReport>, n: u64) -> Markup {
+fn render_content(desk: &PageDesk<'_>, report: Option<&DaysReport>, n: u64) -> Markup {
     html! {
-        nav .actions aria-label="Stretch of time" {
+        nav .actions aria-label="Period" {
             @for days in STRETCHES {
                 a href={ "/charts?days=" (days) } aria-current=[(days == n).then_some("true")] { (days) " days" }
             }
         }
         @match report {
             Some(report) => {
-                (spent(report))
-                @if report.is_empty() { (nothing(n)) } @else { div .charts { (charts(desk, report)) } }
+                (render_budgets(report))
+                @if report.is_empty() { (render_empty(n)) } @else { div .charts { (render_charts(desk, report)) } }
             }
-            None => (nothing(n)),
+            None => (render_empty(n)),
         }
     }
 }
 
-fn nothing(n: u64) -> Markup {
+fn render_empty(n: u64) -> Markup {
     html! {
-        p { "Nothing was done in the last " (n) " days. What my work costs, how long it takes and how it ends will be drawn here, day by day." }
+        p { "I did nothing in the last " (n) " days. Charts of what my work costs, how long it takes and how it ends appear here, day by day." }
     }
 }
 
 /// Renders the budgets and the month's forecast.
-fn spent(report: &DaysReport) -> Markup {
+fn render_budgets(report: &DaysReport) -> Markup {
     let of = |budget: f64, spent: f64| format!(" of ${budget:.2}, ${:.2} left", (budget - spent).max(0.0));
     html! {
         ul .list {
-            li { "Today: " (usd(report.today_usd)) (of(report.daily_budget_usd, report.today_usd)) "." }
+            li { "Today: " (format_usd(report.today_usd)) (of(report.daily_budget_usd, report.today_usd)) "." }
             li {
-                (report.month) ": " (usd(report.month_usd))
+                (report.month) ": " (format_usd(report.month_usd))
                 @if let Some(budget) = report.monthly_budget_usd { (of(budget, report.month_usd)) }
                 "."
             }
-            @if report.month_usd > 0.0 { li { (report.forecast.text(&report.month)) } }
+            @if report.month_usd > 0.0 { li { (report.forecast.describe(&report.month)) } }
         }
     }
 }
 
-fn charts(desk: &PageDesk<'_>, report: &DaysReport) -> Markup {
+fn render_charts(desk: &PageDesk<'_>, report: &DaysReport) -> Markup {
     let days: Vec<String> = report.days.iter().map(|day| day.day.format("%-d %b").to_string()).collect();
     let chart = |id, title, unit| Chart {
         id,
@@ -107,46 +107,48 @@ fn charts(desk: &PageDesk<'_>, report: &DaysReport) -> Markup {
         summary: cost_summary(report),
         series: cost_series(desk, report),
         limit: Some(("daily budget", report.daily_budget_usd)),
-        ..chart("cost", "Cost a day", usd)
+        ..chart("cost", "Cost per day", format_usd)
     };
     let tokens = Chart {
-        summary: "Tokens of the prompts, those that were read from the cache apart, and of the answers.".to_owned(),
+        summary: "Tokens of the prompts (those read from the cache separately) and of the answers.".to_owned(),
         series: vec![
-            series(report, "in", |day| Some((day.tokens.input + day.tokens.cache_write) as f64)),
-            series(report, "in, from the cache", |day| Some(day.tokens.cache_read as f64)),
-            series(report, "out", |day| Some(day.tokens.output as f64)),
+            build_series(report, "in", |day| Some((day.tokens.input + day.tokens.cache_write) as f64)),
+            build_series(report, "in, from the cache", |day| Some(day.tokens.cache_read as f64)),
+            build_series(report, "out", |day| Some(day.tokens.output as f64)),
         ],
-        ..chart("tokens", "Tokens a day", |n| thousands(n as u64))
+        ..chart("tokens", "Tokens per day", |n| format_large_number(n as u64))
     };
     let latency = Chart {
         summary: latency_summary(report),
         series: vec![
-            series(report, "half took at most", |day| day.turns.map(|turns| turns.median_ms as f64)),
-            series(report, "19 of 20 took at most", |day| day.turns.map(|turns| turns.p95_ms as f64)),
+            build_series(report, "half took at most", |day| day.turns.map(|turns| turns.median_ms as f64)),
+            build_series(report, "19 of 20 took at most", |day| day.turns.map(|turns| turns.p95_ms as f64)),
         ],
         shape: Shape::Lines,
-        ..chart("latency", "How long a turn of the model took", |ms| took(ms as i64))
+        ..chart("latency", "How long a turn of the AI model took", |ms| format_duration(ms as i64))
     };
     let wakes = Chart {
         summary: wakes_summary(report),
         series: vec![
-            series(report, "done", |day| Some(f64::from(day.wakes.done))),
-            series(report, "failed", |day| Some(f64::from(day.wakes.failed))),
-            series(report, "given up", |day| Some(f64::from(day.wakes.given_up))),
-            series(report, "not ended yet", |day| Some(f64::from(day.wakes.open))),
+            build_series(report, "done", |day| Some(f64::from(day.wakes.done))),
+            build_series(report, "failed", |day| Some(f64::from(day.wakes.failed))),
+            build_series(report, "given up", |day| Some(f64::from(day.wakes.given_up))),
+            build_series(report, "not ended yet", |day| Some(f64::from(day.wakes.open))),
         ],
-        ..chart("wakes", "Wakes a day", whole)
+        ..chart("wakes", "Wakes per day", format_whole)
     };
     html! { (cost.draw()) (tokens.draw()) (latency.draw()) (wakes.draw()) }
 }
 
-fn series(report: &DaysReport, name: &str, value: impl Fn(&DayFigures) -> Option<f64>) -> ChartSeries {
+fn build_series(report: &DaysReport, name: &str, value: impl Fn(&DayFigures) -> Option<f64>) -> ChartSeries {
     ChartSeries { name: name.to_owned(), values: report.days.iter().map(value).collect() }
 }
 
 fn cost_series(desk: &PageDesk<'_>, report: &DaysReport) -> Vec<ChartSeries> {
     let models = report.models.iter().enumerate();
-    models.map(|(at, model)| series(report, &desk.shown(model), |day| day.cost_usd.get(at).copied())).collect()
+    models
+        .map(|(at, model)| build_series(report, &desk.clean_text(model), |day| day.cost_usd.get(at).copied()))
+        .collect()
 }
 
 fn cost_summary(report: &DaysReport) -> String {
@@ -154,9 +156,9 @@ fn cost_summary(report: &DaysReport) -> String {
     let days = report.days.len();
     format!(
         "{} in {}, {} a day on average. The daily budget is ${:.2}.",
-        usd(all),
-        count(days, "day"),
-        usd(all / days.max(1) as f64),
+        format_usd(all),
+        format_count(days, "day"),
+        format_usd(all / days.max(1) as f64),
         report.daily_budget_usd
     )
 }
@@ -164,8 +166,10 @@ fn cost_summary(report: &DaysReport) -> String {
 fn latency_summary(report: &DaysReport) -> String {
     let turns: u32 = report.days.iter().filter_map(|day| day.turns).map(|turns| turns.turns).sum();
     match turns {
-        0 => "No turn is kept of these days. Turns are kept for KEEP_DAYS.".to_owned(),
-        turns => format!("{}, from the question until the whole answer had come.", count(turns as usize, "turn")),
+        0 => "No turns are stored for these days. Turns are kept for KEEP_DAYS.".to_owned(),
+        turns => {
+            format!("{}, from the request to the complete answer.", format_count(turns as usize, "turn"))
+        }
     }
 }
 
@@ -173,10 +177,10 @@ fn wakes_summary(report: &DaysReport) -> String {
     let of = |value: fn(&DayFigures) -> u32| report.days.iter().map(value).sum::<u32>();
     let ended_badly = of(|day| day.wakes.failed) + of(|day| day.wakes.given_up);
     let all = ended_badly + of(|day| day.wakes.done) + of(|day| day.wakes.open);
-    format!("{}, {ended_badly} of them failed or given up.", count(all as usize, "wake"))
+    format!("{}, {ended_badly} of them failed or given up.", format_count(all as usize, "wake"))
 }
 
 /// Renders a count; the axis between two counts has no label.
-fn whole(value: f64) -> String {
+fn format_whole(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { String::new() }
 }

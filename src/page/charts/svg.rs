@@ -63,66 +63,66 @@ impl Chart<'_> {
         html! {
             figure .chart-box {
                 h2 #{ (self.id) "-head" } { (self.title) }
-                (self.svg())
-                (self.legend())
+                (self.render_svg())
+                (self.render_legend())
                 figcaption .meta { (self.summary) }
-                (self.table())
+                (self.render_table())
             }
         }
     }
 
-    fn svg(&self) -> Markup {
-        let scale = Scale { days: self.days.len().max(1) as f64, top: self.top() };
+    fn render_svg(&self) -> Markup {
+        let scale = Scale { days: self.days.len().max(1) as f64, top: self.scale_top() };
         let (title, desc) = (format!("{}-title", self.id), format!("{}-desc", self.id));
         html! {
             svg .chart viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-labelledby={ (title) " " (desc) } {
                 title id=(title) { (self.title) }
                 desc id=(desc) { (self.summary) }
-                (self.axes(&scale))
+                (self.render_axes(&scale))
                 @match self.shape {
-                    Shape::Stacked => (self.bars(&scale)),
-                    Shape::Lines => (self.lines(&scale)),
+                    Shape::Stacked => (self.render_bars(&scale)),
+                    Shape::Lines => (self.render_lines(&scale)),
                 }
                 @if let Some((name, limit)) = self.limit.filter(|(_, limit)| *limit <= scale.top) {
-                    line .limit x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(scale.y(limit))) y2=(n(scale.y(limit))) {}
-                    text .limit-name x=(n(WIDTH - RIGHT)) y=(n(scale.y(limit) - 3.0)) text-anchor="end" { (name) }
+                    line .limit x1=(format_number(LEFT)) x2=(format_number(WIDTH - RIGHT)) y1=(format_number(scale.y(limit))) y2=(format_number(scale.y(limit))) {}
+                    text .limit-name x=(format_number(WIDTH - RIGHT)) y=(format_number(scale.y(limit) - 3.0)) text-anchor="end" { (name) }
                 }
             }
         }
     }
 
-    fn axes(&self, scale: &Scale) -> Markup {
+    fn render_axes(&self, scale: &Scale) -> Markup {
         let names = [0, self.days.len() / 2, self.days.len().saturating_sub(1)];
         let mut names = names.to_vec();
         names.dedup();
         html! {
-            @for (value, name) in self.values(scale.top) {
-                line .axis x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(scale.y(value))) y2=(n(scale.y(value))) {}
-                text x=(n(LEFT - 4.0)) y=(n(scale.y(value) + 4.0)) text-anchor="end" { (name) }
+            @for (value, name) in self.axis_values(scale.top) {
+                line .axis x1=(format_number(LEFT)) x2=(format_number(WIDTH - RIGHT)) y1=(format_number(scale.y(value))) y2=(format_number(scale.y(value))) {}
+                text x=(format_number(LEFT - 4.0)) y=(format_number(scale.y(value) + 4.0)) text-anchor="end" { (name) }
             }
             @for at in names {
                 @let anchor = if at == 0 { "start" } else if at + 1 == self.days.len() { "end" } else { "middle" };
-                @let x = match anchor { "start" => scale.x(at), "end" => scale.x(at + 1), _ => scale.middle(at) };
-                text x=(n(x)) y=(n(HEIGHT - 6.0)) text-anchor=(anchor) { (self.days.get(at).map_or("", String::as_str)) }
+                @let x = match anchor { "start" => scale.x(at), "end" => scale.x(at + 1), _ => scale.middle_x(at) };
+                text x=(format_number(x)) y=(format_number(HEIGHT - 6.0)) text-anchor=(anchor) { (self.days.get(at).map_or("", String::as_str)) }
             }
         }
     }
 
     /// Returns the labelled values of the axis. A middle value that would repeat another label stays unlabelled.
-    fn values(&self, top: f64) -> [(f64, String); 3] {
+    fn axis_values(&self, top: f64) -> [(f64, String); 3] {
         let of = |value| (value, (self.unit)(value));
         let [none, (half, name), all] = [0.0, top / 2.0, top].map(of);
         let is_told = name != none.1 && name != all.1;
         [none, (half, if is_told { name } else { String::new() }), all]
     }
 
-    fn bars(&self, scale: &Scale) -> Markup {
+    fn render_bars(&self, scale: &Scale) -> Markup {
         let width = (scale.x(1) - scale.x(0)) * BAR_SHARE;
         html! {
             @for (at, day) in self.days.iter().enumerate() {
-                @for (place, name, from, value) in self.stack(at) {
-                    rect .bar .{ "s" (style_of(place)) } x=(n(scale.middle(at) - width / 2.0)) width=(n(width))
-                        y=(n(scale.y(from + value))) height=(n(scale.y(from) - scale.y(from + value))) {
+                @for (place, name, from, value) in self.stack_day(at) {
+                    rect .bar .{ "s" (style_index(place)) } x=(format_number(scale.middle_x(at) - width / 2.0)) width=(format_number(width))
+                        y=(format_number(scale.y(from + value))) height=(format_number(scale.y(from) - scale.y(from + value))) {
                         title { (day) ", " (name) ": " ((self.unit)(value)) }
                     }
                 }
@@ -131,7 +131,7 @@ impl Chart<'_> {
     }
 
     /// Returns a day's parts from the bottom: the series' index and name, the lower edge, and the value.
-    fn stack(&self, at: usize) -> Vec<(usize, &str, f64, f64)> {
+    fn stack_day(&self, at: usize) -> Vec<(usize, &str, f64, f64)> {
         let mut from = 0.0;
         let mut parts = Vec::new();
         for (place, series) in self.series.iter().enumerate() {
@@ -144,15 +144,15 @@ impl Chart<'_> {
         parts
     }
 
-    fn lines(&self, scale: &Scale) -> Markup {
+    fn render_lines(&self, scale: &Scale) -> Markup {
         html! {
             @for (place, series) in self.series.iter().enumerate() {
-                @for run in runs(&series.values) {
-                    polyline .line .{ "s" (style_of(place)) }
-                        points=(run.iter().map(|(at, value)| format!("{},{}", n(scale.middle(*at)), n(scale.y(*value)))).collect::<Vec<_>>().join(" ")) {}
+                @for run in group_runs(&series.values) {
+                    polyline .line .{ "s" (style_index(place)) }
+                        points=(run.iter().map(|(at, value)| format!("{},{}", format_number(scale.middle_x(*at)), format_number(scale.y(*value)))).collect::<Vec<_>>().join(" ")) {}
                 }
                 @for (at, value) in series.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))) {
-                    circle .dot .{ "s" (style_of(place)) } cx=(n(scale.middle(at))) cy=(n(scale.y(value))) r="2" {
+                    circle .dot .{ "s" (style_index(place)) } cx=(format_number(scale.middle_x(at))) cy=(format_number(scale.y(value))) r="2" {
                         title { (self.days.get(at).map_or("", String::as_str)) ", " (series.name) ": " ((self.unit)(value)) }
                     }
                 }
@@ -160,7 +160,7 @@ impl Chart<'_> {
         }
     }
 
-    fn legend(&self) -> Markup {
+    fn render_legend(&self) -> Markup {
         html! {
             @if self.series.len() > 1 {
                 ul .legend {
@@ -168,8 +168,8 @@ impl Chart<'_> {
                         li {
                             svg viewBox="0 0 20 10" width="20" height="10" aria-hidden="true" {
                                 @match self.shape {
-                                    Shape::Stacked => rect .bar .{ "s" (style_of(place)) } x="2" width="16" y="0" height="10" {},
-                                    Shape::Lines => line .line .{ "s" (style_of(place)) } x1="0" x2="20" y1="5" y2="5" {},
+                                    Shape::Stacked => rect .bar .{ "s" (style_index(place)) } x="2" width="16" y="0" height="10" {},
+                                    Shape::Lines => line .line .{ "s" (style_index(place)) } x1="0" x2="20" y1="5" y2="5" {},
                                 }
                             }
                             " " (series.name)
@@ -181,7 +181,7 @@ impl Chart<'_> {
     }
 
     /// Renders the values as a table without empty days.
-    fn table(&self) -> Markup {
+    fn render_table(&self) -> Markup {
         let has_values = |at: usize| {
             self.series
                 .iter()
@@ -189,7 +189,7 @@ impl Chart<'_> {
         };
         html! {
             details {
-                summary { "The same as a table" }
+                summary { "Show as a table" }
                 div .scroll tabindex="0" role="group" aria-labelledby={ (self.id) "-head" } {
                     table {
                         caption { (self.title) }
@@ -211,10 +211,10 @@ impl Chart<'_> {
     }
 
     /// Returns the end of the scale: a round number above everything drawn.
-    fn top(&self) -> f64 {
+    fn scale_top(&self) -> f64 {
         let highest = match self.shape {
             Shape::Stacked => (0..self.days.len())
-                .map(|at| self.stack(at).iter().map(|(_, _, _, value)| value).sum::<f64>())
+                .map(|at| self.stack_day(at).iter().map(|(_, _, _, value)| value).sum::<f64>())
                 .fold(0.0, f64::max),
             Shape::Lines => {
                 self.series.iter().flat_map(|series| series.values.iter().flatten()).copied().fold(0.0, f64::max)
@@ -236,7 +236,7 @@ impl Scale {
         LEFT + (WIDTH - LEFT - RIGHT) * day as f64 / self.days
     }
 
-    fn middle(&self, day: usize) -> f64 {
+    fn middle_x(&self, day: usize) -> f64 {
         f64::midpoint(self.x(day), self.x(day + 1))
     }
 
@@ -246,17 +246,17 @@ impl Scale {
 }
 
 /// Returns a series' style in the style sheet, from 1.
-fn style_of(place: usize) -> usize {
+fn style_index(place: usize) -> usize {
     place % STYLES + 1
 }
 
 /// Formats a number for an attribute.
-fn n(value: f64) -> String {
+fn format_number(value: f64) -> String {
     format!("{value:.1}")
 }
 
 /// Groups consecutive days with values.
-fn runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
+fn group_runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     let mut runs: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut is_open = false;
     for (at, value) in values.iter().enumerate() {
@@ -304,7 +304,7 @@ mod tests {
         let series = series.map(|(at, values)| ChartSeries { name: format!("m<{at}>"), values: values.to_vec() });
         Chart {
             id: "cost",
-            title: "Cost a day",
+            title: "Cost per day",
             summary: "What it cost.".to_owned(),
             days: ["19 Nov", "20 Nov", "21 Nov"].map(str::to_owned).to_vec(),
             series: series.collect(),
@@ -323,7 +323,7 @@ mod tests {
             r#"<rect class="bar s1" x="60.1" width="81.1" y="137.2" height="30.8"><title>19 Nov, m&lt;0&gt;: $1.00</title>"#,
             r#"y="44.8" height="92.4"><title>19 Nov, m&lt;1&gt;: $3.00</title>"#,
             r#"<line class="limit" x1="50.0" x2="354.0" y1="14.0" y2="14.0">"#,
-            r#"aria-labelledby="cost-title cost-desc"><title id="cost-title">Cost a day</title><desc id="cost-desc">"#,
+            r#"aria-labelledby="cost-title cost-desc"><title id="cost-title">Cost per day</title><desc id="cost-desc">"#,
             r#"<tr><th scope="row">21 Nov</th><td>$2.00</td><td>–</td></tr>"#,
         ] {
             assert!(drawn.contains(part), "{part} in {drawn}");
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_line_has_a_gap_where_there_is_no_value() {
         let values = [Some(1.0), None, Some(2.0), Some(2.0)];
-        assert_eq!(runs(&values), [vec![(0, 1.0)], vec![(2, 2.0), (3, 2.0)]]);
+        assert_eq!(group_runs(&values), [vec![(0, 1.0)], vec![(2, 2.0), (3, 2.0)]]);
         let drawn = chart(Shape::Lines, &[&[Some(1.0), None, Some(1.0)]], None).draw().into_string();
         assert_eq!((drawn.matches("<polyline").count(), drawn.matches("<circle").count()), (2, 2), "{drawn}");
     }
@@ -355,7 +355,8 @@ mod tests {
         let expected = [1.0, 1.0, 0.03, 0.1, 1.2, 3.0, 5.0, 5.0, 8.0, 5_000.0];
         assert!(ends.iter().zip(expected).all(|(end, expected)| (end - expected).abs() < 1e-9), "{ends:?}");
         let empty = chart(Shape::Lines, &[], None);
-        let names = Chart { unit: |value| format!("{value:.0}"), ..empty.clone() }.values(1.0).map(|(_, name)| name);
+        let names =
+            Chart { unit: |value| format!("{value:.0}"), ..empty.clone() }.axis_values(1.0).map(|(_, name)| name);
         assert_eq!(names, ["0", "", "1"], "no value is named twice");
         let drawn = empty.draw().into_string();
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");

@@ -19,15 +19,15 @@ use reveille_account::provenance::{
     ProvenanceError,
     hand::{Hand, HandTools},
 };
-use reveille_base::disk::size;
+use reveille_base::disk::format_size;
 use reveille_git::{FileChange, HOLDS_SECRET, Repo, text_id};
-use reveille_memory::{changes::changes, is_log, typed};
+use reveille_memory::{changes::list_changed_lines, is_log, typed};
 
-use super::{called, document, file::repo, file_address};
+use super::{display_name, file::open_repo, file_address, find_document};
 use crate::page::{
     error::PageError,
-    frame::{PagePlace, frame},
-    parts::{address, changed_lines},
+    frame::{PagePlace, render_frame},
+    parts::{build_address, changed_lines},
     site::{PageDesk, PageSite},
 };
 
@@ -37,7 +37,7 @@ const MAX_EDITED_BYTES: usize = 500_000;
 const MAX_FORM_BYTES: usize = 4 << 20;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    let edit = get(show).post(save).layer(DefaultBodyLimit::max(MAX_FORM_BYTES));
+    let edit = get(show_editor).post(save_edit).layer(DefaultBodyLimit::max(MAX_FORM_BYTES));
     Router::new().route("/memory/edit", edit)
 }
 
@@ -68,42 +68,43 @@ enum Saving {
     NotTaken(String),
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedEdit>) -> Result<Markup, PageError> {
+async fn show_editor(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedEdit>) -> Result<Markup, PageError> {
     let (title, content) = site
-        .at_desk(move |desk| {
-            let repo = repo(desk)?;
-            let path = document(&repo, &asked.path)?;
+        .run_blocking(move |desk| {
+            let repo = open_repo(desk)?;
+            let path = find_document(&repo, &asked.path)?;
             let text = repo.read_work_tree(&path)?.unwrap_or_default();
             let content = match why_not(desk, &repo, &path, &text) {
                 Some(why) => not_editable(&repo, &path, &why),
-                None => form(&path, &text, &text_id(&text)?.to_string(), "Save"),
+                None => render_form(&path, &text, &text_id(&text)?.to_string(), "Save"),
             };
-            Ok((format!("Edit: {}", called(&path)), content))
+            Ok((format!("Edit: {}", display_name(&path)), content))
         })
         .await?;
-    Ok(frame(PagePlace::Memory, &title, &content))
+    Ok(render_frame(PagePlace::Memory, &title, &content))
 }
 
-async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> Result<Response, PageError> {
-    site.at_desk(move |desk| {
-        let path = document(&repo(desk)?, &sent.path)?;
-        let saving = keep(desk, &path, &sent).unwrap_or_else(|error| Saving::NotTaken(format!("{error}.")));
-        let to = |done: &str| Redirect::to(&address("/memory/file", &[("path", &path), ("done", done)]));
+async fn save_edit(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> Result<Response, PageError> {
+    site.run_blocking(move |desk| {
+        let path = find_document(&open_repo(desk)?, &sent.path)?;
+        let saving = save_document(desk, &path, &sent).unwrap_or_else(|error| Saving::NotTaken(format!("{error}.")));
+        let to = |done: &str| Redirect::to(&build_address("/memory/file", &[("path", &path), ("done", done)]));
         Ok(match saving {
             Saving::Saved => to("saved").into_response(),
             Saving::Uncommitted => to("uncommitted").into_response(),
             Saving::Same => to("same").into_response(),
             Saving::Changed { now } => {
-                let page = both(desk, &path, &now, &sent.text)?;
-                (StatusCode::CONFLICT, frame(PagePlace::Memory, "It changed while you wrote", &page)).into_response()
+                let page = render_both(desk, &path, &now, &sent.text)?;
+                (StatusCode::CONFLICT, render_frame(PagePlace::Memory, "It changed while you were editing", &page))
+                    .into_response()
             }
             Saving::NotTaken(why) => {
-                let why = desk.shown(&why);
+                let why = desk.clean_text(&why);
                 let page = html! {
-                    p .note.warn role="alert" { (why) " Nothing was saved; what you wrote is below." }
-                    (form(&path, &sent.text, &sent.version, "Save"))
+                    p .note.warn role="alert" { (why) " Nothing was saved; your text is below." }
+                    (render_form(&path, &sent.text, &sent.version, "Save"))
                 };
-                (StatusCode::UNPROCESSABLE_ENTITY, frame(PagePlace::Memory, "Not saved", &page)).into_response()
+                (StatusCode::UNPROCESSABLE_ENTITY, render_frame(PagePlace::Memory, "Not saved", &page)).into_response()
             }
         })
     })
@@ -113,33 +114,36 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
 /// Returns the reason against editing a document here. `None` if it can be edited.
 fn why_not(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
     if is_log(path) {
-        return Some("The log is only ever added to: what happened, happened.".to_owned());
+        return Some("The log can only be added to.".to_owned());
     }
     if text.len() > MAX_EDITED_BYTES {
-        return Some(format!("It is larger than {}.", size(MAX_EDITED_BYTES as u64)));
+        return Some(format!("It is larger than {}.", format_size(MAX_EDITED_BYTES as u64)));
     }
     if let Err(error) = repo.check_writable(path) {
         return Some(format!("{error}."));
     }
-    if desk.shown(text) != text {
+    if desk.clean_text(text) != text {
         return Some(
-            "It holds something like a key or token, or unseen signs, which this page doesn't show.".to_owned(),
+            "It contains invisible characters, or something like a key or token. This page doesn't show those."
+                .to_owned(),
         );
     }
     if !typed::survives_a_form(text) {
-        return Some("It holds signs that a browser would change.".to_owned());
+        return Some("It contains characters that a browser would change.".to_owned());
     }
     None
 }
 
-fn keep(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
+fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
     if sent.text.len() > MAX_EDITED_BYTES {
-        let most = size(MAX_EDITED_BYTES as u64);
-        return Ok(Saving::NotTaken(format!("That is longer than {most}. An editor saves it in the memory's folder.")));
+        let most = format_size(MAX_EDITED_BYTES as u64);
+        return Ok(Saving::NotTaken(format!(
+            "That is longer than {most}. Use a text editor in the memory's folder instead."
+        )));
     }
     let clock = desk.config.clock();
     let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
-    let saving = write(desk, &mut hand, path, sent);
+    let saving = write_document(desk, &mut hand, path, sent);
     // The edit stands, whatever happens here: dropping the hand releases the lock in any case.
     if let Err(error) = hand.put_down() {
         tracing::warn!(%error, "the lease was not given back after an edit");
@@ -147,13 +151,18 @@ fn keep(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, Prov
     saving
 }
 
-fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
+fn write_document(
+    desk: &PageDesk<'_>,
+    hand: &mut Hand<'_>,
+    path: &str,
+    sent: &SentEdit,
+) -> Result<Saving, ProvenanceError> {
     // Edits made elsewhere are committed first, so that they are never overwritten.
     let edits = hand.commit_edits()?;
     let Some(now) = hand.repo.read_work_tree(path)? else {
         return Ok(Saving::NotTaken("The document is gone.".to_owned()));
     };
-    let text = typed::with_endings_of(&now, &sent.text);
+    let text = typed::restore_line_endings(&now, &sent.text);
     if text == now {
         return Ok(Saving::Same);
     }
@@ -167,7 +176,7 @@ fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) 
         return Ok(Saving::NotTaken(format!("It has changes that I can't commit, because it {}.", left.why)));
     }
     if desk.redactor.contains_secret(&text) {
-        return Ok(Saving::NotTaken(format!("It {HOLDS_SECRET}, which is not written down.")));
+        return Ok(Saving::NotTaken(format!("It {HOLDS_SECRET}, and I don't save secrets.")));
     }
     let changes = [FileChange { path: path.to_owned(), base: Some(now), content: Some(text) }];
     let made = hand.commit_step(&changes, &format!("Edit {path}"), &format!("edited {path}"))?;
@@ -177,13 +186,13 @@ fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) 
 fn not_editable(repo: &Repo, path: &str, why: &str) -> Markup {
     html! {
         p { "This document can't be edited on this page. " (why) }
-        @if !is_log(path) { p { "Any editor can: " code { (repo.root().join(path).display()) } } }
+        @if !is_log(path) { p { "Use a text editor instead: " code { (repo.root().join(path).display()) } } }
         p .actions { a href=(file_address(path)) { "Back to it" } }
     }
 }
 
 /// Renders the form with the text as typed.
-fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
+fn render_form(path: &str, text: &str, version: &str, save: &str) -> Markup {
     html! {
         form action="/memory/edit" method="post" {
             input type="hidden" name="path" value=(path);
@@ -197,28 +206,28 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
                 button type="submit" { (save) }
                 a href=(file_address(path)) { "Leave it as it is" }
             }
-            p .meta { "Saving makes a commit of yours. It wakes nobody, and the history keeps what stood here." }
+            p .meta { "Saving makes a commit in your name. It starts no wake, and the history keeps the old text." }
         }
     }
 }
 
 /// Shows both versions with the possible next steps.
-fn both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
-    let ours = typed::with_endings_of(now, typed);
+fn render_both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
+    let ours = typed::restore_line_endings(now, typed);
     Ok(html! {
         p .note.warn role="alert" {
-            "Somebody else changed this document after you opened it: a wake, or an editor. Nothing was saved, and nothing is lost."
+            "A wake or an editor changed this document after you opened it. Nothing was saved, and nothing is lost."
         }
         p {
-            "Below is what saving yours would change in what stands there now. Take over what you want to keep of it, then save; or leave it as it is."
+            "Below is what your version would change in the current text. Copy what you want to keep into your version, then save; or leave it as it is."
         }
-        h2 { "What yours would change" }
-        (changed_lines(desk, &changes(now, &ours)))
+        h2 { "What your version would change" }
+        (changed_lines(desk, &list_changed_lines(now, &ours)))
         details {
-            summary { "What stands there now" }
-            div .scroll tabindex="0" role="region" aria-label="What stands there now" { pre { (desk.shown(now)) } }
+            summary { "The current text" }
+            div .scroll tabindex="0" role="region" aria-label="The current text" { pre { (desk.clean_text(now)) } }
         }
-        h2 { "What you wrote" }
-        (form(path, typed, &text_id(now)?.to_string(), "Save mine over what stands there now"))
+        h2 { "Your version" }
+        (render_form(path, typed, &text_id(now)?.to_string(), "Replace the current text with mine"))
     })
 }

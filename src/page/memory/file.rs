@@ -12,24 +12,24 @@ use serde::Deserialize;
 
 use reveille_account::provenance::why::{LineStory, LineWriter, why_line};
 use reveille_base::{
-    approval_text::visible,
-    words::{count, first_bytes, one_line, shortened},
+    approval_text::escape_hidden,
+    words::{first_bytes, format_count, one_line, truncate_text},
 };
 use reveille_git::{Commit, Repo};
 use reveille_memory::{
-    changes::changes,
+    changes::list_changed_lines,
     is_log,
-    origin::{bare, origin_of},
+    origin::{parse_origin, strip_mark_and_comment},
     others,
     sections::Document,
 };
 
-use super::{called, document, file_address};
+use super::{display_name, file_address, find_document};
 use crate::page::{
     error::PageError,
-    frame::{PagePlace, frame},
-    markdown::{WrittenBy, markdown},
-    parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
+    frame::{PagePlace, render_frame},
+    markdown::{WrittenBy, render_markdown},
+    parts::{build_address, changed_lines, others_at_all, render_others, render_outcome, render_time, wake_link},
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
@@ -42,7 +42,7 @@ const MAX_SHOWN_BYTES: usize = 400_000;
 const MAX_SAID_CHARS: usize = 300;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/memory/file", get(show)).route("/memory/why", get(show_why))
+    Router::new().route("/memory/file", get(show_document)).route("/memory/why", get(show_why))
 }
 
 #[derive(Deserialize)]
@@ -59,105 +59,105 @@ struct AskedLine {
     line: usize,
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedFile>) -> Result<Markup, PageError> {
+async fn show_document(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedFile>) -> Result<Markup, PageError> {
     let (title, content) = site
-        .at_desk(move |desk| {
-            let repo = repo(desk)?;
-            let path = document(&repo, &asked.path)?;
-            let content = whole(desk, &repo, &path, &asked.done)?;
-            Ok((called(&path).to_owned(), content))
+        .run_blocking(move |desk| {
+            let repo = open_repo(desk)?;
+            let path = find_document(&repo, &asked.path)?;
+            let content = render_document(desk, &repo, &path, &asked.done)?;
+            Ok((display_name(&path).to_owned(), content))
         })
         .await?;
-    Ok(frame(PagePlace::Memory, &title, &content))
+    Ok(render_frame(PagePlace::Memory, &title, &content))
 }
 
 async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLine>) -> Result<Markup, PageError> {
     let content = site
-        .at_desk(move |desk| {
-            let repo = repo(desk)?;
-            let path = document(&repo, &asked.path)?;
-            let story = why_line(&repo, desk.store()?.as_ref(), &path, asked.line)?;
-            let missing = || PageError::Missing(format!("{path} has no line {} any more.", asked.line));
-            Ok(told(desk, &story.ok_or_else(missing)?))
+        .run_blocking(move |desk| {
+            let repo = open_repo(desk)?;
+            let path = find_document(&repo, &asked.path)?;
+            let story = why_line(&repo, desk.open_store()?.as_ref(), &path, asked.line)?;
+            let missing = || PageError::Missing(format!("{path} no longer has a line {}.", asked.line));
+            Ok(render_origin(desk, &story.ok_or_else(missing)?))
         })
         .await?;
-    Ok(frame(PagePlace::Memory, "Where this comes from", &content))
+    Ok(render_frame(PagePlace::Memory, "Where this comes from", &content))
 }
 
 /// Opens the memory's repository, or answers that there is no memory yet.
-pub(super) fn repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
-    desk.repo()?.ok_or_else(|| PageError::Missing("Nothing is remembered yet.".to_owned()))
+pub(super) fn open_repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
+    desk.open_repo()?.ok_or_else(|| PageError::Missing("I don't remember anything yet.".to_owned()))
 }
 
-fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
+fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
     let text = repo.read_work_tree(path)?.unwrap_or_default();
-    let (shown, is_cut) = beginning(&text);
+    let (shown, is_cut) = cut_beginning(&text);
     let of_others = others::line_ranges(path, shown, None);
     let is_of_others = |first: usize, last: usize| of_others.iter().any(|(from, to)| *from <= last && first <= *to);
-    let head = repo.head()?.map(|head| repo.read_at(head, path)).transpose()?.flatten();
+    let head = repo.head()?.map(|head| repo.history().read_text_at(head, path)).transpose()?.flatten();
     Ok(html! {
-        @if let Some(text) = said_of(what_was_done) {
-            (done(&html! { (text) }))
-            @if let Some(store) = desk.store()? { (newest_step(desk, &store, "")?) }
+        @if let Some(text) = describe_outcome(what_was_done) {
+            (render_outcome(&html! { (text) }))
+            @if let Some(store) = desk.open_store()? { (newest_step(desk, &store, "")?) }
         }
         p .meta { (path) }
         @if head.as_deref() != Some(&text) {
-            p { span .badge.warn { "not committed yet" } " Somebody has edited this file. I commit that as yours when I'm next awake; saving here does, too." }
+            p { span .badge.warn { "not committed yet" } " Somebody has edited this file. I'll commit that as yours when I next wake; saving here does the same." }
         }
         div .actions {
             @if is_log(path) {
-                p .meta { "The log is only ever added to." }
+                p .meta { "The log can only be added to." }
             } @else {
-                a .button href=(address("/memory/edit", &[("path", path)])) { "Edit" }
+                a .button href=(build_address("/memory/edit", &[("path", path)])) { "Edit" }
             }
             a href="#lines" { "Line by line" }
             a href="#history" { "History" }
         }
-        h2 { "What it says" }
+        h2 { "Content" }
         article {
             @if text.trim().is_empty() { p .meta { "It is empty." } }
-            @for (first, last, text) in parts(shown) {
+            @for (first, last, text) in split_sections(shown) {
                 @let by = if is_of_others(first, last) { WrittenBy::Others } else { WrittenBy::Own };
                 section {
                     @if by == WrittenBy::Others { p { (others_at_all()) } }
-                    (markdown(&desk.shown(&without_origins(text)), by))
+                    (render_markdown(&desk.clean_text(&without_origins(text)), by))
                 }
             }
-            @if is_cut { p .meta { "This is its beginning: it is too long for a page." } }
+            @if is_cut { p .meta { "This is only the beginning: the document is too long for one page." } }
         }
         details #lines {
-            summary { "Line by line, with where each comes from" }
+            summary { "Line by line, with the origin of each" }
             ol .lines {
                 @for (number, line) in (1..).zip(shown.lines()) {
                     li id={ "L" (number) } {
-                        code { (desk.shown(&visible(line))) }
+                        code { (desk.clean_text(&escape_hidden(line))) }
                         @if !line.trim().is_empty() {
-                            " " a .meta href=(address("/memory/why", &[("path", path), ("line", &number.to_string())]))
-                                aria-label={ "Why line " (number) " stands here" } { "why" }
+                            " " a .meta href=(build_address("/memory/why", &[("path", path), ("line", &number.to_string())]))
+                                aria-label={ "Why line " (number) " is here" } { "why" }
                         }
-                        @if is_of_others(number, number) { " " span .badge.warn { "others" } }
+                        @if is_of_others(number, number) { " " span .badge.warn { "untrusted" } }
                     }
                 }
             }
         }
-        (history(desk, repo, path)?)
+        (render_history(desk, repo, path)?)
     })
 }
 
 /// Describes the outcome of a form that led here.
-fn said_of(done: &str) -> Option<&'static str> {
+fn describe_outcome(done: &str) -> Option<&'static str> {
     match done {
-        "saved" => Some("Saved, as a commit of yours."),
-        "same" => Some("Nothing changed: it stands there as you sent it."),
-        "uncommitted" => Some("Written, but not committed: git has another program change this file on the way."),
-        "restored" => Some("Restored, as a commit of yours. What stood here is in the history below."),
-        "restored-same" => Some("Nothing changed: it is as it was then."),
+        "saved" => Some("Saved as a commit in your name."),
+        "same" => Some("Nothing changed: the document already has this text."),
+        "uncommitted" => Some("Saved but not committed: git is set up to pass this file through another program."),
+        "restored" => Some("Restored as a commit in your name. The previous text is in the history below."),
+        "restored-same" => Some("Nothing changed: the document is already as it was then."),
         _ => None,
     }
 }
 
 /// Returns the displayed beginning of a text, up to the end of a line, and true if the text is cut.
-fn beginning(text: &str) -> (&str, bool) {
+fn cut_beginning(text: &str) -> (&str, bool) {
     if text.len() <= MAX_SHOWN_BYTES {
         return (text, false);
     }
@@ -166,7 +166,7 @@ fn beginning(text: &str) -> (&str, bool) {
 }
 
 /// Splits a text into sections with their first and last lines, from 1.
-fn parts(text: &str) -> Vec<(usize, usize, &str)> {
+fn split_sections(text: &str) -> Vec<(usize, usize, &str)> {
     let document = Document::split(text);
     let parts = document.parts.iter().map(|part| {
         let text = document.slice(&part.range);
@@ -177,45 +177,50 @@ fn parts(text: &str) -> Vec<(usize, usize, &str)> {
 
 /// Removes the comments in which wakes note a line's origin; the list of lines shows it instead.
 fn without_origins(text: &str) -> String {
-    let line = |line: &str| match origin_of(line) {
+    let line = |line: &str| match parse_origin(line) {
         Some(_) => line.rfind("<!--").and_then(|at| line.get(..at)).unwrap_or(line).trim_end().to_owned(),
         None => line.to_owned(),
     };
     text.lines().map(|text| line(text) + "\n").collect()
 }
 
-fn history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
-    let commits = repo.commits_changing(path, MAX_VERSIONS)?;
+fn render_history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
+    let commits = repo.history().commits_changing(path, MAX_VERSIONS)?;
     let mut versions = Vec::new();
     for commit in &commits {
-        let new = repo.read_at(commit.id, path)?;
-        let old = repo.before(commit.id)?.map(|before| repo.read_at(before, path)).transpose()?.flatten();
-        let lines = changes(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+        let new = repo.history().read_text_at(commit.id, path)?;
+        let old = repo
+            .history()
+            .find_parent(commit.id)?
+            .map(|before| repo.history().read_text_at(before, path))
+            .transpose()?
+            .flatten();
+        let lines = list_changed_lines(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
         let came = lines.iter().filter(|line| line.is_added).count();
         versions.push((commit, new.is_none(), came, lines));
     }
     Ok(html! {
         section aria-labelledby="history" {
             h2 #history { "History" }
-            @if versions.is_empty() { p .meta { "It isn't committed yet. Each change that is shows here." } }
+            @if versions.is_empty() { p .meta { "Not committed yet. Committed changes appear here." } }
             ol .list {
                 @for (at, (commit, is_gone, came, lines)) in versions.iter().enumerate() {
                     li {
                         p {
-                            (time(desk, commit.at)) " · " (who(desk, commit)) " · "
+                            (render_time(desk, commit.at)) " · " (render_author(desk, commit)) " · "
                             span .meta {
                                 @if *is_gone { "deleted" } @else { "+" (came) " −" (lines.len() - came) " lines" }
                             }
                         }
-                        p { (desk.shown(&commit.subject)) }
+                        p { (desk.clean_text(&commit.subject)) }
                         details {
                             summary { "What changed" }
                             (changed_lines(desk, lines))
                         }
                         @if at > 0 && !is_gone && !is_log(path) {
                             p .actions {
-                                a href=(address("/memory/restore", &[("path", path), ("at", &commit.id.to_string())])) {
-                                    "Give this version back…"
+                                a href=(build_address("/memory/restore", &[("path", path), ("at", &commit.id.to_string())])) {
+                                    "Restore this version…"
                                 }
                             }
                         }
@@ -223,65 +228,65 @@ fn history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageE
                 }
             }
             @if versions.len() == MAX_VERSIONS {
-                p .meta { "These are the last " (count(MAX_VERSIONS, "change")) ". `git log` in the memory's folder has all." }
+                p .meta { "These are the last " (format_count(MAX_VERSIONS, "change")) ". `git log` in the memory's folder shows all." }
             }
         }
     })
 }
 
 /// Names the author of a commit.
-fn who(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
+fn render_author(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
     html! {
         @if let Some(wake) = &commit.wake_id {
             (wake_link(wake, "a wake"))
         } @else if commit.is_ours() {
             "Reveille"
         } @else {
-            (desk.shown(&commit.author))
+            (desk.clean_text(&commit.author))
         }
     }
 }
 
 /// Describes a line's origin.
-fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
+fn render_origin(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
     let wake = story.origin.as_ref().map(|origin| origin.wake.as_str());
     let wake = wake.or_else(|| story.commit.as_ref().and_then(|commit| commit.wake_id.as_deref()));
     html! {
-        p { a href={ (file_address(&story.path)) "#L" (story.line) } { (called(&story.path)) ", line " (story.line) } }
-        blockquote { p { (desk.shown(bare(&story.text))) } }
-        @if !story.heading.is_empty() { p .meta { "It stands under “" (desk.shown(&story.heading)) "”." } }
+        p { a href={ (file_address(&story.path)) "#L" (story.line) } { (display_name(&story.path)) ", line " (story.line) } }
+        blockquote { p { (desk.clean_text(strip_mark_and_comment(&story.text))) } }
+        @if !story.heading.is_empty() { p .meta { "It is under the heading “" (desk.clean_text(&story.heading)) "”." } }
         @if let Some(taint) = &story.taint {
-            p { (others_at_all()) " By then I had read: " (desk.shown(taint)) }
+            p { (others_at_all()) " Before that I had read: " (desk.clean_text(taint)) }
         }
         h2 { "Who wrote it" }
         @match (story.writer, &story.commit) {
-            (LineWriter::Uncommitted, _) | (_, None) => p { "A person. It isn't committed yet." },
+            (LineWriter::Uncommitted, _) | (_, None) => p { "A person; not committed yet." },
             (writer, Some(commit)) => {
                 p {
                     @match writer {
                         LineWriter::Wake => { "I, " }
-                        LineWriter::Person => { (desk.shown(&commit.author)) ", " }
+                        LineWriter::Person => { (desk.clean_text(&commit.author)) ", " }
                         _ => { "It came with Reveille, " }
                     }
-                    (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”"
+                    (render_time(desk, commit.at)) ": “" (desk.clean_text(&commit.subject)) "”"
                 }
             }
         }
         @if let Some(commit) = &story.wake_commit {
-            p { "I wrote it first, " (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”" }
+            p { "I first wrote it " (render_time(desk, commit.at)) ": “" (desk.clean_text(&commit.subject)) "”" }
         }
         @if let Some(wake) = wake { p { (wake_link(wake, "What I did then")) } }
-        h2 { "What was said" }
-        @if story.messages.is_empty() { p { "No message is known that said it." } }
+        h2 { "Where it was said" }
+        @if story.messages.is_empty() { p { "I know of no message that said it." } }
         ul .list {
             @for message in &story.messages {
                 li {
-                    p { "“" (shortened(&desk.shown(&one_line(&message.text)), MAX_SAID_CHARS)) "”" }
+                    p { "“" (truncate_text(&desk.clean_text(&one_line(&message.text)), MAX_SAID_CHARS)) "”" }
                     p .meta {
-                        "Message " (message.id) ", " (desk.shown(message.from.as_deref().unwrap_or("you")))
-                        @if let Some(at) = message.at { ", " (time(desk, at)) }
+                        "Message " (message.id) ", " (desk.clean_text(message.from.as_deref().unwrap_or("you")))
+                        @if let Some(at) = message.at { ", " (render_time(desk, at)) }
                     }
-                    @if let Some(taint) = &message.taint { p { (others_in(Some(&desk.shown(taint)))) } }
+                    @if let Some(taint) = &message.taint { p { (render_others(Some(&desk.clean_text(taint)))) } }
                 }
             }
         }
@@ -301,15 +306,15 @@ mod tests {
     #[test]
     fn the_sections_are_told_with_their_lines() {
         let text = "# A\n\nx\n## B\ny\n## C\n";
-        let parts: Vec<_> = parts(text).into_iter().map(|(first, last, _)| (first, last)).collect();
+        let parts: Vec<_> = split_sections(text).into_iter().map(|(first, last, _)| (first, last)).collect();
         assert_eq!(parts, [(1, 3), (4, 5), (6, 6)]);
     }
 
     #[test]
     fn a_long_text_is_cut_where_a_line_ends() {
         let text = "ö\n".repeat(MAX_SHOWN_BYTES / 2);
-        let (shown, is_cut) = beginning(&text);
+        let (shown, is_cut) = cut_beginning(&text);
         assert!(is_cut && shown.ends_with("ö\n") && shown.len() <= MAX_SHOWN_BYTES);
-        assert_eq!(beginning("a"), ("a", false));
+        assert_eq!(cut_beginning("a"), ("a", false));
     }
 }

@@ -16,15 +16,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use reveille_account::provenance::hand::{Hand, HandTools};
-use reveille_base::approval_text::sha256;
+use reveille_base::approval_text::hash_action;
 use reveille_cycle as cycle;
 use reveille_store::Order;
 use reveille_tools::Documents;
 
-use self::view::{DayView, reminder_form, spent, task_form};
+use self::view::{DayView, reminder_form, render_cost, task_form};
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
+    frame::{PagePlace, render_frame},
     notes::{NoteQuery, form_key, form_name},
     site::{PageDesk, PageSite},
     undo::newest_step,
@@ -45,13 +45,13 @@ const SNOOZE: &str = "in 1 hour";
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
-        .route("/", get(show))
+        .route("/", get(show_today))
         .route("/tasks/add", post(add_task))
         .route("/tasks/done", post(finish_task))
         .route("/reminders/add", post(add_reminder))
         .route("/reminders/done", post(end_reminder))
         .route("/reminders/snooze", post(snooze_reminder))
-        .route("/resume", post(resume))
+        .route("/resume", post(resume_work))
 }
 
 /// The form of a new task.
@@ -91,9 +91,9 @@ struct Trouble {
     form: Option<String>,
 }
 
-async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<NoteQuery>) -> Result<Markup, PageError> {
-    let note = site.note(&query);
-    site.at_desk(move |desk| page(desk, &note, &Trouble::default())).await
+async fn show_today(State(site): State<Arc<PageSite>>, Query(query): Query<NoteQuery>) -> Result<Markup, PageError> {
+    let note = site.render_note(&query);
+    site.run_blocking(move |desk| render_page(desk, &note, &Trouble::default())).await
 }
 
 async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>) -> Result<Response, PageError> {
@@ -107,15 +107,15 @@ async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>)
     };
     let name = form_name(&form.key, &form);
     let trouble = Trouble { task: form, form: name, ..Trouble::default() };
-    ordered(site, trouble, move |desk| change_tasks(desk, &TaskOrder::Add(new))).await
+    run_order(site, trouble, move |desk| change_tasks(desk, &TaskOrder::Add(new))).await
 }
 
 async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<WhichForm>) -> Result<Response, PageError> {
-    ordered(site, Trouble::default(), move |desk| {
+    run_order(site, Trouble::default(), move |desk| {
         let tasks = open_tasks(desk);
         let found = tasks.into_iter().find(|task| name(task) == form.which);
         let Some(task) = found else {
-            return Err(OrderError::Refused("That task isn't there any more. Nothing was changed.".to_owned()));
+            return Err(OrderError::Refused("That task no longer exists. Nothing was changed.".to_owned()));
         };
         // Quotation marks mean the whole title.
         change_tasks(desk, &TaskOrder::Done { task: format!("“{}”", task.title) })
@@ -130,7 +130,7 @@ async fn add_reminder(
     let (text, at) = (form.text.trim().to_owned(), form.at.trim().to_owned());
     let name = form_name(&form.key, &form);
     let trouble = Trouble { reminder: form, form: name, ..Trouble::default() };
-    ordered(site, trouble, move |desk| {
+    run_order(site, trouble, move |desk| {
         if text.is_empty() || at.is_empty() {
             return Err(OrderError::Refused("A reminder needs a text and a time. Nothing was set.".to_owned()));
         }
@@ -140,7 +140,7 @@ async fn add_reminder(
 }
 
 async fn end_reminder(State(site): State<Arc<PageSite>>, Form(form): Form<WhichForm>) -> Result<Response, PageError> {
-    ordered(site, Trouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
+    run_order(site, Trouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
         .await
 }
 
@@ -148,16 +148,16 @@ async fn snooze_reminder(
     State(site): State<Arc<PageSite>>,
     Form(form): Form<WhichForm>,
 ) -> Result<Response, PageError> {
-    ordered(site, Trouble::default(), move |desk| {
+    run_order(site, Trouble::default(), move |desk| {
         change_reminders(desk, ReminderOrder::Snooze { which: &form.which, until: SNOOZE })
     })
     .await
 }
 
-async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError> {
-    let answer = ordered(Arc::clone(&site), Trouble::default(), |desk| {
+async fn resume_work(State(site): State<Arc<PageSite>>) -> Result<Response, PageError> {
+    let answer = run_order(Arc::clone(&site), Trouble::default(), |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
-        store.inbox_mut().order(&Order::Resume { is_owners: true }, desk.now)?;
+        store.inbox_mut().carry_out_order(&Order::Resume { is_owners: true }, desk.now)?;
         Ok("Resuming, oldest work first.".to_owned())
     });
     let answer = answer.await?;
@@ -166,21 +166,22 @@ async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError
 }
 
 /// Executes an order and redirects to this view. A failure is explained here, with the typed input.
-async fn ordered(
+async fn run_order(
     site: Arc<PageSite>,
     mut trouble: Trouble,
     order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
     let of_site = Arc::clone(&site);
     let form = trouble.form.take();
-    let outcome =
-        site.at_desk(move |desk| match of_site.once(form, "/", || order(desk).map(|told| desk.shown(&told))) {
+    let outcome = site.run_blocking(move |desk| {
+        match of_site.run_once(form, "/", || order(desk).map(|told| desk.clean_text(&told))) {
             Ok(address) => Ok(Ok(address)),
             Err(error) => {
-                trouble.why = Some(desk.shown(&in_page(&error.to_string())));
-                page(desk, &html! {}, &trouble).map(Err)
+                trouble.why = Some(desk.clean_text(&strip_commands(&error.to_string())));
+                render_page(desk, &html! {}, &trouble).map(Err)
             }
-        });
+        }
+    });
     Ok(match outcome.await? {
         Ok(address) => Redirect::to(&address).into_response(),
         Err(page) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
@@ -188,7 +189,7 @@ async fn ordered(
 }
 
 /// Removes terminal commands from a refusal.
-fn in_page(why: &str) -> String {
+fn strip_commands(why: &str) -> String {
     let why = why.replace("; `wake task list` shows them", "").replace("`wake remind list` shows them.", "");
     let why = why.replace(": `wake remind` does that", ": set a reminder for that");
     why.trim().trim_start_matches("--").to_owned()
@@ -212,8 +213,8 @@ fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderE
 fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
-    let stopped = if store.chats().stopped()?.is_some() {
-        " All work is stopped: nothing is sent before it is resumed."
+    let stopped = if store.chats().find_stop_order()?.is_some() {
+        " All work is stopped: nothing will be sent until you resume."
     } else {
         ""
     };
@@ -221,28 +222,28 @@ fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<Str
 }
 
 fn open_tasks(desk: &PageDesk<'_>) -> Vec<ListedTask> {
-    let [active, backlog] = tasks::read(&Documents::new(&desk.config.repo_dir(), Vec::new()));
-    lists::listed(&active, &backlog, today_of(desk))
+    let [active, backlog] = tasks::read_lists(&Documents::new(&desk.config.repo_dir(), Vec::new()));
+    lists::list_tasks(&active, &backlog, local_date(desk))
 }
 
-fn today_of(desk: &PageDesk<'_>) -> NaiveDate {
+fn local_date(desk: &PageDesk<'_>) -> NaiveDate {
     desk.now.with_timezone(&desk.config.timezone).date_naive()
 }
 
 /// Returns a task's key for a form, since a title may contain anything.
 fn name(task: &ListedTask) -> String {
-    let mut name = sha256(&format!("{}/{}", task.list, task.title));
+    let mut name = hash_action(&format!("{}/{}", task.list, task.title));
     name.truncate(NAME_CHARS);
     name
 }
 
-fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
+fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
     let (tz, now) = (desk.config.timezone, desk.now);
-    let looked = match desk.store()? {
-        Some(store) => Some(store.reading(|| {
-            let overview = Overview::look(&store, desk.config, now, Viewer::Console)?;
-            let day = today::today(&overview, &store, desk.config, now, |text| desk.shown(text))?;
-            Ok::<_, PageError>((overview, day, reminders::listed(&store, tz)?, newest_step(desk, &store, "")?))
+    let looked = match desk.open_store()? {
+        Some(store) => Some(store.with_snapshot(|| {
+            let overview = Overview::read(&store, desk.config, now, Viewer::Console)?;
+            let day = today::build_day(&overview, &store, desk.config, now, |text| desk.clean_text(text))?;
+            Ok::<_, PageError>((overview, day, reminders::list_active(&store, tz)?, newest_step(desk, &store, "")?))
         })?),
         None => None,
     };
@@ -261,12 +262,12 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
                     ", or add a task below: it will be listed here." },
                 Some((overview, day, reminders, newest)) => {
                     (newest)
-                    (view.stopped(day))
-                    (view.questions(&overview.questions))
-                    (view.messages(&day.messages))
-                    (view.tasks(&open_tasks(desk)))
-                    (view.reminders(reminders))
-                    (spent(&overview.budget))
+                    (view.render_stopped(day))
+                    (view.render_questions(&overview.questions))
+                    (view.render_messages(&day.messages))
+                    (view.render_tasks(&open_tasks(desk)))
+                    (view.render_reminders(reminders))
+                    (render_cost(&overview.budget))
                 }
             }
         }
@@ -275,7 +276,7 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             @if looked.is_some() { section { (reminder_form(&trouble.reminder, &key)) } }
         }
     };
-    Ok(frame(PagePlace::Today, "Today", &content))
+    Ok(render_frame(PagePlace::Today, "Today", &content))
 }
 
 #[cfg(test)]
@@ -292,7 +293,7 @@ mod tests {
             ("There's no reminder 9. `wake remind list` shows them.", "There's no reminder 9."),
             ("--due: “soonish” isn't understood as a time.", "due: “soonish” isn't understood as a time."),
         ] {
-            assert_eq!(in_page(why), said);
+            assert_eq!(strip_commands(why), said);
         }
     }
 }

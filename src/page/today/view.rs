@@ -3,13 +3,13 @@
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
-use reveille_account::units::usd;
-use reveille_base::words::{count, one_line, shortened};
+use reveille_account::units::format_usd;
+use reveille_base::words::{format_count, one_line, truncate_text};
 use reveille_cycle::decide::budget::Budget;
 use reveille_memory::tasks::MAX_ACTIVE_TASKS;
 use reveille_store::Approval;
 
-use super::{ReminderForm, TaskForm, name, today_of};
+use super::{ReminderForm, TaskForm, local_date, name};
 use crate::{
     orders::{
         lists::ListedTask,
@@ -17,8 +17,8 @@ use crate::{
         today::{Today, WaitingMessage},
     },
     page::{
-        parts::{moment, others_in},
-        questions::card,
+        parts::{render_moment, render_others},
+        questions::render_card,
         site::PageDesk,
     },
 };
@@ -36,17 +36,17 @@ pub(super) struct DayView<'a> {
 }
 
 impl DayView<'_> {
-    fn at(&self, at: DateTime<Utc>) -> Markup {
-        moment(at, self.desk.now, self.desk.config.timezone)
+    fn render_time(&self, at: DateTime<Utc>) -> Markup {
+        render_moment(at, self.desk.now, self.desk.config.timezone)
     }
 
-    pub(super) fn stopped(&self, day: &Today) -> Markup {
+    pub(super) fn render_stopped(&self, day: &Today) -> Markup {
         html! {
             @if let Some(since) = day.stopped {
                 div .card {
                     p {
                         strong { "All work is stopped" }
-                        @if let Some(at) = since { " since " (self.at(at)) }
+                        @if let Some(at) = since { " since " (self.render_time(at)) }
                         ". New messages wait."
                     }
                     form method="post" action="/resume" .actions { button type="submit" { "Resume" } }
@@ -56,28 +56,28 @@ impl DayView<'_> {
     }
 
     /// Renders the open questions with their buttons.
-    pub(super) fn questions(&self, questions: &[Approval]) -> Markup {
+    pub(super) fn render_questions(&self, questions: &[Approval]) -> Markup {
         html! {
             @if !questions.is_empty() {
-                h2 { "Waiting for your word" }
-                @for question in questions { (card(self.desk, question, "today")) }
+                h2 { "Waiting for your answer" }
+                @for question in questions { (render_card(self.desk, question, "today")) }
             }
         }
     }
 
-    pub(super) fn messages(&self, messages: &[WaitingMessage]) -> Markup {
+    pub(super) fn render_messages(&self, messages: &[WaitingMessage]) -> Markup {
         html! {
             @if !messages.is_empty() {
-                h2 { "Waiting for an answer" }
+                h2 { "Messages I haven't answered" }
                 ul .list {
                     @for message in messages.iter().take(SHOWN_MESSAGES) {
                         li {
-                            (shortened(&one_line(&message.text), MESSAGE_CHARS)) " "
+                            (truncate_text(&one_line(&message.text), MESSAGE_CHARS)) " "
                             span .meta {
-                                @if let Some(at) = message.at { (self.at(at)) ", " }
+                                @if let Some(at) = message.at { (self.render_time(at)) ", " }
                                 @if message.chat.is_terminal() { "from this machine" } @else { "from chat " (message.chat) }
                             }
-                            " " (others_in(message.taint.as_deref()))
+                            " " (render_others(message.taint.as_deref()))
                         }
                     }
                 }
@@ -88,31 +88,31 @@ impl DayView<'_> {
         }
     }
 
-    pub(super) fn tasks(&self, tasks: &[ListedTask]) -> Markup {
+    pub(super) fn render_tasks(&self, tasks: &[ListedTask]) -> Markup {
         let (active, backlog): (Vec<&ListedTask>, Vec<&ListedTask>) =
             tasks.iter().partition(|task| task.list == "active");
         let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
         html! {
             h2 { "Tasks" }
             @if active.is_empty() {
-                p { "No tasks in hand. Those that you add, or ask me to keep, will be here." }
+                p { "No tasks in hand. Tasks that you add, or ask me to keep, appear here." }
             } @else {
                 p .meta { (active.len()) (of) " in hand" }
-                ul .list { @for task in &active { (self.task(task)) } }
+                ul .list { @for task in &active { (self.render_task(task)) } }
             }
             @if !backlog.is_empty() {
                 details {
-                    summary { (count(backlog.len(), "task")) " in the backlog" }
-                    ul .list { @for task in &backlog { (self.task(task)) } }
+                    summary { (format_count(backlog.len(), "task")) " in the backlog" }
+                    ul .list { @for task in &backlog { (self.render_task(task)) } }
                 }
             }
         }
     }
 
-    fn task(&self, task: &ListedTask) -> Markup {
-        let shown = |text: &str| self.desk.shown(text);
+    fn render_task(&self, task: &ListedTask) -> Markup {
+        let shown = |text: &str| self.desk.clean_text(text);
         let due_days = task.due.as_deref().and_then(|due| due.parse::<NaiveDate>().ok());
-        let due_days = due_days.map(|due| due.signed_duration_since(today_of(self.desk)).num_days());
+        let due_days = due_days.map(|due| due.signed_duration_since(local_date(self.desk)).num_days());
         let title = shown(&task.title);
         html! {
             li {
@@ -127,12 +127,12 @@ impl DayView<'_> {
                         (_, Some(due)) => { " " span .badge { "due " (shown(due)) } }
                         (_, None) => {}
                     }
-                    @if let Some(chat) = task.chat { " " span .badge { "of chat " (chat) } }
+                    @if let Some(chat) = task.chat { " " span .badge { "from chat " (chat) } }
                 }
                 div .meta {
-                    @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) { (age(touched, days)) }
+                    @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) { (render_age(touched, days)) }
                     @if let Some(next) = &task.next { " Next: " (shown(next)) "." }
-                    @if let Some(at) = &task.at { " I take the next step at " (shown(at)) "." }
+                    @if let Some(at) = &task.at { " I'll take the next step at " (shown(at)) "." }
                 }
                 form method="post" action="/tasks/done" .actions {
                     input type="hidden" name="which" value=(name(task));
@@ -142,36 +142,36 @@ impl DayView<'_> {
         }
     }
 
-    pub(super) fn reminders(&self, reminders: &[ListedReminder]) -> Markup {
+    pub(super) fn render_reminders(&self, reminders: &[ListedReminder]) -> Markup {
         let (first, more) = reminders.split_at(reminders.len().min(SHOWN_REMINDERS));
         html! {
             h2 { "Reminders" }
             @if reminders.is_empty() {
-                p { "No reminders are set. The next ones will be here, and I'll send each at its time." }
+                p { "No reminders are set. New ones appear here, and I'll send each on time." }
             } @else {
-                ul .list { @for reminder in first { (self.reminder(reminder)) } }
+                ul .list { @for reminder in first { (self.render_reminder(reminder)) } }
             }
             @if !more.is_empty() {
                 details {
-                    summary { (count(more.len(), "later reminder")) }
-                    ul .list { @for reminder in more { (self.reminder(reminder)) } }
+                    summary { "Later: " (format_count(more.len(), "reminder")) }
+                    ul .list { @for reminder in more { (self.render_reminder(reminder)) } }
                 }
             }
         }
     }
 
-    fn reminder(&self, reminder: &ListedReminder) -> Markup {
-        let text = self.desk.shown(&reminder.text);
+    fn render_reminder(&self, reminder: &ListedReminder) -> Markup {
+        let text = self.desk.clean_text(&reminder.text);
         let is_late = reminder.next_at + TimeDelta::minutes(1) < self.desk.now;
         html! {
             li {
                 div {
                     (text)
-                    @if is_late { " " span .badge .warn { "comes when I'm next awake" } }
+                    @if is_late { " " span .badge .warn { "I'll send it when I next wake" } }
                     @if !reminder.chat.is_terminal() { " " span .badge { "for chat " (reminder.chat) } }
                 }
                 div .meta {
-                    (self.at(reminder.next_at))
+                    (self.render_time(reminder.next_at))
                     @if let Some(every) = &reminder.every { ", " (every) }
                 }
                 div .actions {
@@ -194,7 +194,7 @@ impl DayView<'_> {
 }
 
 /// Renders the days since a task was last worked on.
-fn age(touched: NaiveDate, days: i64) -> Markup {
+fn render_age(touched: NaiveDate, days: i64) -> Markup {
     html! {
         // A task of today may be new, without any work yet.
         @if days > 0 {
@@ -211,11 +211,11 @@ fn age(touched: NaiveDate, days: i64) -> Markup {
 }
 
 /// Renders today's cost in a line.
-pub(super) fn spent(budget: &Budget) -> Markup {
+pub(super) fn render_cost(budget: &Budget) -> Markup {
     let left = (budget.daily_usd - budget.today_usd).max(0.0);
     html! {
         p .meta {
-            "Today " (usd(budget.today_usd)) " of " (format!("${:.2}", budget.daily_usd)) " are spent, "
+            "Today: " (format_usd(budget.today_usd)) " of " (format!("${:.2}", budget.daily_usd)) " spent, "
             (format!("${left:.2}")) " left. "
             a href="/charts" { "Costs" }
         }
@@ -257,14 +257,14 @@ pub(super) fn reminder_form(typed: &ReminderForm, key: &str) -> Markup {
         form method="post" action="/reminders/add" {
             input type="hidden" name="key" value=(key);
             div .field {
-                label for="reminder-text" { "What of" }
+                label for="reminder-text" { "Remind me of" }
                 input #reminder-text name="text" required value=(typed.text) autocomplete="off";
             }
             div .field {
                 label for="reminder-at" { "When" }
                 input #reminder-at name="at" required value=(typed.at) placeholder="tomorrow 9:00" autocomplete="off"
                     aria-describedby="reminder-at-how";
-                p #reminder-at-how .meta { "Such as “tomorrow 9:00”, “in 20 minutes” or “every weekday at 8”." }
+                p #reminder-at-how .meta { "For example “tomorrow 9:00”, “in 20 minutes” or “every weekday at 8”." }
             }
             div .actions { button type="submit" { "Set the reminder" } }
         }

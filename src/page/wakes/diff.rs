@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use reveille_base::approval_text::visible;
+use reveille_base::approval_text::escape_hidden;
 
 /// Files shown expanded; later ones are collapsed.
 const OPEN_FILES: usize = 6;
@@ -30,7 +30,7 @@ fn path_of_both(paths: &str) -> &str {
 }
 
 /// Parses the output of `git diff`. Git's own header of a file, before the first `@@`, is left out, except the note on a binary file.
-fn files(diff: &str) -> Vec<FileDiff<'_>> {
+fn parse_diff(diff: &str) -> Vec<FileDiff<'_>> {
     let mut files: Vec<FileDiff<'_>> = Vec::new();
     let mut is_in_lines = false;
     for line in diff.lines() {
@@ -58,13 +58,13 @@ fn files(diff: &str) -> Vec<FileDiff<'_>> {
 }
 
 /// Renders the changes, each file under a third-level heading.
-pub(super) fn changes(diff: &str) -> Markup {
-    let files = files(diff);
+pub(super) fn render_changes(diff: &str) -> Markup {
+    let files = parse_diff(diff);
     html! {
         @for (at, file) in files.iter().enumerate() {
             details .diff open[at < OPEN_FILES] {
-                summary { h3 { (visible(file.path)) } " " span .meta { (counted(file)) } }
-                div .scroll tabindex="0" role="group" aria-label={ "Changes of " (visible(file.path)) } {
+                summary { h3 { (escape_hidden(file.path)) } " " span .meta { (format_counts(file)) } }
+                div .scroll tabindex="0" role="group" aria-label={ "Changes of " (escape_hidden(file.path)) } {
                     pre { @for (kind, line) in &file.lines { (shown_line(*kind, line)) "\n" } }
                 }
             }
@@ -73,7 +73,7 @@ pub(super) fn changes(diff: &str) -> Markup {
 }
 
 fn shown_line(kind: LineKind, line: &str) -> Markup {
-    let line = visible(line);
+    let line = escape_hidden(line);
     html! {
         @match kind {
             LineKind::Added => ins { (line) },
@@ -84,7 +84,7 @@ fn shown_line(kind: LineKind, line: &str) -> Markup {
     }
 }
 
-fn counted(file: &FileDiff<'_>) -> String {
+fn format_counts(file: &FileDiff<'_>) -> String {
     let of = |kind| file.lines.iter().filter(|(this, _)| *this == kind).count();
     format!("{} added, {} removed", of(LineKind::Added), of(LineKind::Removed))
 }
@@ -97,20 +97,20 @@ mod tests {
 
     #[test]
     fn a_diff_is_read_file_by_file_and_line_by_line() {
-        let found = files(DIFF);
+        let found = parse_diff(DIFF);
         assert_eq!(found.iter().map(|file| file.path).collect::<Vec<_>>(), ["memory/a.md", "b"]);
         let kinds: Vec<LineKind> = found[0].lines.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [LineKind::Place, LineKind::Same, LineKind::Removed, LineKind::Added, LineKind::Same]);
-        assert_eq!(counted(&found[0]), "1 added, 1 removed");
+        assert_eq!(format_counts(&found[0]), "1 added, 1 removed");
         assert_eq!(found[1].lines.len(), 1, "{found:?}");
-        assert_eq!(files("cut off\n+x"), []);
+        assert_eq!(parse_diff("cut off\n+x"), []);
         let odd = "diff --git a/plan b/x.md b/plan b/x.md\n--- a/plan b/x.md\n@@ -1 +1 @@\n-a\n";
-        assert_eq!(files(odd)[0].path, "plan b/x.md");
+        assert_eq!(parse_diff(odd)[0].path, "plan b/x.md");
     }
 
     #[test]
     fn lines_are_marked_by_their_sign_and_their_element() {
-        let html = changes(DIFF).into_string();
+        let html = render_changes(DIFF).into_string();
         assert!(html.contains("<del>--- a rule</del>\n<ins>+&lt;script&gt;</ins>\n"), "{html}");
         assert!(html.contains("<h3>memory/a.md</h3>") && !html.contains("+++ b/"), "{html}");
     }

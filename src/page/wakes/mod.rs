@@ -19,23 +19,23 @@ use serde::Deserialize;
 use reveille_account::{
     find::{self, FindError, FoundWake},
     log::{self, LogError, LogLine, LogQuery},
-    since::{EXPECTED, since},
-    units::usd,
+    since::{EXPECTED, parse_moment},
+    units::format_usd,
     whole::{KeptRequests, WakeSources},
 };
 use reveille_base::{
-    approval_text::visible,
+    approval_text::escape_hidden,
     types::ChatRef,
-    words::{count, list, one_line, shortened},
+    words::{format_count, format_list, one_line, truncate_text},
 };
 use reveille_git::{Oid, Repo};
 use reveille_store::{CycleRow, Spent, Store};
 
 use super::{
     error::PageError,
-    frame::{PagePlace, frame},
+    frame::{PagePlace, render_frame},
     notes::NoteQuery,
-    parts::{moment, others_in},
+    parts::{render_moment, render_others},
     site::{PageDesk, PageSite},
 };
 
@@ -51,9 +51,9 @@ const ASKED_CHARS: usize = 120;
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
         .route("/wakes", get(list_wakes))
-        .route("/wakes/{id}", get(show))
-        .route("/wakes/{id}/raw", get(raw))
-        .route("/wakes/{id}/undo", get(undo::ask).post(undo::order))
+        .route("/wakes/{id}", get(show_wake))
+        .route("/wakes/{id}/raw", get(show_raw))
+        .route("/wakes/{id}/undo", get(undo::show_undo).post(undo::order_undo))
 }
 
 /// The search form, as typed.
@@ -72,7 +72,7 @@ impl ListQuery {
     }
 
     /// Returns the address of another page of the same list.
-    fn page(&self, page: usize) -> String {
+    fn page_address(&self, page: usize) -> String {
         let typed = [("grep", self.grep.trim()), ("since", self.since.trim()), ("chat", self.chat.trim())];
         let number = page.to_string();
         let parts = typed.into_iter().filter(|(_, typed)| !typed.is_empty()).chain([("page", number.as_str())]);
@@ -90,40 +90,40 @@ struct ListedWake {
 }
 
 async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQuery>) -> Result<Response, PageError> {
-    site.at_desk(move |desk| {
-        let (status, content) = match wanted(desk, &query) {
+    site.run_blocking(move |desk| {
+        let (status, content) = match parse_query(desk, &query) {
             Ok((log_query, page)) => {
                 let (wakes, has_more) = read_list(desk, log_query)?;
                 (
                     StatusCode::OK,
                     html! {
-                        section #live-wakes data-live { (listed(desk, &query, &wakes)) }
-                        (pages(&query, page, has_more))
+                        section #live-wakes data-live { (render_list(desk, &query, &wakes)) }
+                        (render_pages(&query, page, has_more))
                     },
                 )
             }
             Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, html! { p .note .bad role="alert" { (why) } }),
         };
         let content = html! { (search_form(desk, &query)) (content) };
-        Ok((status, frame(PagePlace::Wakes, "What I did", &content)).into_response())
+        Ok((status, render_frame(PagePlace::Wakes, "What I did", &content)).into_response())
     })
     .await
 }
 
 /// Parses the search form, or explains the error.
-fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
+fn parse_query<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
     let since = match typed.since.trim() {
         "" => None,
-        text => match since(text, desk.now, desk.config.timezone) {
+        text => match parse_moment(text, desk.now, desk.config.timezone) {
             Some(since) => Some(since),
-            None => return Err(format!("“{text}” isn't understood as a time. Type {EXPECTED}.")),
+            None => return Err(format!("I don't understand “{text}” as a time. Type {EXPECTED}.")),
         },
     };
     let chat = match typed.chat.trim() {
         "" => None,
         text => match text.parse::<ChatRef>() {
             Ok(chat) => Some(chat),
-            Err(_) => return Err(format!("“{text}” is no chat: type its number; 0 is this machine.")),
+            Err(_) => return Err(format!("“{text}” isn't a chat: type its number; 0 is this machine.")),
         },
     };
     let page = typed.page.trim().parse::<usize>().unwrap_or(1).clamp(1, MAX_PAGE);
@@ -133,11 +133,13 @@ fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>
 }
 
 fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
-    let (store, repo) = (desk.store()?, desk.repo()?);
-    let shown = |text: &str| desk.shown(text);
+    let (store, repo) = (desk.open_store()?, desk.open_repo()?);
+    let shown = |text: &str| desk.clean_text(text);
     let mut lines = match (&store, &repo) {
-        (store, Some(repo)) => log::of_memory(store.as_ref(), repo, query, &shown).map_err(of_log)?,
-        (Some(store), None) => log::of_wakes(store, query, |_| None, &shown)?,
+        (store, Some(repo)) => {
+            log::list_wakes_and_commits(store.as_ref(), repo, query, &shown).map_err(from_log_error)?
+        }
+        (Some(store), None) => log::list_wakes(store, query, |_| None, &shown)?,
         (None, None) => Vec::new(),
     };
     let has_more = lines.len() > LINES;
@@ -149,28 +151,28 @@ fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake
     };
     let wakes = lines.into_iter().map(|line| ListedWake {
         spent: line.wake_id.as_ref().and_then(|id| spent.remove(id)),
-        files: changed(repo.as_ref(), line.commit.as_deref(), &shown),
+        files: list_changed_files(repo.as_ref(), line.commit.as_deref(), &shown),
         line,
     });
     Ok((wakes.collect(), has_more))
 }
 
 /// Lists the names of the files that a commit changed, as far as readable.
-fn changed(repo: Option<&Repo>, commit: Option<&str>, shown: &dyn Fn(&str) -> String) -> Vec<String> {
+fn list_changed_files(repo: Option<&Repo>, commit: Option<&str>, shown: &dyn Fn(&str) -> String) -> Vec<String> {
     let found = repo.zip(commit.and_then(|commit| Oid::from_str(commit).ok()));
-    let paths = found.and_then(|(repo, commit)| repo.changed_by(commit).ok()).unwrap_or_default();
-    let name = |path: &std::path::Path| path.file_name().map(|name| visible(&shown(&name.to_string_lossy())));
+    let paths = found.and_then(|(repo, commit)| repo.history().list_changed_paths(commit).ok()).unwrap_or_default();
+    let name = |path: &std::path::Path| path.file_name().map(|name| escape_hidden(&shown(&name.to_string_lossy())));
     paths.iter().filter_map(|path| name(path)).collect()
 }
 
-fn of_log(error: LogError) -> PageError {
+fn from_log_error(error: LogError) -> PageError {
     match error {
         LogError::Store(error) => error.into(),
         LogError::Repo(error) => error.into(),
     }
 }
 
-fn of_find(error: FindError) -> PageError {
+fn from_find_error(error: FindError) -> PageError {
     match error {
         FindError::Store(error) => error.into(),
         FindError::Repo(error) => error.into(),
@@ -187,7 +189,7 @@ fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
     html! {
         form method="get" action="/wakes" role="search" .search {
             div .field {
-                label for="grep" { "Words, in what I did or you asked" }
+                label for="grep" { "Words in what I did or what you asked" }
                 input #grep type="search" name="grep" value=(typed.grep);
             }
             div .field {
@@ -195,7 +197,7 @@ fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
                 input #since name="since" value=(typed.since) placeholder="yesterday, 7d, 2026-11-20" autocomplete="off";
             }
             div .field {
-                label for="chat" { "Who was answered" }
+                label for="chat" { "Chat" }
                 select #chat name="chat" {
                     @for (chat, name) in &known {
                         option value=(chat) selected[*chat == typed.chat.trim()] { (name) }
@@ -211,22 +213,22 @@ fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
     }
 }
 
-fn listed(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
+fn render_list(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
     html! {
         @if wakes.is_empty() && (query.is_search() || !query.page.is_empty()) {
-            p { "Nothing like that was done." }
+            p { "I did nothing like that." }
         } @else if wakes.is_empty() {
-            p { "Nothing has been done yet. Each time I work, it is listed here: why, what changed, and what it cost." }
+            p { "Nothing yet. Each time I work, I list it here: why, what changed, and what it cost." }
         } @else {
-            ol .list .wakes { @for wake in wakes { (item(desk, wake)) } }
+            ol .list .wakes { @for wake in wakes { (render_item(desk, wake)) } }
         }
     }
 }
 
-fn item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
+fn render_item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
     let line = &wake.line;
     let did = line.subject.strip_prefix("Wake: ").unwrap_or(&line.subject);
-    let did = visible(&shortened(&one_line(did), SUBJECT_CHARS));
+    let did = escape_hidden(&truncate_text(&one_line(did), SUBJECT_CHARS));
     let did = if did.is_empty() { "(no words)".to_owned() } else { did };
     let id = line.wake_id.as_deref().filter(|_| line.state.is_some()).or(line.commit.as_deref());
     html! {
@@ -241,34 +243,34 @@ fn item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
             @if let Some((first, more)) = line.asked.split_first() {
                 div {
                     @match &first.taint {
-                        Some(taint) => (others_in(Some(&desk.shown(taint)))),
-                        None => q { (visible(&first.first_words(ASKED_CHARS))) },
+                        Some(taint) => (render_others(Some(&desk.clean_text(taint)))),
+                        None => q { (escape_hidden(&first.first_words(ASKED_CHARS))) },
                     }
                     @if !more.is_empty() { " and " (more.len()) " more" }
                 }
             }
             div .meta {
                 @match line.at {
-                    Some(at) => (moment(at, desk.now, desk.config.timezone)),
+                    Some(at) => (render_moment(at, desk.now, desk.config.timezone)),
                     None => "at an unknown time",
                 }
-                " · " (whose(line))
-                @if let Some(spent) = wake.spent { " · " (usd(spent.cost_usd)) }
-                @if !wake.files.is_empty() { " · changed " (list(&wake.files)) }
+                " · " (describe_author(line))
+                @if let Some(spent) = wake.spent { " · " (format_usd(spent.cost_usd)) }
+                @if !wake.files.is_empty() { " · changed " (format_list(&wake.files)) }
             }
         }
     }
 }
 
 /// Names the person answered, or the author of a commit.
-fn whose(line: &LogLine) -> String {
-    let from = line.asked.first().and_then(|asked| asked.from.as_deref()).map(|from| visible(&one_line(from)));
+fn describe_author(line: &LogLine) -> String {
+    let from = line.asked.first().and_then(|asked| asked.from.as_deref()).map(|from| escape_hidden(&one_line(from)));
     match (line.chat, from, &line.author) {
         (Some(chat), ..) if chat.is_terminal() => "answered here".to_owned(),
         (Some(chat), Some(from), _) => format!("answered {from} (chat {chat})"),
         (Some(chat), None, _) => format!("answered chat {chat}"),
-        (None, _, Some(author)) if line.wake_id.is_none() => format!("commit by {}", visible(author)),
-        (None, ..) => "by itself".to_owned(),
+        (None, _, Some(author)) if line.wake_id.is_none() => format!("commit by {}", escape_hidden(author)),
+        (None, ..) => "on my own".to_owned(),
     }
 }
 
@@ -277,8 +279,8 @@ fn state_badge(line: &LogLine) -> Markup {
         (Some(true), _) => ("", "undone"),
         (Some(false), _) => ("warn", "about to be undone"),
         (None, Some("running")) => ("ok", "under way"),
-        (None, Some("waiting")) => ("warn", "waits for the model"),
-        (None, Some("parked")) => ("warn", "waits for your word"),
+        (None, Some("waiting")) => ("warn", "waiting for the AI model"),
+        (None, Some("parked")) => ("warn", "waiting for your answer"),
         (None, Some("failed")) => ("bad", "failed"),
         (None, Some("abandoned")) => ("bad", "given up"),
         (None, _) => return html! {},
@@ -286,13 +288,13 @@ fn state_badge(line: &LogLine) -> Markup {
     html! { span class={ "badge " (class) } { (words) } }
 }
 
-fn pages(query: &ListQuery, page: usize, has_more: bool) -> Markup {
+fn render_pages(query: &ListQuery, page: usize, has_more: bool) -> Markup {
     html! {
         @if page > 1 || has_more {
             nav .actions aria-label="Pages" {
-                @if page > 1 { a href=(query.page(page - 1)) rel="prev" { "Newer" } }
+                @if page > 1 { a href=(query.page_address(page - 1)) rel="prev" { "Newer" } }
                 span .meta { "Page " (page) }
-                @if has_more && page < MAX_PAGE { a href=(query.page(page + 1)) rel="next" { "Older" } }
+                @if has_more && page < MAX_PAGE { a href=(query.page_address(page + 1)) rel="next" { "Older" } }
             }
         }
     }
@@ -305,7 +307,7 @@ enum Found {
 }
 
 fn find_wake(store: Option<&Store>, repo: Option<&Repo>, id: &str) -> Result<Found, PageError> {
-    match find::find(store, repo, Some(id)).map_err(of_find)? {
+    match find::find_wake(store, repo, Some(id)).map_err(from_find_error)? {
         FoundWake::Cycle(row) => Ok(Found::Cycle(row)),
         FoundWake::Commit(commit) => Ok(Found::Commit(commit)),
         FoundWake::Nothing(_) => {
@@ -314,26 +316,27 @@ fn find_wake(store: Option<&Store>, repo: Option<&Repo>, id: &str) -> Result<Fou
     }
 }
 
-async fn show(
+async fn show_wake(
     State(site): State<Arc<PageSite>>,
     Path(id): Path<String>,
     Query(query): Query<NoteQuery>,
 ) -> Result<Markup, PageError> {
-    let note = site.note(&query);
-    site.at_desk(move |desk| {
-        let (store, repo) = (desk.store()?, desk.repo()?);
+    let note = site.render_note(&query);
+    site.run_blocking(move |desk| {
+        let (store, repo) = (desk.open_store()?, desk.open_repo()?);
         let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: desk.redactor };
         match find_wake(sources.store, sources.repo, &id)? {
             Found::Cycle(row) => {
-                let (story, commit) = sources.read(Some(&row), row.commit_id.as_deref()).map_err(of_find)?;
+                let (story, commit) =
+                    sources.read_wake(Some(&row), row.commit_id.as_deref()).map_err(from_find_error)?;
                 let Some(story) = story else { return Err(PageError::Broken) };
                 let can_be_undone = sources.store.is_some_and(|store| undo::is_possible(store, &row));
-                Ok(story::page(desk, &note, &story, commit.as_ref(), can_be_undone))
+                Ok(story::render_page(desk, &note, &story, commit.as_ref(), can_be_undone))
             }
             Found::Commit(commit) => {
-                let (_, commit) = sources.read(None, Some(&commit)).map_err(of_find)?;
+                let (_, commit) = sources.read_wake(None, Some(&commit)).map_err(from_find_error)?;
                 let Some(commit) = commit else { return Err(PageError::Missing("That commit is gone.".to_owned())) };
-                Ok(story::of_commit(desk, &commit))
+                Ok(story::render_commit(desk, &commit))
             }
         }
     })
@@ -341,15 +344,15 @@ async fn show(
 }
 
 /// Returns the exact requests as text.
-async fn raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Response, PageError> {
-    site.at_desk(move |desk| {
-        let (store, repo) = (desk.store()?, desk.repo()?);
+async fn show_raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Response, PageError> {
+    site.run_blocking(move |desk| {
+        let (store, repo) = (desk.open_store()?, desk.open_repo()?);
         let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: desk.redactor };
         let row = match find_wake(sources.store, sources.repo, &id)? {
             Found::Cycle(row) => Some(row),
             Found::Commit(_) => None,
         };
-        match sources.requests(row.as_deref())? {
+        match sources.read_requests(row.as_deref())? {
             KeptRequests::Lines(lines) => {
                 let text: String = lines.into_iter().map(|line| line + "\n").collect();
                 Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
@@ -361,6 +364,6 @@ async fn raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Resul
 }
 
 /// Renders `3 files` with their names.
-fn files_named(files: &[String]) -> String {
-    format!("{}: {}", count(files.len(), "file"), list(files))
+fn format_files(files: &[String]) -> String {
+    format!("{}: {}", format_count(files.len(), "file"), format_list(files))
 }

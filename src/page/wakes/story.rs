@@ -6,11 +6,11 @@ use maud::{Markup, html};
 use reveille_account::{
     story::{AskedMessage, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn, WakeStory},
     tell,
-    units::{took, usd},
+    units::{format_duration, format_usd},
 };
 use reveille_base::{
-    approval_text::visible,
-    words::{count, list, local, one_line, shortened},
+    approval_text::escape_hidden,
+    words::{format_count, format_list, format_local_time, one_line, truncate_text},
 };
 use reveille_git::CommitInFull;
 use reveille_policy::Decision;
@@ -18,9 +18,9 @@ use reveille_store::WrittenText;
 
 use super::diff;
 use crate::page::{
-    frame::{PagePlace, frame},
-    markdown::{WrittenBy, markdown},
-    parts::{exactly, moment, others_in},
+    frame::{PagePlace, render_frame},
+    markdown::{WrittenBy, render_markdown},
+    parts::{render_exact, render_moment, render_others},
     site::PageDesk,
 };
 
@@ -30,7 +30,7 @@ const OPEN: [&str; 3] = ["running", "waiting", "parked"];
 const ASKED_CHARS: usize = 600;
 
 /// Renders the page of a wake.
-pub(super) fn page(
+pub(super) fn render_page(
     desk: &PageDesk<'_>,
     note: &Markup,
     story: &WakeStory,
@@ -39,14 +39,14 @@ pub(super) fn page(
 ) -> Markup {
     let teller = Teller { desk, story };
     let told = html! {
-        (teller.head())
-        (teller.actions(can_be_undone))
-        (teller.why())
-        (teller.plan())
-        (teller.steps())
-        (teller.kept())
+        (teller.render_head())
+        (teller.render_actions(can_be_undone))
+        (teller.render_why())
+        (teller.render_plan())
+        (teller.render_steps())
+        (teller.render_kept())
         (teller.left_undone())
-        (teller.said())
+        (teller.render_said())
     };
     // An ordered undo also makes the page refresh itself.
     let is_open = OPEN.contains(&story.state) || story.undone == Some(false);
@@ -55,35 +55,37 @@ pub(super) fn page(
         @if is_open { section #live-wake data-live { (told) } } @else { (told) }
         h2 { "What changed" }
         @match (commit, &story.commit) {
-            (Some(commit), _) => (changed(commit)),
-            (None, Some(id)) => p { "Its commit " code { (id) } " isn't in the memory any more." },
+            (Some(commit), _) => (render_changes(commit)),
+            (None, Some(id)) => p { "Its commit " code { (id) } " is no longer in the memory." },
             (None, None) if is_open => p { "Nothing yet: changes are committed at the end." },
             (None, None) => p { "Nothing: it has no commit." },
         }
     };
-    let at = story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, desk.config.timezone));
-    frame(PagePlace::Wakes, &format!("What I did, {at}"), &content)
+    let at = story
+        .started_at
+        .map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, desk.config.timezone));
+    render_frame(PagePlace::Wakes, &format!("What I did, {at}"), &content)
 }
 
 /// Renders the page of a commit without a wake in this database.
-pub(super) fn of_commit(desk: &PageDesk<'_>, commit: &CommitInFull) -> Markup {
+pub(super) fn render_commit(desk: &PageDesk<'_>, commit: &CommitInFull) -> Markup {
     let content = html! {
         p .meta {
-            (moment(commit.commit.at, desk.now, desk.config.timezone)) " · commit by " (visible(&commit.commit.author))
+            (render_moment(commit.commit.at, desk.now, desk.config.timezone)) " · commit by " (escape_hidden(&commit.commit.author))
         }
-        (changed(commit))
+        (render_changes(commit))
     };
-    frame(PagePlace::Wakes, &visible(&shortened(&one_line(&commit.commit.subject), 100)), &content)
+    render_frame(PagePlace::Wakes, &escape_hidden(&truncate_text(&one_line(&commit.commit.subject), 100)), &content)
 }
 
-fn changed(commit: &CommitInFull) -> Markup {
+fn render_changes(commit: &CommitInFull) -> Markup {
     html! {
-        @if commit.diff.is_empty() { p { "No line of the memory changed." } } @else { (diff::changes(&commit.diff)) }
+        @if commit.diff.is_empty() { p { "No line of the memory changed." } } @else { (diff::render_changes(&commit.diff)) }
         details {
             summary { "Details of the commit" }
             p .meta { code { (commit.commit.id) } }
-            pre { (visible(commit.message.trim_end())) }
-            @if !commit.stat.is_empty() { pre { (visible(&commit.stat)) } }
+            pre { (escape_hidden(commit.message.trim_end())) }
+            @if !commit.stat.is_empty() { pre { (escape_hidden(&commit.stat)) } }
         }
     }
 }
@@ -94,17 +96,17 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn at(&self, at: Option<DateTime<Utc>>) -> Markup {
+    fn render_time(&self, at: Option<DateTime<Utc>>) -> Markup {
         html! {
             @match at {
-                Some(at) => (moment(at, self.desk.now, self.desk.config.timezone)),
+                Some(at) => (render_moment(at, self.desk.now, self.desk.config.timezone)),
                 None => "at an unknown time",
             }
         }
     }
 
     /// Renders a time with seconds, since turns follow each other closely.
-    fn clock(&self, at: Option<DateTime<Utc>>) -> Markup {
+    fn render_clock(&self, at: Option<DateTime<Utc>>) -> Markup {
         html! {
             @match at {
                 Some(at) => time datetime=(at.to_rfc3339()) {
@@ -116,36 +118,36 @@ impl Teller<'_> {
     }
 
     /// Classifies the author of the model's text.
-    fn written_by(&self, taint: Option<&String>) -> WrittenBy {
+    fn classify_writer(&self, taint: Option<&String>) -> WrittenBy {
         if taint.is_some() || !self.story.taints.is_empty() { WrittenBy::Others } else { WrittenBy::Own }
     }
 
-    fn head(&self) -> Markup {
+    fn render_head(&self) -> Markup {
         let story = self.story;
         let turns = story.turns().count();
         html! {
             p {
-                (state(story)) " "
-                @if !story.taints.is_empty() { (others_in(Some(&visible(&list(&story.taints))))) }
+                (render_state(story)) " "
+                @if !story.taints.is_empty() { (render_others(Some(&escape_hidden(&format_list(&story.taints))))) }
             }
             p .meta {
-                "Began " (self.at(story.started_at)) ", started by " (story.trigger)
-                @if let Some(ms) = story.took_ms() { ", took " (took(ms)) }
+                "Began " (self.render_time(story.started_at)) ", started by " (story.trigger)
+                @if let Some(ms) = story.took_ms() { ", took " (format_duration(ms)) }
                 ". "
                 @match &story.model {
-                    None => "Done by rule, without a model: $0.00.",
-                    Some(model) => { (model) ", " (count(turns, "turn")) ", " (tell::paid(&story.spent.tokens, Some(story.spent.cost_usd))) "." }
+                    None => "Done by rule, without an AI model: $0.00.",
+                    Some(model) => { (model) ", " (format_count(turns, "turn")) ", " (tell::format_spending(&story.spent.tokens, Some(story.spent.cost_usd))) "." }
                 }
                 @if story.reserved_usd > 0.0 {
-                    " Of that " (usd(story.reserved_usd)) " is set aside for a request whose end isn't known."
+                    " Of that, " (format_usd(story.reserved_usd)) " is reserved for a request with an unknown outcome."
                 }
-                @if story.resumed > 0 { " It was cut off " (count(story.resumed as usize, "time")) " and continued." }
+                @if story.resumed > 0 { " It was cut off " (format_count(story.resumed as usize, "time")) " and resumed." }
             }
-            @if let Some(error) = &story.error { p .note .bad { strong { "Trouble: " } (visible(error)) } }
+            @if let Some(error) = &story.error { p .note .bad { strong { "Problem: " } (escape_hidden(error)) } }
         }
     }
 
-    fn actions(&self, can_be_undone: bool) -> Markup {
+    fn render_actions(&self, can_be_undone: bool) -> Markup {
         let id = &self.story.wake_id;
         let has_requests = self.story.model.is_some() && self.story.journal != JournalKept::Forgotten;
         html! {
@@ -158,34 +160,34 @@ impl Teller<'_> {
         }
     }
 
-    fn why(&self) -> Markup {
+    fn render_why(&self) -> Markup {
         let reasons = &self.story.reasons;
         html! {
             h2 { "Why" }
-            p { @if reasons.is_empty() { "Upkeep." } @else { (visible(&reasons.join("; "))) "." } }
-            @for asked in &self.story.asked { (self.asked(asked)) }
+            p { @if reasons.is_empty() { "Upkeep." } @else { (escape_hidden(&reasons.join("; "))) "." } }
+            @for asked in &self.story.asked { (self.render_asked(asked)) }
         }
     }
 
-    fn asked(&self, asked: &AskedMessage) -> Markup {
-        let whole = visible(&asked.text);
+    fn render_asked(&self, asked: &AskedMessage) -> Markup {
+        let whole = escape_hidden(&asked.text);
         let is_long = whole.chars().count() > ASKED_CHARS;
         html! {
             figure .card {
                 figcaption .meta {
-                    @match &asked.from { Some(from) => (visible(&one_line(from))), None => "You" }
-                    ", " (self.at(asked.at)) " " (others_in(asked.taint.as_deref()))
+                    @match &asked.from { Some(from) => (escape_hidden(&one_line(from))), None => "You" }
+                    ", " (self.render_time(asked.at)) " " (render_others(asked.taint.as_deref()))
                 }
                 @if is_long {
-                    details { summary { (shortened(&one_line(&whole), 120)) } blockquote { (lines(&whole)) } }
+                    details { summary { (truncate_text(&one_line(&whole), 120)) } blockquote { (render_lines(&whole)) } }
                 } @else {
-                    blockquote { (lines(&whole)) }
+                    blockquote { (render_lines(&whole)) }
                 }
             }
         }
     }
 
-    fn plan(&self) -> Markup {
+    fn render_plan(&self) -> Markup {
         let Some(plan) = &self.story.plan else { return html! {} };
         // A step planned twice may have been done once.
         let mut not_done = self.story.not_done.clone().unwrap_or_default();
@@ -196,12 +198,12 @@ impl Teller<'_> {
         let steps: Vec<_> = steps.collect();
         html! {
             h2 { "Plan" }
-            p { (visible(&plan.understood)) " " span .badge { (plan.complexity.name()) } }
+            p { (escape_hidden(&plan.understood)) " " span .badge { (plan.complexity.name()) } }
             @if !steps.is_empty() {
                 ol {
                     @for (step, is_not_done) in steps {
                         li {
-                            (visible(&step.what)) " " span .meta { "(" (visible(&step.tool)) ")" }
+                            (escape_hidden(&step.what)) " " span .meta { "(" (escape_hidden(&step.tool)) ")" }
                             @if is_not_done { " " span .badge .bad { "not done" } }
                         }
                     }
@@ -209,111 +211,111 @@ impl Teller<'_> {
             }
             @if !plan.deferred.is_empty() {
                 p .meta { "Later:" }
-                ul { @for later in &plan.deferred { li { (visible(later)) } } }
+                ul { @for later in &plan.deferred { li { (escape_hidden(later)) } } }
             }
         }
     }
 
-    fn steps(&self) -> Markup {
+    fn render_steps(&self) -> Markup {
         html! {
             @if !self.story.steps.is_empty() {
                 h2 { "Step by step" }
-                ol .steps { @for step in &self.story.steps { li { (self.step(step)) } } }
+                ol .steps { @for step in &self.story.steps { li { (self.render_step(step)) } } }
             }
         }
     }
 
-    fn step(&self, step: &StoryStep) -> Markup {
-        let line =
-            |at: &Option<DateTime<Utc>>, words: String| html! { p { span .meta { (self.clock(*at)) } " " (words) } };
+    fn render_step(&self, step: &StoryStep) -> Markup {
+        let line = |at: &Option<DateTime<Utc>>, words: String| html! { p { span .meta { (self.render_clock(*at)) } " " (words) } };
         match step {
-            StoryStep::Turn(turn) => self.turn(turn),
+            StoryStep::Turn(turn) => self.render_turn(turn),
             StoryStep::Heard { at, messages } => {
                 let numbers: Vec<String> = messages.iter().map(i64::to_string).collect();
-                line(at, format!("More came in: message {}.", list(&numbers)))
+                line(at, format!("More messages came in: {}.", format_list(&numbers)))
             }
-            StoryStep::Discarded { at, why, usage, cost_usd } => {
-                line(at, format!("A turn was cut off: {} ({}).", visible(why), tell::paid(usage, *cost_usd)))
-            }
-            StoryStep::Asking { at } => line(at, "The model was asked, and has not answered yet.".to_owned()),
+            StoryStep::Discarded { at, why, usage, cost_usd } => line(
+                at,
+                format!("A turn was cut off: {} ({}).", escape_hidden(why), tell::format_spending(usage, *cost_usd)),
+            ),
+            StoryStep::Asking { at } => line(at, "The AI model was asked and hasn't answered yet.".to_owned()),
             StoryStep::Limit { at, reasons, decided } => {
                 let decided = match decided {
-                    None => "It waits for your word.".to_owned(),
-                    Some(decision) => tell::who_decided(decision, "to continue"),
+                    None => "It is waiting for your answer.".to_owned(),
+                    Some(decision) => tell::describe_decider(decision, "to continue"),
                 };
-                line(at, format!("Asked whether to continue: {} {decided}", visible(&reasons.join(" "))))
+                line(at, format!("Asked whether to continue: {} {decided}", escape_hidden(&reasons.join(" "))))
             }
             StoryStep::Folded { at, messages, before, after } => line(
                 at,
                 format!(
-                    "The conversation was folded: {}, {before} tokens before, {after} after.",
-                    count(*messages, "message")
+                    "The conversation was shortened: {}, {before} tokens before, {after} after.",
+                    format_count(*messages, "message")
                 ),
             ),
             StoryStep::Handed { at, from, model } => {
-                line(at, format!("{model} went on in place of {from}, in a new conversation."))
+                line(at, format!("Switched from {from} to {model}, in a new conversation."))
             }
             StoryStep::Answered { at, messages } => match messages.len() {
-                0 => line(at, "Its last text was told.".to_owned()),
-                n => line(at, format!("Its last text was the answer to {}.", count(n, "message"))),
+                0 => line(at, "Its last text was sent.".to_owned()),
+                n => line(at, format!("Its last text was the answer to {}.", format_count(n, "message"))),
             },
             StoryStep::ByRule { at, receipts } => html! {
-                p { span .meta { (self.clock(*at)) } " Done by rule:" }
-                ul { @for receipt in receipts { li { (visible(receipt)) } } }
+                p { span .meta { (self.render_clock(*at)) } " Done by rule:" }
+                ul { @for receipt in receipts { li { (escape_hidden(receipt)) } } }
             },
         }
     }
 
-    fn turn(&self, turn: &StoryTurn) -> Markup {
+    fn render_turn(&self, turn: &StoryTurn) -> Markup {
         let text = turn.text.trim();
         html! {
             h3 { "Turn " (turn.number) }
             p .meta {
-                (self.clock(turn.asked_at))
-                @if let Some(ms) = turn.took_ms { ", took " (took(ms)) }
-                ", " (tell::paid(&turn.usage, turn.cost_usd)) (tell::stopped(&turn.stop))
+                (self.render_clock(turn.asked_at))
+                @if let Some(ms) = turn.took_ms { ", took " (format_duration(ms)) }
+                ", " (tell::format_spending(&turn.usage, turn.cost_usd)) (tell::describe_stop(&turn.stop))
             }
-            @if !text.is_empty() { (markdown(text, self.written_by(None))) }
-            @for call in &turn.calls { (self.call(call)) }
+            @if !text.is_empty() { (render_markdown(text, self.classify_writer(None))) }
+            @for call in &turn.calls { (self.render_call(call)) }
             @if text.is_empty() && turn.calls.is_empty() { p .meta { "Nothing more." } }
         }
     }
 
-    fn call(&self, call: &StoryCall) -> Markup {
+    fn render_call(&self, call: &StoryCall) -> Markup {
         html! {
             div .card .call {
                 h4 {
-                    code { (visible(&call.tool)) } " " (outcome(call))
-                    @if let Some(ms) = call.took_ms { " " span .meta { "took " (took(ms)) } }
+                    code { (escape_hidden(&call.tool)) } " " (render_outcome(call))
+                    @if let Some(ms) = call.took_ms { " " span .meta { "took " (format_duration(ms)) } }
                 }
                 @if self.is_told_above(call) {
                     p .meta { "The plan, as above." }
                 } @else {
-                    (exactly("Asked for", &visible(&laid_out(&call.input))))
+                    (render_exact("Asked for", &escape_hidden(&laid_out(&call.input))))
                 }
                 @if let Some(verdict) = &call.verdict {
                     p .meta {
-                        (sentence(&tell::judged(verdict.decision, call, &visible(&verdict.reasons.join(" ")))))
+                        (capitalize_first(&tell::describe_verdict(verdict.decision, call, &escape_hidden(&verdict.reasons.join(" ")))))
                         @if call.decided.is_none() && verdict.decision == Decision::Ask {
                             " " a href="/questions" { "Answer it" }
                         }
                     }
                 }
                 @match &call.result {
-                    Some(result) => (self.result(result)),
-                    None if call.began_at.is_some() => p { "Begun, and its end isn't known." },
+                    Some(result) => (self.render_result(result)),
+                    None if call.began_at.is_some() => p { "Started; the outcome isn't known." },
                     None => {}
                 }
             }
         }
     }
 
-    fn result(&self, result: &CallResultTold) -> Markup {
+    fn render_result(&self, result: &CallResultTold) -> Markup {
         let what = if result.is_error { "Failed" } else { "Result" };
         html! {
-            (others_in(result.taint.as_deref().map(visible).as_deref()))
-            @if result.has_image { p .meta { "It was shown a picture besides." } }
-            @if !result.content.trim().is_empty() { (exactly(what, &visible(result.content.trim()))) }
+            (render_others(result.taint.as_deref().map(escape_hidden).as_deref()))
+            @if result.has_image { p .meta { "The AI model was also shown a picture." } }
+            @if !result.content.trim().is_empty() { (render_exact(what, &escape_hidden(result.content.trim()))) }
         }
     }
 
@@ -326,77 +328,77 @@ impl Teller<'_> {
         html! {
             @if let Some(not_done @ [_, ..]) = self.story.not_done.as_deref() {
                 h2 { "Planned, but not done" }
-                ul { @for what in not_done { li { (visible(what)) } } }
+                ul { @for what in not_done { li { (escape_hidden(what)) } } }
             }
         }
     }
 
-    fn said(&self) -> Markup {
+    fn render_said(&self) -> Markup {
         html! {
             @if !self.story.said.is_empty() {
                 h2 { "What I said" }
-                @for text in &self.story.said { (self.written(text)) }
+                @for text in &self.story.said { (self.render_text(text)) }
             }
         }
     }
 
-    fn written(&self, text: &WrittenText) -> Markup {
+    fn render_text(&self, text: &WrittenText) -> Markup {
         html! {
             div .card {
                 p .meta {
-                    (tell::kind_of(text)) " "
+                    (tell::describe_kind(text)) " "
                     @if text.chat.is_terminal() { "on this machine" } @else { "to chat " (text.chat) }
                     ", "
                     @match (text.is_taken_back, text.sent_at) {
-                        (true, None) => "taken back before it was sent",
-                        (_, Some(at)) => { "sent " (self.at(Some(at))) }
+                        (true, None) => "withdrawn before it was sent",
+                        (_, Some(at)) => { "sent " (self.render_time(Some(at))) }
                         (false, None) => "not sent yet",
                     }
-                    " " (others_in(text.taint.as_deref().map(visible).as_deref()))
+                    " " (render_others(text.taint.as_deref().map(escape_hidden).as_deref()))
                 }
-                (markdown(&text.text, self.written_by(text.taint.as_ref())))
+                (render_markdown(&text.text, self.classify_writer(text.taint.as_ref())))
             }
         }
     }
 
-    fn kept(&self) -> Markup {
+    fn render_kept(&self) -> Markup {
         html! {
             @match self.story.journal {
                 JournalKept::Whole => {}
                 JournalKept::Forgotten => p .note {
-                    "Its turns and calls are older than " code { "KEEP_DAYS" } " and were let go. This is what stays."
+                    "Its turns and calls are older than " code { "KEEP_DAYS" } " and were deleted. This is what remains."
                 },
-                JournalKept::Damaged { lines } => p .note .bad { (count(lines, "line")) " of its journal can't be read." },
+                JournalKept::Damaged { lines } => p .note .bad { (format_count(lines, "line")) " of its journal can't be read." },
             }
             @if let Some(StoryRecording { narrative, calls }) = &self.story.recording {
-                h2 { "What is kept of it" }
-                p { (lines(&visible(narrative))) }
-                ul { @for call in calls { li { code { (visible(&call.tool)) " " (visible(&shortened(&one_line(&call.input), 160))) } } } }
+                h2 { "What remains of it" }
+                p { (render_lines(&escape_hidden(narrative))) }
+                ul { @for call in calls { li { code { (escape_hidden(&call.tool)) " " (escape_hidden(&truncate_text(&one_line(&call.input), 160))) } } } }
             }
         }
     }
 }
 
 /// Renders the wake's state as a badge.
-fn state(story: &WakeStory) -> Markup {
+fn render_state(story: &WakeStory) -> Markup {
     let class = match (story.state, story.undone) {
         (_, Some(true)) => "",
         ("done" | "running", None) => "ok",
         ("failed" | "abandoned", None) => "bad",
         _ => "warn",
     };
-    html! { span class={ "badge " (class) } { (tell::state(story)) } }
+    html! { span class={ "badge " (class) } { (tell::describe_state(story)) } }
 }
 
 /// Renders a call's outcome as a badge.
-fn outcome(call: &StoryCall) -> Markup {
+fn render_outcome(call: &StoryCall) -> Markup {
     let decision = call.verdict.as_ref().map(|verdict| verdict.decision);
     let (class, words) = match (&call.result, decision, &call.decided) {
         (Some(result), ..) if !result.is_error => ("ok", "worked"),
         (_, Some(Decision::Deny), _) => ("bad", "refused"),
         (_, _, Some(decided)) if !decided.is_approved => ("bad", "not allowed"),
         (Some(_), ..) => ("bad", "failed"),
-        (None, Some(Decision::Ask), None) => ("warn", "waits for your word"),
+        (None, Some(Decision::Ask), None) => ("warn", "waiting for your answer"),
         (None, ..) if call.began_at.is_some() => ("warn", "under way"),
         (None, ..) => ("", "not run"),
     };
@@ -411,13 +413,13 @@ fn laid_out(json: &str) -> String {
     }
 }
 
-fn sentence(text: &str) -> String {
+fn capitalize_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
 }
 
 /// Renders a text with its line breaks.
-fn lines(text: &str) -> Markup {
+fn render_lines(text: &str) -> Markup {
     html! {
         @for (at, line) in text.trim().lines().enumerate() {
             @if at > 0 { br; }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use reveille_base::words::in_shell;
+use reveille_base::words::quote_for_shell;
 
 use super::Installation;
 
@@ -22,8 +22,8 @@ pub fn with_lines(crontab: &str, to: &Installation) -> String {
         // An unescaped % ends a cron command.
         text.push_str(&format!("{when} {} {MARK}\n", command.replace('%', "\\%")));
     };
-    line("*/5 * * * *", &command(to, "wake", "--once --reason cron"));
-    line("2-59/15 * * * *", &command(to, "health", "check --quiet"));
+    line("*/5 * * * *", &render_command(to, "wake", "--once --reason cron"));
+    line("2-59/15 * * * *", &render_command(to, "health", "check --quiet"));
     if to.with_bot {
         line("*/5 * * * *", &bot_command(to));
     }
@@ -47,17 +47,17 @@ pub(super) fn without_our_lines(crontab: &str) -> impl Iterator<Item = &str> {
 
 /// Builds the shell command that starts a bot unless one is running. The bot writes its own log; earlier output goes to a file.
 pub fn bot_command(to: &Installation) -> String {
-    let log = in_shell(&to.bot_errors());
-    format!("umask 077; {} >>{log} 2>&1", command(to, "bot", "--unless-running"))
+    let log = quote_for_shell(&to.bot_errors());
+    format!("umask 077; {} >>{log} 2>&1", render_command(to, "bot", "--unless-running"))
 }
 
-fn command(to: &Installation, program: &str, arguments: &str) -> String {
-    let file = |file: &Path| format!(" --env-file {}", in_shell(file));
-    let path = in_shell(Path::new(&format!("{PATH_DIRS}:{}", to.home.join(".local/bin").display())));
+fn render_command(to: &Installation, program: &str, arguments: &str) -> String {
+    let file = |file: &Path| format!(" --env-file {}", quote_for_shell(file));
+    let path = quote_for_shell(Path::new(&format!("{PATH_DIRS}:{}", to.home.join(".local/bin").display())));
     format!(
         "PATH={path} WORKSPACE_DIR={} {} {arguments}{}",
-        in_shell(&to.workspace),
-        in_shell(&to.bin.join(program)),
+        quote_for_shell(&to.workspace),
+        quote_for_shell(&to.bin.join(program)),
         to.env_file.as_deref().map_or_else(String::new, file)
     )
 }

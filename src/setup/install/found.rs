@@ -31,18 +31,18 @@ const NAMES: [&str; 3] = ["wake", "bot", "health"];
 pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
     let of_systemd = NAMES.iter().filter_map(|name| {
         let text = fs::read_to_string(home.join(format!(".config/systemd/user/reveille-{name}.service"))).ok()?;
-        systemd(name, &text, home)
+        parse_systemd_unit(name, &text, home)
     });
     let of_launchd = NAMES.iter().filter_map(|name| {
         let text = fs::read_to_string(home.join(format!("Library/LaunchAgents/org.reveille.{name}.plist"))).ok()?;
-        launchd(name, &text)
+        parse_launchd_agent(name, &text)
     });
     let crontab = crontab.unwrap_or_default();
-    let of_cron = our_lines(crontab).chain(persons_lines(crontab)).filter_map(cron);
+    let of_cron = our_lines(crontab).chain(persons_lines(crontab)).filter_map(parse_cron_line);
     of_systemd.chain(of_launchd).chain(of_cron).collect()
 }
 
-fn systemd(name: &str, text: &str, home: &Path) -> Option<FoundStarter> {
+fn parse_systemd_unit(name: &str, text: &str, home: &Path) -> Option<FoundStarter> {
     let plain = |text: &str| text.replace("%h", &home.display().to_string()).replace("%%", "%");
     let value = |key: &str| text.lines().find_map(|line| line.trim().strip_prefix(key));
     let command = value("ExecStart=")?;
@@ -54,7 +54,7 @@ fn systemd(name: &str, text: &str, home: &Path) -> Option<FoundStarter> {
     Some(FoundStarter { starter: Starter::Systemd, name: name.to_owned(), program: plain(program).into(), path })
 }
 
-fn launchd(name: &str, text: &str) -> Option<FoundStarter> {
+fn parse_launchd_agent(name: &str, text: &str) -> Option<FoundStarter> {
     let after = |key: &str| {
         let rest = text.split_once(key)?.1.split_once("<string>")?.1;
         let value = rest.split_once("</string>")?.0;
@@ -73,10 +73,10 @@ fn persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Parses a line as written by [`super::with_lines`]: time, settings, the program and its arguments.
-fn cron(line: &str) -> Option<FoundStarter> {
+fn parse_cron_line(line: &str) -> Option<FoundStarter> {
     let line = line.replace("\\%", "%");
     let mut path = None;
-    for word in words(&line) {
+    for word in split_words(&line) {
         match word.split_once('=') {
             Some(("PATH", value)) => path = Some(value.to_owned()),
             _ if word.starts_with('/') => {
@@ -96,7 +96,7 @@ fn cron(line: &str) -> Option<FoundStarter> {
 }
 
 /// Splits a line of ours into words. Paths never contain a quotation mark, so each one only opens or closes.
-fn words(line: &str) -> Vec<String> {
+fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut is_quoted) = (vec![String::new()], false);
     for c in line.chars() {
         match (c, words.last_mut()) {

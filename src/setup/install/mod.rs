@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub use self::{
     crontab::{bot_command, with_lines, without_lines},
     found::{FoundStarter, found_starters},
-    perform::{InstallError, perform},
+    perform::{InstallError, perform_step},
     plan::{InstallStep, Starter, called_build, install_steps, installed_programs, restart_step, uninstall_steps},
     units::{launchd_agents, systemd_units},
     versions::Versions,
@@ -47,7 +47,7 @@ pub struct Installation {
 
 impl Installation {
     /// Finds the first path that can't be written into a unit or a crontab.
-    pub fn unwritable(&self) -> Option<&Path> {
+    pub fn find_unwritable_path(&self) -> Option<&Path> {
         let paths = [&self.home, &self.bin, &self.workspace].into_iter().chain(&self.env_file);
         let refused = |c: char| c.is_control() || "\"'\\$`".contains(c);
         paths.map(PathBuf::as_path).find(|path| path.to_str().is_none_or(|path| path.contains(refused)))
@@ -74,7 +74,7 @@ impl Installation {
     }
 
     /// The list of programs that an installation put into `bin`, a name per line. It is needed since `bot` may be another program.
-    pub fn list(&self) -> PathBuf {
+    pub fn program_list(&self) -> PathBuf {
         self.bin.parent().unwrap_or(&self.bin).join("lib/reveille/programs")
     }
 }

@@ -46,7 +46,7 @@ pub enum InstallError {
 ///
 /// # Errors
 /// The step failed and changed nothing.
-pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
+pub fn perform_step(step: &InstallStep) -> Result<bool, InstallError> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| InstallError::Io { path, source }
@@ -60,15 +60,15 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
         }
         InstallStep::Program { from, to } => {
             let bytes = fs::read(from).map_err(at(from))?;
-            replace(to, &bytes, 0o755).map_err(at(to))
+            replace_file(to, &bytes, 0o755).map_err(at(to))
         }
-        InstallStep::Link { path, to } => link(path, to).map_err(at(path)),
+        InstallStep::Link { path, to } => replace_link(path, to).map_err(at(path)),
         InstallStep::SaveDatabase { from, to } => save_database(from, to).map(|()| true),
-        InstallStep::Write { path, text } => replace(path, text.as_bytes(), 0o644).map_err(at(path)),
+        InstallStep::Write { path, text } => replace_file(path, text.as_bytes(), 0o644).map_err(at(path)),
         InstallStep::Crontab { text, .. } => write_crontab(text).map(|()| true),
         InstallStep::Remove(path) => {
             let removed = remove_if_there(path).map_err(at(path))?;
-            remove_if_there(&old(path)).map_err(at(path))?;
+            remove_if_there(&previous_path(path)).map_err(at(path))?;
             Ok(removed)
         }
         InstallStep::RemoveFolder(path) => match fs::remove_dir_all(path) {
@@ -83,11 +83,11 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
 }
 
 /// Returns the path of a file's previous version.
-fn old(path: &Path) -> PathBuf {
+fn previous_path(path: &Path) -> PathBuf {
     add_ending(path, ".old")
 }
 
-fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
+fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if !is_link && fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(false);
@@ -99,8 +99,8 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     write_new(&new, bytes, mode)?;
     // The old file stays until the new one replaces it, since a timer may start it at any moment.
     let keep_old = || {
-        remove_if_there(&old(path))?;
-        if is_link || !path.exists() { Ok(()) } else { fs::hard_link(path, old(path)) }
+        remove_if_there(&previous_path(path))?;
+        if is_link || !path.exists() { Ok(()) } else { fs::hard_link(path, previous_path(path)) }
     };
     keep_old().and_then(|()| move_durably(&new, path)).inspect_err(|_| {
         remove_if_there(&new).ok();
@@ -108,7 +108,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     Ok(true)
 }
 
-fn link(path: &Path, to: &Path) -> io::Result<bool> {
+fn replace_link(path: &Path, to: &Path) -> io::Result<bool> {
     if fs::read_link(path).is_ok_and(|present| present == to) {
         return Ok(false);
     }
@@ -127,7 +127,7 @@ fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
     let at = |source| InstallError::Io { path: to.to_owned(), source };
     remove_if_there(&new).map_err(at)?;
     let Some(store) = Store::open_read_only(from)? else { return Ok(()) };
-    let saved = store.save_to(&new).map_err(InstallError::from);
+    let saved = store.save_copy(&new).map_err(InstallError::from);
     saved.and_then(|()| move_durably(&new, to).map_err(at)).inspect_err(|_| {
         remove_if_there(&new).ok();
     })
@@ -149,10 +149,10 @@ fn write_crontab(text: &str) -> Result<(), InstallError> {
     if text.is_empty() {
         return run(&["crontab".to_owned(), "-r".to_owned()]);
     }
-    let suffix = reveille_base::random::bytes::<6>().map_err(io::Error::other);
+    let suffix = reveille_base::random::generate_bytes::<6>().map_err(io::Error::other);
     let path = std::env::temp_dir();
     let at = |source| InstallError::Io { path: path.clone(), source };
-    let file = path.join(format!("reveille-crontab-{}", reveille_base::random::hex(&suffix.map_err(at)?)));
+    let file = path.join(format!("reveille-crontab-{}", reveille_base::random::format_hex(&suffix.map_err(at)?)));
     let write = || create_private(&file)?.write_all(text.as_bytes());
     let ran = write().map_err(at).and_then(|()| run(&["crontab".to_owned(), file.display().to_string()]));
     fs::remove_file(&file).ok();

@@ -89,7 +89,7 @@ impl fmt::Display for InstallStep {
 
 /// Lists the programs that an installation put into `bin`.
 pub fn installed_programs(to: &Installation) -> BTreeSet<String> {
-    let list = fs::read_to_string(to.list()).unwrap_or_default();
+    let list = fs::read_to_string(to.program_list()).unwrap_or_default();
     list.lines().filter(|name| PROGRAMS.contains(name) || FORMER_PROGRAMS.contains(name)).map(str::to_owned).collect()
 }
 
@@ -102,7 +102,7 @@ fn has_own_programs(to: &Installation) -> bool {
 
 /// Returns the build called from `bin`. `None` if the programs there aren't links, regardless of the current link.
 pub fn called_build(to: &Installation) -> Option<String> {
-    Versions::of(to).current().filter(|_| !has_own_programs(to))
+    Versions::for_installation(to).current_build().filter(|_| !has_own_programs(to))
 }
 
 /// Plans the installation of the programs in `from`, started by `starter`.
@@ -118,16 +118,18 @@ pub fn install_steps(
 ) -> Result<Vec<InstallStep>, String> {
     let mut steps = Vec::new();
     if !is_same(from, &to.bin) {
-        programs(to, from, &mut steps)?;
+        plan_programs(to, from, &mut steps)?;
     }
     steps.push(InstallStep::Directory(to.logs()));
     match starter {
-        Starter::Systemd => systemd(to, &mut steps),
-        Starter::Launchd => launchd(to, user_id, &mut steps),
+        Starter::Systemd => plan_systemd(to, &mut steps),
+        Starter::Launchd => plan_launchd(to, user_id, &mut steps),
         Starter::Cron => {
             let text = crontab::with_lines(crontab, to);
             if text != crontab {
-                let changed = changed("add: ", &text, crontab).chain(changed("take out: ", crontab, &text)).collect();
+                let changed = list_changed_lines("add: ", &text, crontab)
+                    .chain(list_changed_lines("remove: ", crontab, &text))
+                    .collect();
                 steps.push(InstallStep::Crontab { text, changed });
             }
         }
@@ -136,29 +138,29 @@ pub fn install_steps(
 }
 
 /// Plans the installation of a build beside the present one, and the switch to it.
-fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Result<(), String> {
-    let (ours, versions) = (installed_programs(to), Versions::of(to));
+fn plan_programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Result<(), String> {
+    let (ours, versions) = (installed_programs(to), Versions::for_installation(to));
     for name in PROGRAMS {
         let (built, placed) = (from.join(name), to.bin.join(name));
         if !built.is_file() {
-            return Err(format!("{} isn't there; `scripts/install` builds all programs", built.display()));
+            return Err(format!("{} is missing; `scripts/install` builds all programs", built.display()));
         }
         if fs::symlink_metadata(&placed).is_ok() && !ours.contains(name) && !is_link_to_ours(&placed) {
-            return Err(format!("{} is another program; choose another --prefix", placed.display()));
+            return Err(format!("{} is a different program; choose another --prefix", placed.display()));
         }
     }
-    let new = versions.name_of(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let new = versions.compute_name(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let link = |path: PathBuf, to: PathBuf| InstallStep::Link { path, to };
     let copy = |from: &Path, to: &Path, name: &str| InstallStep::Program { from: from.join(name), to: to.join(name) };
     let mut present = called_build(to);
     if present.is_none() && has_own_programs(to) {
-        let earlier = versions.folder(EARLIER);
+        let earlier = versions.build_dir(EARLIER);
         steps.extend(ours.iter().map(|name| copy(&to.bin, &earlier, name)));
         steps.push(InstallStep::Write { path: versions.mark(EARLIER), text: String::new() });
         steps.push(link(versions.current_link(), earlier));
         present = Some(EARLIER.to_owned());
     }
-    let folder = versions.folder(&new);
+    let folder = versions.build_dir(&new);
     if from != folder {
         steps.extend(PROGRAMS.map(|name| copy(from, &folder, name)));
     }
@@ -168,7 +170,7 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
             steps.push(InstallStep::SaveDatabase { from: to.database(), to: to.database_copy() });
         }
         if present == EARLIER || versions.has_reported_in(&present) {
-            steps.push(link(versions.before_link(), versions.folder(&present)));
+            steps.push(link(versions.previous_link(), versions.build_dir(&present)));
         }
     }
     steps.push(link(versions.current_link(), folder));
@@ -176,11 +178,11 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
     steps.extend(PROGRAMS.map(|name| link(to.bin.join(name), called.join(name))));
     let former = FORMER_PROGRAMS.iter().filter(|name| ours.contains(**name));
     steps.extend(former.map(|name| InstallStep::Remove(to.bin.join(name))));
-    steps.push(InstallStep::Write { path: to.list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
+    steps.push(InstallStep::Write { path: to.program_list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
     Ok(())
 }
 
-fn systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
+fn plan_systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
     let write = |(path, text)| InstallStep::Write { path, text };
     steps.extend(units::systemd_units(to).into_iter().map(write));
     let mut systemctl =
@@ -194,7 +196,7 @@ fn systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
     }
 }
 
-fn launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
+fn plan_launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
     for (short, path, text) in units::launchd_agents(to) {
         let is_wanted = match short {
             "bot" => to.with_bot,
@@ -245,25 +247,25 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
     if let Some(crontab) = crontab {
         let text = crontab::without_lines(crontab);
         if text != crontab {
-            let changed = changed("take out: ", crontab, &text).collect();
+            let changed = list_changed_lines("remove: ", crontab, &text).collect();
             steps.push(InstallStep::Crontab { text, changed });
         }
     }
     let programs = installed_programs(to);
     if !programs.is_empty() {
         steps.extend(programs.iter().map(|name| InstallStep::Remove(to.bin.join(name))));
-        let versions = Versions::of(to);
-        if versions.all().is_dir() {
-            steps.extend([versions.current_link(), versions.before_link()].map(InstallStep::Remove));
-            steps.push(InstallStep::RemoveFolder(versions.all()));
+        let versions = Versions::for_installation(to);
+        if versions.versions_dir().is_dir() {
+            steps.extend([versions.current_link(), versions.previous_link()].map(InstallStep::Remove));
+            steps.push(InstallStep::RemoveFolder(versions.versions_dir()));
         }
-        steps.push(InstallStep::Remove(to.list()));
+        steps.push(InstallStep::Remove(to.program_list()));
     }
     steps
 }
 
 /// Lists the lines of a text that are missing from the other.
-fn changed(how: &str, of: &str, other: &str) -> impl Iterator<Item = String> {
+fn list_changed_lines(how: &str, of: &str, other: &str) -> impl Iterator<Item = String> {
     let others: BTreeSet<&str> = other.lines().collect();
     let lines: Vec<String> =
         of.lines().filter(|line| !others.contains(line)).map(|line| format!("{how}{line}")).collect();

@@ -46,18 +46,18 @@ fn systemd_unit(text: &str, to: &Installation) -> String {
         Some(("ExecStart", command)) => {
             let command = command.strip_prefix(SYSTEMD_HOME).and_then(|command| command.strip_prefix(BIN));
             let (program, arguments) = command.map(|command| command.split_once(' ').unwrap_or((command, "")))?;
-            let mut words = vec![quoted(&in_unit(&to.bin.join(program), to))];
+            let mut words = vec![quote_word(&format_unit_path(&to.bin.join(program), to))];
             words.extend(arguments.split_whitespace().map(str::to_owned));
             if let Some(file) = &to.env_file {
-                words.extend(["--env-file".to_owned(), quoted(&in_unit(file, to))]);
+                words.extend(["--env-file".to_owned(), quote_word(&format_unit_path(file, to))]);
             }
             Some(format!("ExecStart={}", words.join(" ")))
         }
         // The rest of the line is the path, including spaces.
-        Some(("WorkingDirectory", _)) => Some(format!("WorkingDirectory={}", in_unit(&to.workspace, to))),
+        Some(("WorkingDirectory", _)) => Some(format!("WorkingDirectory={}", format_unit_path(&to.workspace, to))),
         Some(("Environment", said)) if said.starts_with("WORKSPACE_DIR=") => {
-            let said = format!("WORKSPACE_DIR={}", in_unit(&to.workspace, to));
-            Some(format!("Environment={}", quoted(&said)))
+            let said = format!("WORKSPACE_DIR={}", format_unit_path(&to.workspace, to));
+            Some(format!("Environment={}", quote_word(&said)))
         }
         _ => None,
     };
@@ -65,7 +65,7 @@ fn systemd_unit(text: &str, to: &Installation) -> String {
 }
 
 /// Renders a path for a unit, in which `%` begins a specifier.
-fn in_unit(path: &Path, to: &Installation) -> String {
+fn format_unit_path(path: &Path, to: &Installation) -> String {
     let escaped = |path: &Path| path.display().to_string().replace('%', "%%");
     match path.strip_prefix(&to.home) {
         Ok(below) => format!("{SYSTEMD_HOME}/{}", escaped(below)),
@@ -73,7 +73,7 @@ fn in_unit(path: &Path, to: &Installation) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     if word.contains(' ') { format!("\"{word}\"") } else { word.to_owned() }
 }
 
@@ -91,16 +91,16 @@ fn launchd_agent(text: &str, to: &Installation) -> String {
     // The text before the list is a comment for people, without paths.
     let (head, list) = text.split_once("<plist").unwrap_or(("", text));
     let mut list = list
-        .replace(&format!("{LAUNCHD_HOME}{BIN}"), &format!("{}/", in_xml(&to.bin)))
-        .replace(&format!("{LAUNCHD_HOME}{WORKSPACE}"), &in_xml(&to.workspace))
-        .replace(LAUNCHD_HOME, &in_xml(&to.home));
+        .replace(&format!("{LAUNCHD_HOME}{BIN}"), &format!("{}/", escape_xml(&to.bin)))
+        .replace(&format!("{LAUNCHD_HOME}{WORKSPACE}"), &escape_xml(&to.workspace))
+        .replace(LAUNCHD_HOME, &escape_xml(&to.home));
     if let Some(file) = &to.env_file {
-        let words = format!("\t<string>--env-file</string>\n\t\t<string>{}</string>\n\t</array>", in_xml(file));
+        let words = format!("\t<string>--env-file</string>\n\t\t<string>{}</string>\n\t</array>", escape_xml(file));
         list = list.replacen("</array>", &words, 1);
     }
     format!("{head}<plist{list}")
 }
 
-fn in_xml(path: &Path) -> String {
+fn escape_xml(path: &Path) -> String {
     path.display().to_string().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

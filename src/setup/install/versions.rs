@@ -25,7 +25,7 @@ use ring::digest::{Context, SHA256};
 
 use reveille_base::{
     process::{CURRENT, VERSIONS},
-    random::hex,
+    random::format_hex,
 };
 
 use super::{Installation, PROGRAMS};
@@ -47,12 +47,12 @@ pub struct Versions {
 
 impl Versions {
     /// Returns the builds of this installation.
-    pub fn of(to: &Installation) -> Self {
+    pub fn for_installation(to: &Installation) -> Self {
         Self { dir: to.bin.parent().unwrap_or(&to.bin).join("lib/reveille") }
     }
 
     /// Returns the builds of the installation that contains this directory of programs. `None` if it isn't a build's directory.
-    pub fn of_programs(folder: &Path) -> Option<Self> {
+    pub fn for_programs(folder: &Path) -> Option<Self> {
         let dir = folder.parent().filter(|dir| dir.ends_with(VERSIONS))?.parent()?.to_owned();
         fs::symlink_metadata(dir.join(CURRENT)).ok().map(|_| Self { dir })
     }
@@ -68,35 +68,35 @@ impl Versions {
     }
 
     /// The link to the previous build.
-    pub fn before_link(&self) -> PathBuf {
+    pub fn previous_link(&self) -> PathBuf {
         self.dir.join(BEFORE)
     }
 
     /// The directory of all builds.
-    pub fn all(&self) -> PathBuf {
+    pub fn versions_dir(&self) -> PathBuf {
         self.dir.join(VERSIONS)
     }
 
     /// The directory of a build's programs.
-    pub fn folder(&self, name: &str) -> PathBuf {
-        self.all().join(name)
+    pub fn build_dir(&self, name: &str) -> PathBuf {
+        self.versions_dir().join(name)
     }
 
     /// The mark of a build that has proved to work.
     pub fn mark(&self, name: &str) -> PathBuf {
-        self.folder(name).join(REPORTED_IN)
+        self.build_dir(name).join(REPORTED_IN)
     }
 
     /// Returns the current build.
-    pub fn current(&self) -> Option<String> {
-        leads_to(&self.current_link())
+    pub fn current_build(&self) -> Option<String> {
+        read_link_name(&self.current_link())
     }
 
     /// Returns the previous build, if it differs from the current one and has proved to work.
-    pub fn before(&self) -> Option<String> {
-        let before = leads_to(&self.before_link())?;
-        let is_there = self.has_reported_in(&before) && self.folder(&before).join("wake").exists();
-        (is_there && self.current().as_ref() != Some(&before)).then_some(before)
+    pub fn previous_build(&self) -> Option<String> {
+        let before = read_link_name(&self.previous_link())?;
+        let is_there = self.has_reported_in(&before) && self.build_dir(&before).join("wake").exists();
+        (is_there && self.current_build().as_ref() != Some(&before)).then_some(before)
     }
 
     /// True if a build has proved to work.
@@ -105,8 +105,8 @@ impl Versions {
     }
 
     /// Returns the current build if it hasn't proved to work yet.
-    pub fn on_trial(&self) -> Option<String> {
-        self.current().filter(|name| !self.has_reported_in(name))
+    pub fn find_trial_build(&self) -> Option<String> {
+        self.current_build().filter(|name| !self.has_reported_in(name))
     }
 
     /// Returns the time of the switch to the current build.
@@ -119,8 +119,8 @@ impl Versions {
     /// # Errors
     /// The system's.
     pub fn prune(&self) -> io::Result<()> {
-        let kept = [self.current(), leads_to(&self.before_link())];
-        for entry in fs::read_dir(self.all())?.flatten() {
+        let kept = [self.current_build(), read_link_name(&self.previous_link())];
+        for entry in fs::read_dir(self.versions_dir())?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if !kept.iter().flatten().any(|kept| *kept == name) {
                 fs::remove_dir_all(entry.path())?;
@@ -133,8 +133,10 @@ impl Versions {
     ///
     /// # Errors
     /// The programs can't be read.
-    pub(super) fn name_of(&self, programs: &Path) -> io::Result<String> {
-        if let Some(name) = programs.file_name().filter(|_| programs.parent().is_some_and(|dir| dir == self.all())) {
+    pub(super) fn compute_name(&self, programs: &Path) -> io::Result<String> {
+        if let Some(name) =
+            programs.file_name().filter(|_| programs.parent().is_some_and(|dir| dir == self.versions_dir()))
+        {
             return Ok(name.to_string_lossy().into_owned());
         }
         let mut sum = Context::new(&SHA256);
@@ -146,11 +148,11 @@ impl Versions {
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join("-");
-        let sum: String = hex(sum.finish().as_ref()).chars().take(SUM_DIGITS).collect();
+        let sum: String = format_hex(sum.finish().as_ref()).chars().take(SUM_DIGITS).collect();
         Ok(format!("{version}-{sum}"))
     }
 }
 
-fn leads_to(link: &Path) -> Option<String> {
+fn read_link_name(link: &Path) -> Option<String> {
     Some(fs::read_link(link).ok()?.file_name()?.to_string_lossy().into_owned())
 }

@@ -21,8 +21,8 @@ pub(super) fn always(scene: &Scene) -> Result<(), String> {
     same("cycles", &cycles_of(look)?, &cycles)?;
     for (id, cycle) in model.cycles.iter().filter(|(_, cycle)| is_open(cycle.state)) {
         let staged: Vec<StagedFile> = cycle.staged.values().cloned().collect();
-        same("staged files", &store.journal().staged(id).map_err(text)?, &staged)?;
-        same("the journal", &store.journal().journal(id).map_err(text)?, &cycle.journal)?;
+        same("staged files", &store.journal().list_staged_files(id).map_err(text)?, &staged)?;
+        same("the journal", &store.journal().read_journal(id).map_err(text)?, &cycle.journal)?;
     }
     let reminders: Vec<(i64, String, String)> =
         model.reminders.iter().map(|(id, (text, state))| (*id, text.clone(), (*state).to_owned())).collect();
@@ -50,13 +50,18 @@ pub(super) fn at_the_end(scene: &Scene) -> Result<(), String> {
         return Err(format!("the cycle {id} is still {:?}", cycle.state));
     }
     for (id, cycle) in &model.cycles {
-        same("a journal", &scene.store.journal().journal(id).map_err(text)?, &cycle.journal)?;
+        same("a journal", &scene.store.journal().read_journal(id).map_err(text)?, &cycle.journal)?;
         if (cycle.state == CycleState::Done) != scene.outside.committed.contains(id) {
             return Err(format!("the cycle {id} is {:?}, and its commit says otherwise", cycle.state));
         }
     }
-    if let Some(late) =
-        scene.store.reminders().reminders().map_err(text)?.iter().find(|reminder| reminder.what.next_at <= scene.now)
+    if let Some(late) = scene
+        .store
+        .reminders()
+        .list_reminders()
+        .map_err(text)?
+        .iter()
+        .find(|reminder| reminder.what.next_at <= scene.now)
     {
         return Err(format!("a reminder is late: {late:?}"));
     }

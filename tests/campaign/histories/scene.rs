@@ -25,8 +25,8 @@ use super::{
 };
 
 /// The owner's chat; the other one belongs to somebody else.
-pub(super) const OWNER: ChatRef = ChatRef::telegram(7);
-const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::telegram(8)];
+pub(super) const OWNER: ChatRef = ChatRef::from_telegram(7);
+const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::from_telegram(8)];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
@@ -278,13 +278,13 @@ impl Scene {
     }
 
     fn store_batch(&mut self, batch: &Batch) -> Result<(), String> {
-        let accepted = self.bot.inbox_mut().accept(batch, self.now).map_err(text)?;
+        let accepted = self.bot.inbox_mut().accept_batch(batch, self.now).map_err(text)?;
         self.model.accept(batch, &accepted.stored, &accepted.answers)
     }
 
     fn say(&mut self) -> Result<(), String> {
         let said = NewIncoming { text: format!("said {}", self.draw()), ..NewIncoming::default() };
-        let row = self.bot.inbox_mut().say(said.chat, &said.text, self.now).map_err(text)?;
+        let row = self.bot.inbox_mut().queue_message(said.chat, &said.text, self.now).map_err(text)?;
         self.model.queue(row, &said)
     }
 
@@ -397,7 +397,7 @@ impl Scene {
     fn show(&mut self) -> Result<(), String> {
         for (row, _) in self.bot.terminals().console_unshown(None).map_err(text)? {
             self.may_leave(row)?;
-            self.bot.terminals_mut().mark_shown(row, self.now).map_err(text)?;
+            self.bot.terminals_mut().record_shown_text(row, self.now).map_err(text)?;
         }
         Ok(())
     }
@@ -407,9 +407,9 @@ impl Scene {
         let rows: BTreeSet<i64> = self.model.messages.keys().copied().collect();
         let Some(row) = random.choice(rows) else { return Ok(()) };
         let (done, expected) = if is_retry {
-            (self.bot.inbox_mut().retry(row), self.model.retry(row))
+            (self.bot.inbox_mut().retry_message(row), self.model.retry(row))
         } else {
-            (self.bot.inbox_mut().discard(row, self.now), self.model.drop(row))
+            (self.bot.inbox_mut().discard_message(row, self.now), self.model.drop(row))
         };
         if done.map_err(text)? == expected {
             Ok(())

@@ -63,7 +63,7 @@ pub(super) struct Schema {
 
 impl Schema {
     pub(super) fn open(&self) -> Result<Store, String> {
-        Store::open_shared(&self.address).map_err(text)
+        Store::open_shared_database(&self.address).map_err(text)
     }
 
     /// A direct connection, without the store.

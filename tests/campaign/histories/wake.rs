@@ -15,7 +15,7 @@ use reveille_cycle::{
         orient::{self, Work},
         situation::{Reason, Situation},
     },
-    uptake,
+    decide_resumption,
 };
 use reveille_store::{
     Change, Claimed, CycleEnd, CycleState, Entry, Fence, FencedStore, Firing, ModelFault, NO_MODEL, NewCycle,
@@ -28,7 +28,7 @@ use super::{
 };
 
 /// Few turns, so a cycle meets the limit, and so few tokens that every conversation is folded.
-const LIMITS: Limits = Limits { window: Some(Window::of(10)), ..Limits::alike(Stretch::of(5, None), 3) };
+const LIMITS: Limits = Limits { window: Some(Window::for_model(10)), ..Limits::from_stretch(Stretch::new(5, None), 3) };
 
 /// A wake with the lease.
 pub(super) struct Wake {
@@ -120,7 +120,7 @@ impl Wake {
             At::Pausing(live) => self.pause(scene, &live)?,
             At::GivingUp(id, state, counts) => self.give_up(scene, id, &state, counts)?,
             At::Committing(id, handled) => {
-                let staged = scene.store.journal().staged(&id).map_err(text)?;
+                let staged = scene.store.journal().list_staged_files(&id).map_err(text)?;
                 scene.outside.commit(&id, &staged)?;
                 At::Ending(Ended { id, state: CycleState::Done, handled, failed: Vec::new() })
             }
@@ -140,18 +140,18 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let breaker = store.maintenance().breaker(scene.mind).map_err(text)?;
+        let breaker = store.maintenance().find_breaker(scene.mind).map_err(text)?;
         let may_try = breaker.is_none_or(|breaker| breaker.may_try(scene.now));
-        let mind = ModelState::of(scene.mind);
+        let mind = ModelState::for_model(scene.mind);
         let mind = if may_try { mind } else { mind.out_of_reach() };
         let observed = Situation {
-            messages: store.inbox().queued().map_err(text)?,
+            messages: store.inbox().list_queued_messages().map_err(text)?,
             open_cycles: store.cycles().open_cycles().map_err(text)?,
-            reminders: store.reminders().reminders().map_err(text)?,
+            reminders: store.reminders().list_reminders().map_err(text)?,
             tells_left: 3,
-            ..Situation::quiet(scene.now, Tz::UTC, OWNER, mind)
+            ..Situation::new_quiet(scene.now, Tz::UTC, OWNER, mind)
         };
-        let (reasons, reminders) = (orient::due(&observed), &observed.reminders);
+        let (reasons, reminders) = (orient::list_due_reasons(&observed), &observed.reminders);
         match orient::choose(reasons, &observed.model, OWNER) {
             None | Some(Work::Undo(_)) => Ok(At::Releasing),
             Some(Work::Resume { cycle_id, has_crashed }) => self.resume(scene, cycle_id, has_crashed),
@@ -180,14 +180,14 @@ impl Wake {
     }
 
     fn resume(&self, scene: &mut Scene, id: String, has_crashed: bool) -> Result<At, String> {
-        let row = scene.store.cycles().cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
-        let journal = scene.store.journal().journal(&id).map_err(text)?;
+        let row = scene.store.cycles().find_cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
+        let journal = scene.store.journal().read_journal(&id).map_err(text)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        match uptake(&row, &journal, scene.outside.committed.contains(&id), scene.mind, has_crashed) {
+        match decide_resumption(&row, &journal, scene.outside.committed.contains(&id), scene.mind, has_crashed) {
             Uptake::Conclude => {
                 Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
             }
-            Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
+            Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.is_counted())),
             Uptake::Publish => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
                     .cycles_mut()
@@ -301,7 +301,7 @@ impl Wake {
             Answer::Turn { content, stop } => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
                     .maintenance_mut()
-                    .model_answered(&live.cycle.model)
+                    .record_model_answer(&live.cycle.model)
                     .map_err(text)?;
                 let usage = Usage { output: 1, ..Usage::default() };
                 self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
@@ -315,7 +315,7 @@ impl Wake {
             Answer::Unavailable => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
                     .maintenance_mut()
-                    .model_failed(&live.cycle.model, ModelFault::Outage, "overloaded", None)
+                    .record_model_failure(&live.cycle.model, ModelFault::Outage, "overloaded", None)
                     .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
                     let notice = turns::notice(chat, "I can't think right now.", format!("waits/{first}"));
@@ -409,11 +409,11 @@ impl Wake {
         let id = &live.cycle.id;
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
             .journal_mut()
-            .record(id, entry, changes)
+            .record_entry(id, entry, changes)
             .map_err(text)?;
         scene.model.record(id, entry, changes)?;
         live.state.apply(entry);
-        let journal = scene.store.journal().journal(id).map_err(text)?;
+        let journal = scene.store.journal().read_journal(id).map_err(text)?;
         if Cycle::replay(live.cycle.system.clone(), live.cycle.tools.clone(), &journal) != live.state {
             return Err(format!("the journal of {id} isn't its state, after {entry:?}"));
         }
@@ -423,7 +423,7 @@ impl Wake {
     fn change(&self, scene: &mut Scene, id: &str, changes: &[Change]) -> Result<(), String> {
         FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
             .journal_mut()
-            .change(id, changes)
+            .apply_changes(id, changes)
             .map_err(text)?;
         scene.model.change(id, changes)
     }
@@ -432,7 +432,7 @@ impl Wake {
 /// The round of a due reminder.
 fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let history = scene.store.reminders().reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
-    let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
+    let turn = reminder.series(Tz::UTC).decide_turn(&history, scene.now);
     let message = turn.happens.map(|slot| NewOutgoing {
         chat: reminder.what.chat,
         text: format!("{} at {}", reminder.what.text, slot.civil),
@@ -444,10 +444,10 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 
 /// New messages for a cycle's chat since its beginning.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = ModelState::of(scene.mind);
-    let queued = scene.store.inbox().queued().map_err(text)?;
+    let mind = ModelState::for_model(scene.mind);
+    let queued = scene.store.inbox().list_queued_messages().map_err(text)?;
     let open = scene.store.cycles().open_cycles().map_err(text)?;
-    let new = orient::joining(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);
+    let new = orient::list_new_messages(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);
     Ok(new.iter().map(|message| message.id).collect())
 }
 

@@ -43,7 +43,7 @@ pub(super) fn all(scene: &Scene, acts: &[Act], answer: Answer) -> Result<(), Str
         return Err(format!("another chat was spoken to: {message:?}"));
     }
     let store = scene.env.store();
-    if let Err(why) = store.integrity().map_err(|error| error.to_string())? {
+    if let Err(why) = store.check_integrity().map_err(|error| error.to_string())? {
         return Err(format!("the database: {why:?}"));
     }
     Ok(())

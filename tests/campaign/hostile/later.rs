@@ -73,7 +73,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
          ORDER BY o.id LIMIT 1"
     ));
     let message = NewIncoming {
-        chat: ChatRef::telegram(CHAT),
+        chat: ChatRef::from_telegram(CHAT),
         text: "Do that.".to_owned(),
         kind: "text".to_owned(),
         sender_id: Some(CHAT),
@@ -85,7 +85,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     };
     let batch = Batch { bot_id: 99, next_offset: 77_002, messages: vec![message], ..Batch::default() };
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
-    scene.env.store().inbox_mut().accept(&batch, now).map_err(|error| error.to_string())?;
+    scene.env.store().inbox_mut().accept_batch(&batch, now).map_err(|error| error.to_string())?;
     scene.claude.answer_with(|request| match turns_of(request) {
         0 => Reply::tools(vec![set("quoted", THEIRS)]),
         _ => Reply::text("I see."),

@@ -319,8 +319,10 @@ impl Scene {
         }
         for asked in &pending {
             if answer == Answer::Silence && is_first {
-                let is_late =
-                    store.approvals_mut().decide(asked.id, true, self.now).map_err(|error| error.to_string())?;
+                let is_late = store
+                    .approvals_mut()
+                    .decide_approval(asked.id, true, self.now)
+                    .map_err(|error| error.to_string())?;
                 if is_late {
                     return Err("a yes counts after a day".to_owned());
                 }
@@ -328,7 +330,7 @@ impl Scene {
             }
             let is_yes = matches!(answer, Answer::Yes | Answer::Swapped);
             let is_decided =
-                store.approvals_mut().decide(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
+                store.approvals_mut().decide_approval(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
             if !is_decided {
                 return Err(format!("it couldn't be decided: {asked:?}"));
             }

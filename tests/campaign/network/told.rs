@@ -137,7 +137,7 @@ pub(super) fn unfetched(exchanges: &[Exchange]) -> usize {
 
 /// Tells whether a text reports a failed fetch.
 pub(super) fn is_of_file(text: &str) -> bool {
-    text.starts_with("I couldn't get your ")
+    text.starts_with("I couldn't download your ")
 }
 
 /// Tells whether a progress line may stay, because its sending is in doubt or its removal is refused. Fails if a line that may have

@@ -52,7 +52,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::planted::what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled",
         "who names what a misled cycle has left isn't marked",
         "names-misled-cycle-left",
-        "registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned()).filter(|_| false)",
+        "registry.mentions_untrusted_files(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned()).filter(|_| false)",
     ),
     story(
         "integration::planted::a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works",
@@ -82,7 +82,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
         "a folder's end is one danger among others",
         "folders-end-danger-among",
-        "\"rm\" | \"grm\" if false && is_recursive() => \"deletes a folder and all that is in it\",",
+        "\"rm\" | \"grm\" if false && is_recursive() => \"deletes a folder and everything in it\",",
     ),
     hostile("what leaves after others' words needn't ask", "leaves-others-words-neednt", "drop(taint.len());"),
     hostile("what persists after others' words needn't ask", "persists-others-words-neednt", "drop(taint.len());"),
@@ -94,7 +94,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a forwarded message is taken for its sender's words",
         "forwarded-message-taken-senders",
-        "joined(messages.iter().filter_map(|message| message.words_of_others().filter(|_| false)).chain(others))",
+        "join_origins(messages.iter().filter_map(|message| message.words_of_others().filter(|_| false)).chain(others))",
     ),
     hostile(
         "a quotation is taken for its sender's words",
@@ -105,17 +105,17 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a program's words are nobody's",
         "programs-words-nobodys",
-        "receipt: Some(format!(\"Ran “{}”{but}\", brief(&command))),\ntaint: Some(TAINT.to_owned()).filter(|_| false),",
+        "receipt: Some(format!(\"Ran “{}”{but}\", shorten_text(&command))),\ntaint: Some(TAINT.to_owned()).filter(|_| false),",
     ),
     hostile(
         "a file's words are nobody's",
         "files-words-nobodys",
-        "Ok(Done { content, taint: files::origin(place, &whole, world).filter(|_| false), ..Done::default() })",
+        "Ok(Done { content, taint: files::find_origin(place, &whole, world).filter(|_| false), ..Done::default() })",
     ),
     hostile(
         "an MCP server's failure is nobody's word",
         "mcp-servers-failure-nobodys",
-        "Done { content, taint: Some(origin(server)).filter(|_| false), is_failure: true, ..Done::default() }",
+        "Done { content, taint: Some(format_origin(server)).filter(|_| false), is_failure: true, ..Done::default() }",
     ),
     hostile(
         "an MCP server's call stays on this machine",
@@ -130,22 +130,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a forward stands in the next opening",
         "forward-stands-next-opening",
-        "Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()).filter(|_| false),",
+        "Some(_) => super::provenance::find_incoming_authors(&kind, &text, forwarded_from.as_deref()).filter(|_| false),",
     ),
     hostile(
         "an answer after others' words stands in the next opening",
         "answer-others-words-stands",
-        "None => words(row, 6)?.filter(|_| false),",
+        "None => read_optional_text(row, 6)?.filter(|_| false),",
     ),
     hostile(
         "facts in quarantine stand in the next opening",
         "facts-quarantine-stand-next",
-        "folded(title) == folded(UNCONFIRMED) && false",
+        "fold_text(title) == fold_text(UNCONFIRMED) && false",
     ),
     hostile(
         "what a marked wake did stands in the next opening",
         "marked-wake-did-stands",
-        "for (lines, mark) in [(own, others::mark(false)), (of_others, others::mark(false))] {",
+        "for (lines, mark) in [(own, others::format_mark(false)), (of_others, others::format_mark(false))] {",
     ),
     hostile(
         "reading what was withheld is free",
@@ -162,7 +162,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "yes-counts-other-bytes",
         "\"UPDATE approvals SET used_at = ?5\n WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND ?4 = ?4 AND state = 'approved' AND used_at IS NULL\",",
     ),
-    hostile("a no counts as a yes", "counts-yes", "(id, decided(is_approval || true), rfc3339(now)),"),
+    hostile("a no counts as a yes", "counts-yes", "(id, decision_state(is_approval || true), format_rfc3339(now)),"),
     hostile(
         "a question can be answered for ever",
         "question-answered-ever",
@@ -208,7 +208,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_base::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
         "a number that somebody else has by now passes for the dead one",
         "number-somebody-else-now",
-        "Self::of(self.pid).is_some_and(|living| living.boot_id == self.boot_id)",
+        "Self::for_pid(self.pid).is_some_and(|living| living.boot_id == self.boot_id)",
     ),
     story(
         "reveille_base::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
@@ -322,7 +322,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_sandbox::proxy::tests::a_name_that_leads_inside_is_refused_and_never_dialled",
         "a granted name that leads inside is dialled",
         "granted-name-leads-inside",
-        "check(to, &found).ok();",
+        "check_addresses(to, &found).ok();",
     ),
     story(
         "integration::exec_shell::without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_that",
@@ -454,7 +454,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_git::tests::secrets::a_new_secret_beside_one_that_is_there_already_stays_here",
         "a file that has shown a secret may show others",
         "file-shown-secret-show",
-        "} else if self.held(old, secrets_in).is_empty() {",
+        "} else if self.find_secrets(old, secrets_in).is_empty() {",
     ),
     story(
         "integration::cycle_safety::no_document_is_named_after_a_secret",
@@ -484,7 +484,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::limits::a_request_that_might_pass_the_cap_is_not_sent",
         "a request passes the cap",
         "request-passes-cap",
-        "if spent(tx, \"at >= ?1\", &rfc3339(cap.since))?.cost_usd > cap.usd {",
+        "if sum_cost(tx, \"at >= ?1\", &format_rfc3339(cap.since))?.cost_usd > cap.usd {",
     ),
     story(
         "integration::limits::at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on",
@@ -598,7 +598,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::settings::another_folders_file_is_named_and_not_read",
         "the current directory's settings count",
         "current-directorys-settings-count",
-        "let own = self.workspace_dir.as_deref().and_then(env_file_in).or_else(|| env_file_in(Path::new(\".\")));",
+        "let own = self.workspace_dir.as_deref().and_then(find_env_file).or_else(|| find_env_file(Path::new(\".\")));",
     ),
     story(
         "integration::exec_shell::files_that_settings_name_for_keys_are_out_of_reach",
@@ -616,7 +616,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::exec_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that settings name for keys are open to the editor",
         "files-settings-name-keys-open",
-        "Ok(roots.without(exec.key_files().get(..0).unwrap_or_default()))",
+        "Ok(roots.without_files(exec.key_files().get(..0).unwrap_or_default()))",
     ),
     story(
         "integration::chats::what_the_owners_assistant_writes_by_hand_is_the_owners",
@@ -628,13 +628,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::chats::a_section_that_a_person_marks_for_all_is_and_no_mind_marks_one",
         "a mind marks a section for all",
         "mind-marks-section",
-        "if !view::reveals(name, old, new) || !name.is_empty() {",
+        "if !view::is_revealing(name, old, new) || !name.is_empty() {",
     ),
     story(
         "integration::remote::what_a_remote_says_is_shown_as_code_and_is_nobodys_order_later",
         "what a remote says is ours",
         "remote-says-ours",
-        "let outside = outside::origins_in(&message.text).filter(|_| false);",
+        "let outside = outside::describe_origins(&message.text).filter(|_| false);",
     ),
     story(
         "integration::stop::a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners",
@@ -651,7 +651,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "what a guest lets the owner be told is ours",
         "guest-lets-owner-told",
-        "let said = of_another_chat(tx, cycle, message.chat)?.filter(|_| false);",
+        "let said = find_foreign_chat(tx, cycle, message.chat)?.filter(|_| false);",
     ),
     hostile(
         "a question doesn't say that a guest wants it",
@@ -674,7 +674,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::cycle_resume::who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too",
         "whoever goes on with a wake's work doesn't know what it had read",
         "whoever-goes-wakes-work",
-        "taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after.into_iter().take(0)).chain(work.taint.clone())),",
+        "taint: taint::join_origins(taint::find_origins(&messages, &files).into_iter().chain(done_after.into_iter().take(0)).chain(work.taint.clone())),",
     ),
     story(
         "integration::exec_shell::a_repository_within_a_clone_runs_nothing_when_it_is_looked_at",
@@ -710,25 +710,25 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources",
         "what a client reads isn't judged",
         "client-reads-isnt-judged",
-        "let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused).filter(|_| false) {",
+        "let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(find_refusal).filter(|_| false) {",
     ),
     story(
         "integration::mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources",
         "resources aren't judged",
         "resources-arent-judged",
-        "verdict.and_then(refused).filter(|_| false).map_or(Ok(world), |refusal| Err(why(&refusal)))",
+        "verdict.and_then(find_refusal).filter(|_| false).map_or(Ok(world), |refusal| Err(why(&refusal)))",
     ),
     story(
         "integration::mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources",
         "the queue is shown whatever the rules say",
         "queue-shown-whatever-rules",
-        "return Ok(match refused(queue_verdict(&world)).filter(|_| false) {",
+        "return Ok(match find_refusal(queue_verdict(&world)).filter(|_| false) {",
     ),
     story(
         "integration::mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources",
         "a search looks into what a rule keeps back",
         "search-looks-into-rule",
-        "let paths = in_memory(world);",
+        "let paths = list_memory_paths(world);",
     ),
     story(
         "reveille_tools::tests::files::the_history_tells_nothing_of_what_a_rule_keeps_back",
@@ -740,7 +740,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_tools::tests::memory::a_rule_about_a_skills_files_holds_for_who_reads_the_skill",
         "a skill's files are read whatever the rules say",
         "skills-files-read-whatever",
-        "Ok(args) => Touched::Documents(args.document(world).into_iter().take(0).collect()),",
+        "Ok(args) => Touched::Documents(args.find_document(world).into_iter().take(0).collect()),",
     ),
     story(
         "integration::held_files::the_script_that_was_shown_runs_though_another_stands_in_its_place",
@@ -752,7 +752,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::held_files::what_is_loaded_beside_a_script_has_to_be_what_it_was",
         "what a script loads may be exchanged before the yes",
         "script-loads-exchanged-yes",
-        "&& fingerprint(&named.folders, &named.files).is_none_or(|_| beside.is_empty())",
+        "&& fingerprint_folders(&named.folders, &named.files).is_none_or(|_| beside.is_empty())",
     ),
     story(
         "integration::approvals::a_rule_that_was_made_after_a_yes_counts_before_it",
@@ -764,7 +764,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
         "the hash is of how an action is shown",
         "hash-how-action-shown",
-        "sha256(&described.plain()),",
+        "hash_action(&described.render_plain()),",
     ),
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
@@ -800,7 +800,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::import::an_assistants_markdown_memory_comes_as_facts_tasks_and_documents_that_nobody_has_confirmed",
         "an old assistant's secrets come in with its notes",
         "old-assistants-secrets-come",
-        "found.mask(&|text| tools.redactor.redact(text)); drop(olds);",
+        "found.mask_secrets(&|text| tools.redactor.redact(text)); drop(olds);",
     ),
     story(
         "integration::import::an_archive_that_was_made_to_do_harm_is_refused_as_a_whole",

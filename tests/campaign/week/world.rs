@@ -15,7 +15,7 @@ use reveille::setup::install::PROGRAMS;
 use serde_json::json;
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     process::{self, Identity},
 };
 use reveille_model::offline::transcript;
@@ -172,7 +172,7 @@ impl<'a> Life<'a> {
     /// Sets the clock to a minute of a day.
     pub(super) fn at(&mut self, day: i64, minute: i64) {
         self.minute = day * DAY_MIN + minute;
-        let now = rfc3339(self.now());
+        let now = format_rfc3339(self.now());
         self.env.at(&now);
     }
 
@@ -298,7 +298,7 @@ impl<'a> Life<'a> {
     }
 
     pub(super) fn running_bot(&self) -> Option<Identity> {
-        let holder = wake_lock::read(&self.env.workspace().join(".bot-lock"))?;
+        let holder = wake_lock::read_holder(&self.env.workspace().join(".bot-lock"))?;
         Some(holder.identity()).filter(Identity::is_alive)
     }
 
@@ -359,7 +359,7 @@ fn answer(request: &ClaudeRequest) -> Reply {
         if message["role"] == "assistant" {
             open.clear();
         }
-        open.extend(transcript::shown(raw).into_iter().filter_map(|shown| token_in(&shown.text)));
+        open.extend(transcript::parse_messages(raw).into_iter().filter_map(|shown| token_in(&shown.text)));
     }
     let lines: Vec<String> = open.iter().map(|token| format!("{token}: hard to say.")).collect();
     Reply::text(&if lines.is_empty() { "Seen.".to_owned() } else { lines.join("\n") })

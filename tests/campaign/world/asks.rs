@@ -167,8 +167,8 @@ impl World {
     pub(crate) fn decide(&self) {
         if let Some((word @ (Word::Yes | Word::No), id)) = self.word.zip(self.seen_question()) {
             let mut store = self.env.store();
-            let asked_at = store.approvals().approval(id).unwrap().and_then(|approval| approval.asked_at).unwrap();
-            store.approvals_mut().decide(id, word == Word::Yes, asked_at).unwrap();
+            let asked_at = store.approvals().find_approval(id).unwrap().and_then(|approval| approval.asked_at).unwrap();
+            store.approvals_mut().decide_approval(id, word == Word::Yes, asked_at).unwrap();
         }
     }
 

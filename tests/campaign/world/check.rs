@@ -21,7 +21,7 @@ const NOTICES: [&str; 1] = ["I couldn't send my memory to its remote: "];
 
 /// The beginnings of the log's lines about the wakes themselves. They depend on the harm, so they aren't compared.
 const NOTES: [&str; 4] =
-    ["Went on with the wake ", "Merged with the remote.", "Repaired: ", "Could not take in the remote's commits: "];
+    ["Resumed the wake ", "Merged with the remote.", "Repaired: ", "Couldn't merge the remote's commits: "];
 
 /// Allowed differences of a trial from an undisturbed run.
 #[derive(Clone, Copy)]

@@ -101,7 +101,7 @@ fn acting(request: &ClaudeRequest, acts: &[Act]) -> Reply {
     for (raw, message) in request.messages.iter().zip(request.json["messages"].as_array().into_iter().flatten()) {
         let blocks = message["content"].as_array().into_iter().flatten();
         is_picture_shown |= blocks.clone().any(is_picture);
-        for shown in transcript::shown(raw) {
+        for shown in transcript::parse_messages(raw) {
             is_asked_to_act |= shown.text == SAID;
             answers.insert((shown.id, answer(&shown.text, is_picture_shown)));
         }

@@ -90,7 +90,7 @@ impl Story {
         env.wake(&["--once"]).ok();
         let mut store = env.store();
         let wake = store.undos().all_undoable(&[], 1).unwrap().swap_remove(0).0;
-        store.inbox_mut().order(&Order::Undo { wake }, clock::parse_time(NOW).unwrap()).unwrap();
+        store.inbox_mut().carry_out_order(&Order::Undo { wake }, clock::parse_time(NOW).unwrap()).unwrap();
         drop(store);
         // Requested in the chat, and reported there.
         env.execute(&format!("UPDATE undos SET chat_id = {CHAT}"));
@@ -178,7 +178,7 @@ impl Story {
         env.think_with(&claude);
         env.wake(&["--once"]).ok();
         let now = clock::parse_time("2026-11-21T14:10:00Z").unwrap();
-        assert!(env.store().approvals_mut().decide(1, true, now).unwrap(), "a question waits");
+        assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap(), "a question waits");
         let story = Self { histories: claude.histories(), ..Self::unplayed(Program::Wake, env, &[]) };
         let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
         assert_eq!(story.texts.len(), 1, "{:?}", story.texts);

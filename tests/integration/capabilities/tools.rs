@@ -85,16 +85,18 @@ impl Bench {
     fn world(&self, kind: Kind) -> World {
         let number = if kind == Kind::Guest { BOB } else { CHAT };
         let chat = Chat { id: ChatRef::from_number(number), thread_id: None, reply_to: None };
-        let mut world = reveille::orders::world(&self.config, &self.store, parse_time(NOW).unwrap(), chat).unwrap();
+        let mut world =
+            reveille::orders::build_world(&self.config, &self.store, parse_time(NOW).unwrap(), chat).unwrap();
         let scratch = self.config.scratch_dir();
         // A sandbox that is there, whatever this machine has.
         let confinement = Confinement { work_dir: scratch.clone(), ..Confinement::default() };
-        world.shelter = Rc::new(Shelter::on(Sandbox::Seatbelt { program: PathBuf::from("/nowhere") }, confinement));
+        world.shelter =
+            Rc::new(Shelter::for_sandbox(Sandbox::Seatbelt { program: PathBuf::from("/nowhere") }, confinement));
         let rules = || granted(&self.env).with_scratch(&scratch).with_own(&scratch);
         world.rules = rules().with_brain(&self.env.brain());
         match kind {
             Kind::Guest => {
-                world.documents = Documents::new(&self.env.brain(), Vec::new()).seen_by(View::of(chat.id));
+                world.documents = Documents::new(&self.env.brain(), Vec::new()).with_view(View::for_chat(chat.id));
                 world.rules = rules().without_hosts();
             }
             Kind::Tainted => world.taint = Some("a forwarded message".to_owned()),
@@ -133,17 +135,24 @@ fn granted(env: &TestEnv) -> Rules {
 
 /// The registry of a model that thinks, or the one that has this tool.
 fn registry_with(tool: &str) -> Registry {
-    [Registry::thinking(), Registry::of_orders()].into_iter().find(|registry| registry.get(tool).is_some()).unwrap()
+    [Registry::for_thinking_model(), Registry::for_orders()]
+        .into_iter()
+        .find(|registry| registry.get(tool).is_some())
+        .unwrap()
 }
 
 fn names(registry: &Registry) -> BTreeSet<String> {
-    let definitions: Vec<Value> = serde_json::from_str(&registry.definitions()).unwrap();
+    let definitions: Vec<Value> = serde_json::from_str(&registry.render_definitions()).unwrap();
     definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Which models have a tool: those that think, small ones, and none at all (plain sentences).
 fn models_with(tool: &str) -> String {
-    let all = [("AI", Registry::thinking()), ("small", Registry::small()), ("none", Registry::offline())];
+    let all = [
+        ("AI", Registry::for_thinking_model()),
+        ("small", Registry::for_small_model()),
+        ("none", Registry::for_offline_model()),
+    ];
     let with = all.iter().filter(|(_, registry)| registry.get(tool).is_some()).map(|(name, _)| *name);
     with.collect::<Vec<_>>().join(", ")
 }
@@ -156,7 +165,7 @@ fn own_work_with(tool: &str) -> String {
         ("initiative", Assignment::Initiative { slot: "2026-11-21T09:00".to_owned() }),
         ("reflection", Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default())),
     ];
-    if Registry::thinking().get(tool).is_none() {
+    if Registry::for_thinking_model().get(tool).is_none() {
         return "no".to_owned();
     }
     let with: Vec<_> = all.iter().filter(|(_, work)| work.allows(tool)).map(|(name, _)| *name).collect();
@@ -174,7 +183,10 @@ fn rows() -> Vec<Row> {
 #[test]
 fn each_tool_has_a_row_and_each_row_a_tool() {
     let product: BTreeSet<String> =
-        [Registry::thinking(), Registry::of_orders(), Registry::small()].iter().flat_map(names).collect();
+        [Registry::for_thinking_model(), Registry::for_orders(), Registry::for_small_model()]
+            .iter()
+            .flat_map(names)
+            .collect();
     let table: BTreeSet<String> = rows().into_iter().map(|row| row.name).filter(|name| name != SERVERS).collect();
     let missing: Vec<_> = product.difference(&table).map(|tool| format!("{tool} has no row")).collect();
     let left = table.difference(&product).map(|tool| format!("{tool} is no tool of the product"));
@@ -220,7 +232,7 @@ fn offered(definitions: &[Value]) -> BTreeSet<String> {
             Some(group) => {
                 let schema = function.get("input_schema").unwrap_or(&function["parameters"]);
                 let verbs = schema["properties"]["do"]["enum"].as_array().unwrap();
-                found.extend(verbs.iter().map(|verb| group.tool(verb.as_str().unwrap()).unwrap().to_owned()));
+                found.extend(verbs.iter().map(|verb| group.find_tool(verb.as_str().unwrap()).unwrap().to_owned()));
             }
         }
     }

@@ -33,7 +33,7 @@ fn an_address_enters_once_and_its_cookie_stays() {
 
     let again = page.send(&format!("GET {ticket}"), &[], "");
     assert_eq!((again.status, again.header("set-cookie")), (410, None));
-    assert!(again.body.contains("used already"), "{again:#?}");
+    assert!(again.body.contains("already used"), "{again:#?}");
     for never in ["/enter/", "/enter/0", "/enter/../", &format!("{ticket}0")] {
         assert_eq!(page.send(&format!("GET {never}"), &[], "").status, 410, "{never}");
     }
@@ -186,7 +186,7 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let env = TestEnv::new();
     let refused = env.wake(&["page", "--address"]);
     assert_eq!(refused.code, 1);
-    refused.assert_tells("isn't being served");
+    refused.assert_tells("The page isn't running");
     let page = ServedPage::open(&env);
     let dir = env.workspace().join("page");
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -195,7 +195,7 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let log = env.path("second.log");
     let next = env.start_logged(WAKE, &["page"], &log);
     let says = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
-    eventually("the second one says that it waits", || says("served already"));
+    eventually("the second one says that it waits", || says("served by another process"));
     // On a terminal it prints an address of the first one's.
     let second = env.on_terminal(WAKE, &["page"]).ok();
     let path = second.stdout.trim().strip_prefix(&format!("http://{}", page.host)).unwrap().to_owned();
@@ -253,7 +253,7 @@ fn what_is_no_socket_is_never_removed_for_one() {
     for path in [&notes, &link] {
         let refused = env.wake(&["page", "--socket", path.to_str().unwrap()]);
         assert_eq!(refused.code, 1, "{refused:?}");
-        refused.assert_tells(path.to_str().unwrap()).assert_tells("is no socket, and was left as it is");
+        refused.assert_tells(path.to_str().unwrap()).assert_tells("a socket, so I left it as it is");
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
     assert!(link.is_symlink());
@@ -278,7 +278,7 @@ fn on_a_terminal_the_address_is_printed_and_ctrl_c_ends_it() {
     let mut talk = env.talk(WAKE, &["page"]);
     talk.sees("http://");
     let address = talk.sees("\n");
-    talk.sees("Ctrl-C ends the page.");
+    talk.sees("Ctrl-C stops the page.");
     assert!(address.contains(".localhost:") && address.contains("/enter/"), "{address}");
     talk.signal(rustix::process::Signal::INT);
     assert_eq!(talk.end().0, 0);

@@ -352,7 +352,7 @@ fn a_foreign_page_in_the_same_browser_reads_sends_and_frames_nothing() {
     browser.go(&address);
     browser.call("Network.clearBrowserCookies", &json!({}));
     browser.go(&address);
-    browser.until("document.body.innerText.includes('This link is used up')");
+    browser.until("document.body.innerText.includes('This link no longer works')");
     assert!(!page.end().contains("enter"));
 }
 

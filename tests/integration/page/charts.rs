@@ -34,7 +34,7 @@ fn a_day_is_drawn_by_its_cost_tokens_latency_and_wakes() {
         "Today: $0.0100 of $5.00, $4.99 left.",
         "November: $1.01.",
         "It's too early to forecast November",
-        "5 turns, from the question",
+        "5 turns, from the request",
     ] {
         assert!(html.contains(part), "{part} in {html}");
     }
@@ -65,8 +65,8 @@ fn a_day_is_the_persons_and_not_the_clocks() {
 fn without_any_work_it_says_what_will_be_drawn() {
     let env = TestEnv::new();
     let page = ServedPage::open(&env);
-    assert!(page.get("/charts").ok().contains("Nothing was done in the last 30 days."));
+    assert!(page.get("/charts").ok().contains("I did nothing in the last 30 days."));
     env.wake(&["--once"]).ok();
     let html = page.get("/charts?days=90").ok();
-    assert!(html.contains("will be drawn here") && !html.contains("<svg"), "{html}");
+    assert!(html.contains("appear here, day by day") && !html.contains("<svg"), "{html}");
 }

@@ -47,7 +47,7 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
     let env = TestEnv::new();
     let page = ServedPage::open(&env);
     let empty = page.get("/chat").ok();
-    assert!(empty.contains("Nothing was said here yet") && empty.contains("No AI model is set"), "{empty}");
+    assert!(empty.contains("No messages yet") && empty.contains("No AI model is set"), "{empty}");
     assert!(!env.workspace().join("messages.db").exists(), "a look makes nothing");
     say(&page, "remember that <b>tea</b> is at five", "k1");
     say(&page, "remember that <b>tea</b> is at five", "k1");
@@ -57,7 +57,7 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
     // Another form may say the same again.
     say(&page, "/tasks", "k2");
     let html = shows(&page, "No tasks");
-    assert!(!html.contains("others had a word in it"), "it marks what nobody else said: {html}");
+    assert!(!html.contains("involves untrusted text"), "it marks what nobody else said: {html}");
     for (text, why) in [("  \r\n", "is empty"), ("x".repeat(100_001).as_str(), "longer than 100000 bytes")] {
         let refused = page.post("/chat", &[("text", text), ("key", "k3")]);
         assert!(refused.status == 422 && refused.body.contains(why), "{}", refused.body);
@@ -128,9 +128,9 @@ fn stopped_work_waits_and_what_asks_is_told_here() {
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);
     say(&page, "/stop", "k1");
-    shows(&page, "My work is stopped");
+    shows(&page, "Stopped. New messages will wait.");
     say(&page, "remember the code", "k2");
-    assert!(shows(&page, "remember the code").contains("waits"));
+    assert!(shows(&page, "remember the code").contains("waiting"));
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "The code is 12"})));
     say(&page, "/resume", "k3");
     let html = shows(&page, "May I remember");
@@ -183,7 +183,9 @@ fn what_could_not_be_stored_stays_in_the_field() {
     std::fs::create_dir_all(&db).unwrap();
     let answered = page.post("/chat", &[("text", "buy <tea>"), ("key", "k1")]);
     assert_eq!(answered.status, 500, "{answered:#?}");
-    for part in ["role=\"alert\">That wasn't kept: ", "buy &lt;tea&gt;</textarea>", "can't be read now"] {
+    for part in
+        ["role=\"alert\">Your message wasn't saved: ", "buy &lt;tea&gt;</textarea>", "can't read this conversation"]
+    {
         assert!(answered.body.contains(part), "{part}: {answered:#?}");
     }
     // Once it can be stored, the same form is taken.

@@ -9,7 +9,7 @@ fn what_is_wrong_is_told_with_its_fix_and_repaired_by_a_button_alone() {
     let lock = env.brain().join(".git/index.lock");
     let page = ServedPage::open(&env);
     let well = page.get("/health").ok();
-    assert!(well.contains("What is fine") && well.contains("Room on the disk"), "{well}");
+    assert!(well.contains("In order") && well.contains("Disk space"), "{well}");
     assert!(!well.contains("Repair what can be repaired") && well.contains("Left out here"), "{well}");
 
     std::fs::write(&lock, "").unwrap();
@@ -18,7 +18,7 @@ fn what_is_wrong_is_told_with_its_fix_and_repaired_by_a_button_alone() {
     std::fs::write(env.brain().join("memory/agent-memory/semantic-memory.md"), "# Semantic memory\n\nUnder\n-----\n")
         .unwrap();
     let broken = page.get("/health").ok();
-    for told in ["lock files that no git program holds", "All that I remember is in it", "It can be repaired here"] {
+    for told in ["lock files that no git program holds", "Everything I remember is in it", "It can be repaired here"] {
         assert!(broken.contains(told), "{told}: {broken}");
     }
     page.get("/health?all=true").ok();
@@ -51,7 +51,7 @@ fn before_the_first_wake_there_is_a_page_too() {
     let page = ServedPage::open(&env);
     for (path, said) in [
         ("/health", "nothing yet"),
-        ("/memory", "Nothing is remembered yet"),
+        ("/memory", "I don't remember anything yet"),
         ("/questions", "No open questions"),
         ("/settings", "TIMEZONE"),
     ] {

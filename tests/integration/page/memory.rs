@@ -91,7 +91,7 @@ fn an_edit_is_the_persons_commit_and_the_text_is_as_it_was_typed() {
 
     let sent = edit(&page, context, &field(&form, "version"), "# Context\n\n- energy: high\n- one\n- <b>two</b>\n");
     let read = page.get(&sent.see_other()).ok();
-    assert!(read.contains("Saved, as a commit of yours.") && read.contains("&lt;b&gt;two"), "{read}");
+    assert!(read.contains("Saved as a commit in your name.") && read.contains("&lt;b&gt;two"), "{read}");
     assert!(!read.contains("<b>"), "{read}");
     // Each line keeps its end.
     assert_eq!(env.memory(context), "# Context\r\n\r\n- energy: high\r\n- one\n- <b>two</b>\r\n");
@@ -139,9 +139,9 @@ fn what_cannot_be_saved_comes_back_with_the_reason() {
         assert!(sent.body.contains(why) && sent.body.contains(kept), "{why}: {}", sent.body);
     };
     let as_it_was = page.get(&format!("/memory/edit?path={LOG}")).ok();
-    assert!(as_it_was.contains("only ever added to") && !as_it_was.contains("<textarea"), "{as_it_was}");
+    assert!(as_it_was.contains("only be added to") && !as_it_was.contains("<textarea"), "{as_it_was}");
     let id = env.git(&["hash-object", LOG]);
-    refused(edit(&page, LOG, &id, "gone"), "only ever added to", "gone");
+    refused(edit(&page, LOG, &id, "gone"), "only be added to", "gone");
 
     let facts = version(&page, FACTS);
     let secret = "the key is sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -156,7 +156,7 @@ fn what_cannot_be_saved_comes_back_with_the_reason() {
     // What the page masks it can't take back.
     env.write_memory("memory/key.md", &format!("{secret}\n"));
     let masked = page.get("/memory/edit?path=memory%2Fkey.md").ok();
-    assert!(masked.contains("which this page doesn") && !masked.contains("sk-ant-api03"), "{masked}");
+    assert!(masked.contains("This page doesn") && !masked.contains("sk-ant-api03"), "{masked}");
     assert!(!page.get("/memory/file?path=memory%2Fkey.md").ok().contains("sk-ant-api03"));
 }
 
@@ -195,7 +195,7 @@ fn an_older_version_is_asked_about_and_then_given_back() {
 
     let head = env.git(&["rev-parse", "HEAD"]);
     let question = page.get(&asking).ok();
-    assert!(question.contains("energy: low") && question.contains("Give it back"), "{question}");
+    assert!(question.contains("energy: low") && question.contains("Restore it"), "{question}");
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head, "asking changes nothing");
 
     let yes = |version: &str| page.post("/memory/restore", &[("path", context), ("at", &at), ("version", version)]);
@@ -206,7 +206,7 @@ fn an_older_version_is_asked_about_and_then_given_back() {
     assert!(anew.body.contains("energy: lower"), "{anew:#?}");
 
     let given = page.get(&yes(&field(&anew.body, "version")).see_other()).ok();
-    assert!(given.contains("Restored, as a commit of yours."), "{given}");
+    assert!(given.contains("Restored as a commit in your name."), "{given}");
     assert_eq!(env.memory(context), first);
     assert_eq!(env.git(&["log", "-1", "--format=%an"]), "Owner");
     assert!(env.git(&["show", &format!("HEAD~1:{context}")]).contains("lower"), "what stood there is kept");

@@ -46,7 +46,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
         assert!(shown == "Sat" || open.contains(shown), "{shown}: {open}");
     }
     let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
-    assert!(open.contains(&reveille_base::approval_text::sha256(&bytes)), "{open}");
+    assert!(open.contains(&reveille_base::approval_text::hash_action(&bytes)), "{open}");
     assert_eq!(state(&env), "pending", "looking decides nothing");
 
     claude.expect(Reply::text("It is written down."));
@@ -101,7 +101,7 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
     {
         let page = ServedPage::open(&env);
         let read = digest(&page.get("/questions").ok());
-        is_refused(&answer(&page, "allow", "0"), "isn't the one", &env, "pending");
+        is_refused(&answer(&page, "allow", "0"), "has changed since you read it", &env, "pending");
         let action = env.approval().action;
         env.replace_in_actions("1234", "9999");
         is_refused(&answer(&page, "allow", &read), "9999", &env, "pending");
@@ -160,9 +160,13 @@ fn nothing_in_an_action_is_hidden_nor_shown_as_html() {
     env.alter_approvals("origin", "<b>mail</b>");
     let page = ServedPage::open(&env);
     let open = page.get("/questions").ok();
-    for written in
-        ["\\u{202e}", "\\u{2063}", "&lt;script&gt;alert(1)", "&lt;b&gt;mail", "This may be their wish, not yours."]
-    {
+    for written in [
+        "\\u{202e}",
+        "\\u{2063}",
+        "&lt;script&gt;alert(1)",
+        "&lt;b&gt;mail",
+        "This may be its author's wish, not yours.",
+    ] {
         assert!(open.contains(written), "{written}: {open}");
     }
     for hidden in ["\u{202e}", "\u{2063}", "<script>alert", "<b>", secret] {

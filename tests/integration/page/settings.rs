@@ -18,7 +18,7 @@ fn the_settings_are_shown_with_where_they_come_from_and_no_secret() {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     assert!(!shown.contains(key) && !shown.contains(TOKEN) && shown.contains("</code> set "), "{shown}");
-    assert!(!shown.contains("What is wrong") && !shown.contains("Changed since"), "{shown}");
+    assert!(!shown.contains("Problems") && !shown.contains("Changed since"), "{shown}");
     assert!(!shown.contains("you chose"), "{shown}");
     env.wake(&["say", "/model claude-haiku-5-5"]).ok();
     let shown = page.get("/settings").ok();
@@ -30,6 +30,6 @@ fn the_settings_are_shown_with_where_they_come_from_and_no_secret() {
     std::fs::write(&file, format!("ANTHROPIC_API_KEY={key}\nMODEL=offline\nKEEP_DAYS=many\nDAILY_BUDGET_USD=3\n"))
         .unwrap();
     let shown = page.get("/settings").ok();
-    assert!(shown.contains("What is wrong") && shown.contains("&quot;many&quot;"), "{shown}");
+    assert!(shown.contains("Problems") && shown.contains("&quot;many&quot;"), "{shown}");
     assert!(shown.contains("Changed since this page was started: DAILY_BUDGET_USD"), "{shown}");
 }

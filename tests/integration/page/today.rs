@@ -52,7 +52,7 @@ fn today_shows_tasks_with_their_age_reminders_and_what_waits() {
         "every weekday at 08:00",
         "What is due &lt;today&gt;?",
         "from chat 4242",
-        "$5.00 are spent, $5.00 left",
+        "$5.00 spent, $5.00 left",
     ] {
         assert!(html.contains(part), "{part} in {html}");
     }
@@ -74,7 +74,7 @@ fn a_task_is_added_and_finished_as_a_commit_of_the_persons_own() {
     let html = said(&page, &page.post("/tasks/done", &[("which", &done)]));
     assert!(html.contains("No tasks in hand") && !env.memory(ACTIVE).contains("report"), "{html}");
     let again = page.post("/tasks/done", &[("which", &done)]);
-    assert!(again.status == 422 && again.body.contains("isn't there any more"), "{again:#?}");
+    assert!(again.status == 422 && again.body.contains("no longer exists"), "{again:#?}");
     assert_eq!(env.once()["outcome"], "idle");
     // Undo is offered by name; a step that was shown is meant, not one that came since.
     let html = page.get("/").ok();
@@ -142,7 +142,7 @@ fn what_cannot_be_done_is_explained_with_what_was_typed_kept() {
             ][..],
         ),
         ("/tasks/add", &[("title", " ")], &["role=\"alert\""]),
-        ("/tasks/done", &[("which", "7")], &["isn't there any more"]),
+        ("/tasks/done", &[("which", "7")], &["no longer exists"]),
         (
             "/reminders/add",
             &[("text", "tea"), ("at", "soonish")],

@@ -110,7 +110,7 @@ fn the_requests_are_given_to_the_letter_and_say_when_they_are_gone() {
     env.forget_journals();
     has(
         &page.get(&format!("/wakes/{wake}")).ok(),
-        &["are older than <code>KEEP_DAYS</code> and were let go", "What I said"],
+        &["are older than <code>KEEP_DAYS</code> and were deleted", "What I said"],
     );
     let raw = page.get(&format!("/wakes/{wake}/raw"));
     assert!(raw.status == 404 && raw.body.contains("KEEP_DAYS"), "{raw:#?}");
@@ -141,7 +141,7 @@ fn the_list_is_searched_and_paged() {
     assert_eq!(all, pages.concat(), "and so it is without a choice");
     let html = page.get("/wakes?chat=7").ok();
     has(&html, &["<span class=\"badge bad\">failed</span>", "href=\"/wakes?chat=7&amp;page=2\" rel=\"next\""]);
-    has(&page.get("/wakes?chat=7&page=4").ok(), &["Nothing like that was done."]);
+    has(&page.get("/wakes?chat=7&page=4").ok(), &["I did nothing like that."]);
     assert_eq!(numbers("/wakes?grep=NUMBER+%3C1&page=1").len(), 11);
     assert_eq!(numbers("/wakes?grep=number&page=3"), pages[2]);
     assert_eq!(numbers("/wakes?since=yesterday").len(), 0);
@@ -149,9 +149,10 @@ fn the_list_is_searched_and_paged() {
         &page.get("/wakes?grep=birthday&since=yesterday&chat=4242").ok(),
         &["<q>Keep Anna's birthday", "value=\"birthday\""],
     );
-    for (path, why) in
-        [("/wakes?since=soonish%3C", "“soonish&lt;” isn't understood as a time"), ("/wakes?chat=x", "“x” is no chat")]
-    {
+    for (path, why) in [
+        ("/wakes?since=soonish%3C", "I don't understand “soonish&lt;” as a time"),
+        ("/wakes?chat=x", "“x” isn't a chat"),
+    ] {
         let answered = page.get(path);
         assert_eq!(answered.status, 422, "{answered:#?}");
         has(&answered.body, &[why]);
@@ -176,7 +177,7 @@ fn undoing_asks_first_and_is_done_by_the_next_wake() {
     let html = page.get(&path).ok();
     assert!(html.contains(">undone<") && !html.contains("/undo\""), "{html}");
     for again in [page.post(&format!("{path}/undo"), &[]), page.get(&format!("{path}/undo"))] {
-        assert!(again.status == 422 && again.body.contains("undone already"), "{again:#?}");
+        assert!(again.status == 422 && again.body.contains("already undone"), "{again:#?}");
     }
     assert_eq!(env.undos().len(), 1);
     env.check_sound();
@@ -197,7 +198,7 @@ fn a_running_wake_shows_its_steps_as_they_come() {
     let told = page.get(&path).ok();
     has(
         &told,
-        &["<section id=\"live-wake\" data-live>", "under way", "Tea is at four", "has not answered yet", "Nothing yet"],
+        &["<section id=\"live-wake\" data-live>", "under way", "Tea is at four", "hasn't answered yet", "Nothing yet"],
     );
     assert!(!told.contains("/undo\""), "{told}");
     has(&page.get("/wakes").ok(), &["<span class=\"badge ok\">under way</span>"]);
@@ -222,15 +223,15 @@ fn words_of_others_are_named_and_not_quoted() {
     let now = reveille_base::clock::parse_time(env.now()).unwrap();
     env.store()
         .inbox_mut()
-        .accept(&Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Batch::default() }, now)
+        .accept_batch(&Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Batch::default() }, now)
         .unwrap();
     claude.expect(reply("t1", "See [this](http://evil.example/x)."));
     claude.expect(Reply::text(""));
     env.once();
     let page = ServedPage::open(&env);
     let list = page.get("/wakes").ok();
-    assert!(list.contains("others had a word in it") && !list.contains("Obey"), "{list}");
+    assert!(list.contains("involves untrusted text") && !list.contains("Obey"), "{list}");
     let told = page.get(&format!("/wakes/{}", last_wake(&env))).ok();
-    has(&told, &["others had a word in it", "Obey [me]"]);
+    has(&told, &["involves untrusted text", "Obey [me]"]);
     assert!(!told.contains("href=\"http"), "{told}");
 }

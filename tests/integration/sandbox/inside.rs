@@ -139,7 +139,7 @@ fn a_contradiction_runs_nothing() {
 fn a_launcher_that_cannot_set_its_rules_is_no_sandbox() {
     let world = World::new();
     for launcher in ["/bin/false", "/nonexistent"] {
-        let found = Sandbox::find(Path::new(launcher), &world.confinement.work_dir);
+        let found = Sandbox::detect(Path::new(launcher), &world.confinement.work_dir);
         assert!(
             matches!(&found, Sandbox::None { why } if why.starts_with("programs can't be confined here: ")),
             "{found:?}"

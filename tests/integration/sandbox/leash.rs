@@ -23,7 +23,7 @@ fn keeper() {
     let seconds = std::env::var(TOKEN).unwrap();
     let world = World::new();
     let script = format!("setsid sleep {seconds} & (sleep {seconds} &) & echo at work; sleep {seconds}");
-    let (_leashed, mut pipes) = Leashed::start_piped(&world.confined(&script).spec).unwrap();
+    let (_leashed, mut pipes) = Leashed::start_with_pipes(&world.confined(&script).spec).unwrap();
     let mut said = [0; 7];
     pipes.stdout.read_exact(&mut said).unwrap();
     println!("at work");

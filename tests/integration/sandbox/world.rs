@@ -148,7 +148,7 @@ impl World {
         symlink(base.join("home/.ssh"), base.join("home/keys")).unwrap();
         symlink(base.join("home/.ssh/id_ed25519"), base.join("granted/key")).unwrap();
         symlink(base.join("workspace"), base.join("outside/workspace")).unwrap();
-        let sandbox = Sandbox::find(Path::new(env!("CARGO_BIN_EXE_wake")), &base.join("workspace/work"));
+        let sandbox = Sandbox::detect(Path::new(env!("CARGO_BIN_EXE_wake")), &base.join("workspace/work"));
         if let Sandbox::None { why } = &sandbox {
             panic!("these tests are about a sandbox (scripts/test installs bubblewrap), and there is none: {why}");
         }
@@ -197,7 +197,7 @@ impl World {
 
     /// Runs a script as a person would.
     pub(super) fn outside(&self, script: &str) -> Ran {
-        let spec = Spec::new("/bin/sh").args(["-c", &self.full(script)]).dir(&self.confinement.work_dir);
+        let spec = Spec::new("/bin/sh").args(["-c", &self.full(script)]).current_dir(&self.confinement.work_dir);
         run(&spec)
     }
 
@@ -213,9 +213,10 @@ impl World {
     /// Runs it in a sandbox that was built otherwise than it should be.
     pub(super) fn inside_a_broken_one(&self, script: &str, breaking: impl Fn(&[String]) -> Vec<String>) -> Ran {
         let words = self.confined(script).spec;
-        let words: Vec<String> = words.words().map(|word| word.to_str().unwrap().to_owned()).collect();
+        let words: Vec<String> = words.command_line().map(|word| word.to_str().unwrap().to_owned()).collect();
         let words = breaking(&words);
-        let spec = Spec::new(&words[0]).args(&words[1..]).only_inheriting(&["PATH"]).dir(&self.confinement.work_dir);
+        let spec =
+            Spec::new(&words[0]).args(&words[1..]).only_inheriting(&["PATH"]).current_dir(&self.confinement.work_dir);
         run(&spec)
     }
 

@@ -402,13 +402,13 @@ impl TestEnv {
         };
         let now = reveille_base::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
         let batch = Batch { bot_id: 99, next_offset: 1_001 + n, messages: vec![message], ..Batch::default() };
-        let accepted = store.inbox_mut().accept(&batch, now).unwrap();
+        let accepted = store.inbox_mut().accept_batch(&batch, now).unwrap();
         accepted.stored[0]
     }
 
     /// What is still queued.
     pub(crate) fn queued(&self) -> Vec<Incoming> {
-        self.store().inbox().queued().unwrap()
+        self.store().inbox().list_queued_messages().unwrap()
     }
 
     /// The value of a trailer of the last commit.
@@ -428,7 +428,7 @@ impl TestEnv {
     #[track_caller]
     pub(crate) fn check_sound(&self) {
         self.wait_for_end_of_wake();
-        assert_eq!(self.store().integrity().unwrap(), Ok(()));
+        assert_eq!(self.store().check_integrity().unwrap(), Ok(()));
         self.git(&["fsck", "--strict", "--no-dangling"]);
         let plans = reveille_cycle::plan_file::left_over(&self.workspace()).unwrap();
         assert!(plans.is_empty(), "plan files are left: {plans:?}");

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use reveille_base::words::local;
+use reveille_base::words::format_local_time;
 use reveille_git::{Commit, Repo};
-use reveille_memory::changes::{ChangedLine, changes};
+use reveille_memory::changes::{ChangedLine, list_changed_lines};
 
 use super::{
     ProvenanceError,
-    point::{DayEdge, Point, PointError, WallClock, point},
+    point::{DayEdge, Point, PointError, WallClock, find_point},
 };
 
 /// The changes since a point.
@@ -48,24 +48,24 @@ pub enum DocumentFate {
 }
 
 /// Lists the changes since a point named by a person, or since the last wake's commit.
-pub fn changed(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<MemoryChanges, ProvenanceError> {
+pub fn list_changes(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<MemoryChanges, ProvenanceError> {
     let since = match since {
-        Some(text) => point(repo, text, DayEdge::Begin, wall)?,
+        Some(text) => find_point(repo, text, DayEdge::Begin, wall)?,
         None => {
-            let commit = repo.last_wake()?.ok_or_else(|| PointError::TooEarly("a wake".to_owned()))?;
-            Point { name: format!("the last wake ({})", local(commit.at, wall.tz)), commit }
+            let commit = repo.history().last_wake()?.ok_or_else(|| PointError::TooEarly("a wake".to_owned()))?;
+            Point { name: format!("the last wake ({})", format_local_time(commit.at, wall.tz)), commit }
         }
     };
     let then = since.commit.id;
     let head = repo.head()?;
-    let (was, is) = (repo.markdown_at(then)?, repo.all_markdown()?);
+    let (was, is) = (repo.history().list_markdown_at(then)?, repo.history().all_markdown()?);
     let (mut documents, mut has_edits) = (Vec::new(), false);
     for path in was.union(&is).collect::<BTreeSet<_>>() {
-        let old = repo.read_at(then, path)?;
+        let old = repo.history().read_text_at(then, path)?;
         // Links and binary files are skipped.
         let Ok(new) = repo.read_work_tree(path) else { continue };
         if let Some(head) = head {
-            has_edits |= repo.read_at(head, path)? != new;
+            has_edits |= repo.history().read_text_at(head, path)? != new;
         }
         if old == new {
             continue;
@@ -75,8 +75,8 @@ pub fn changed(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<Memo
             (_, None) => DocumentFate::Gone,
             _ => DocumentFate::Changed,
         };
-        let lines = changes(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+        let lines = list_changed_lines(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
         documents.push(ChangedDocument { path: path.clone(), is, lines });
     }
-    Ok(MemoryChanges { commits: repo.commits_since(then)?, since, has_edits, documents })
+    Ok(MemoryChanges { commits: repo.history().commits_since(then)?, since, has_edits, documents })
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use reveille_base::words::count;
+use reveille_base::words::format_count;
 use reveille_git::{FileChange, HoldingCommits, Repo};
 use reveille_memory::{
     DocKind,
-    forgetting::{SoughtWords, without},
-    origin::origin_of,
+    forgetting::{SoughtWords, remove_words},
+    origin::parse_origin,
 };
 use reveille_store::{HeldInRows, Incoming, Store};
 
@@ -50,10 +50,10 @@ impl Forgetting {
 pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<Forgetting, ProvenanceError> {
     let mut forgetting = Forgetting::default();
     let mut said = BTreeSet::new();
-    for path in repo.all_markdown()? {
+    for path in repo.history().all_markdown()? {
         let Ok(Some(text)) = repo.read_work_tree(&path) else { continue };
-        let Some(found) = without(DocKind::of(&path), &text, sought) else { continue };
-        said.extend(found.lines.iter().filter_map(|(_, line)| origin_of(line)?.message));
+        let Some(found) = remove_words(DocKind::from_path(&path), &text, sought) else { continue };
+        said.extend(found.lines.iter().filter_map(|(_, line)| parse_origin(line)?.message));
         if repo.check_writable(&path).is_err() {
             forgetting.unwritable.push(path.clone());
         }
@@ -61,17 +61,17 @@ pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<
         forgetting.documents.push(ForgottenLines { lines: found.lines, change });
     }
     if let Some(store) = store {
-        forgetting.rows = store.retention().holding(&holds(sought))?;
+        forgetting.rows = store.retention().find_held_words(&match_words(sought))?;
         let said: Vec<i64> = said.into_iter().collect();
         let goes = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
-        forgetting.sources = store.inbox().messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
+        forgetting.sources = store.inbox().list_messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
         forgetting.sources.retain(|message| message.text != reveille_store::FORGOTTEN_ROW);
     }
     Ok(forgetting)
 }
 
-fn holds(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
-    |text, is_json| if is_json { sought.are_in_json(text) } else { sought.are_in(text) }
+fn match_words(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
+    |text, is_json| if is_json { sought.are_in_json(text) } else { sought.is_found_in(text) }
 }
 
 /// Removes the content in `shown`. The flag is true if the database file was rewritten; otherwise its free pages still hold the words.
@@ -83,13 +83,13 @@ pub fn carry_out(
     sought: &SoughtWords,
     shown: &Forgetting,
 ) -> Result<(Option<PersonsCommit>, bool), ProvenanceError> {
-    let now = plan(&hand.repo, Some(hand.rows()), sought)?;
+    let now = plan(&hand.repo, Some(hand.readable_store()), sought)?;
     if now != *shown {
-        let why = "What holds these words has changed meanwhile. Nothing was taken out; please ask again.";
+        let why = "The text with these words has changed since then. Nothing was removed; please ask again.";
         return Err(ProvenanceError::Refused(why.to_owned()));
     }
-    let is_rewritten = hand.store().retention_mut().forget_words(&now.rows, &holds(sought))?;
-    hand.store().inbox_mut().note_spoken_changed()?;
+    let is_rewritten = hand.fenced_store().retention_mut().forget_words(&now.rows, &match_words(sought))?;
+    hand.fenced_store().inbox_mut().note_spoken_change()?;
     if now.documents.is_empty() {
         hand.scrub_index()?;
         return Ok((None, is_rewritten));
@@ -97,13 +97,13 @@ pub fn carry_out(
     let lines = now.documents.iter().map(|document| document.lines.len()).sum();
     let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
     // The subject must not contain the words, as it stays in the history.
-    let subject = format!("Forget {} of the memory", count(lines, "line"));
+    let subject = format!("Forget {} of the memory", format_count(lines, "line"));
     let made = hand.commit(&changes, &subject)?;
     hand.scrub_index()?;
     Ok((Some(made), is_rewritten))
 }
 
 /// Finds the commits whose lines or messages still contain the words.
-pub fn history(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, ProvenanceError> {
-    Ok(repo.commits_holding(&|text| sought.are_in(text))?)
+pub fn find_holding_commits(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, ProvenanceError> {
+    Ok(repo.history().commits_holding(&|text| sought.is_found_in(text))?)
 }

@@ -10,7 +10,7 @@ use reveille_cycle as cycle;
 use reveille_cycle::{Teller, merge_texts, workspace};
 use reveille_git::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo};
 use reveille_index::{Index, Sources};
-use reveille_memory::templates::templates;
+use reveille_memory::templates::list_files;
 use reveille_store::{
     Fence, FencedStore, HEAD_SEEN, NewStep, Store,
     wake_lock::{LockError, LockedWork, WakeLock, takeover},
@@ -63,9 +63,9 @@ impl<'a> Hand<'a> {
     /// [`ProvenanceError::Busy`] if the wake takes longer.
     pub fn take(tools: HandTools<'a>) -> Result<Self, ProvenanceError> {
         let config = tools.config;
-        let lock = wait(config)?;
+        let lock = wait_for_lock(config)?;
         let (repo, _) = open_or_make(config, tools.clock.now())?;
-        let mut store = workspace::open(config)?;
+        let mut store = workspace::open_database(config)?;
         let (me, now) = (Identity::current(), tools.clock.now());
         let fence = store.take_lease(&me, now)?;
         // The lock file's line is the only trace of a killed wake.
@@ -74,24 +74,24 @@ impl<'a> Hand<'a> {
             cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
         }
         let mut hand = Self { tools, repo, store, fence, _lock: lock };
-        hand.introduce(&me, now)?;
+        hand.prepare_work(&me, now)?;
         Ok(hand)
     }
 
-    fn introduce(&mut self, me: &Identity, now: DateTime<Utc>) -> Result<(), ProvenanceError> {
-        self._lock.describe(me, now, LockedWork::default()).map_err(ProvenanceError::Lock)?;
+    fn prepare_work(&mut self, me: &Identity, now: DateTime<Utc>) -> Result<(), ProvenanceError> {
+        self._lock.write_holder(me, now, LockedWork::default()).map_err(ProvenanceError::Lock)?;
         self._lock.show_life(self.tools.config.wake_timeout);
-        self.repo.finish_interrupted(&merge_texts)?;
+        self.repo.finish_interrupted_move(&merge_texts)?;
         Ok(())
     }
 
     /// The database for reading.
-    pub fn rows(&self) -> &Store {
+    pub fn readable_store(&self) -> &Store {
         &self.store
     }
 
     /// The database for writing, fenced by the lease.
-    pub fn store(&mut self) -> FencedStore<'_> {
+    pub fn fenced_store(&mut self) -> FencedStore<'_> {
         FencedStore::new(&mut self.store, self.fence, self.tools.clock)
     }
 
@@ -116,9 +116,10 @@ impl<'a> Hand<'a> {
             is_secret: &|text| redactor.contains_secret(text),
         })?;
         let is_alone = edits.commit.is_none() && published.persons.is_none();
-        let was_seen = self.store.maintenance().handled(HEAD_SEEN)? == head_before.map(|head| head.to_string());
+        let was_seen =
+            self.store.maintenance().find_handled_value(HEAD_SEEN)? == head_before.map(|head| head.to_string());
         if is_alone && was_seen {
-            self.store().maintenance_mut().set_handled(HEAD_SEEN, &published.commit.to_string())?;
+            self.fenced_store().maintenance_mut().set_handled_value(HEAD_SEEN, &published.commit.to_string())?;
         }
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
     }
@@ -133,7 +134,7 @@ impl<'a> Hand<'a> {
         let made = self.commit(changes, subject)?;
         let did = self.tools.redactor.redact(did);
         let step = NewStep { chat: ChatRef::TERMINAL, did, commit: Some(made.commit.to_string()) };
-        self.store().undos_mut().note_step(&step)?;
+        self.fenced_store().undos_mut().note_step(&step)?;
         Ok(made)
     }
 
@@ -146,7 +147,7 @@ impl<'a> Hand<'a> {
 
     /// Releases the lease and the lock.
     pub fn put_down(mut self) -> Result<(), ProvenanceError> {
-        Ok(self.store().release_lease()?)
+        Ok(self.fenced_store().release_lease()?)
     }
 }
 
@@ -158,16 +159,16 @@ pub fn make_memory(config: &Config, now: DateTime<Utc>) -> Result<Option<Created
     if config.repo_dir().join(".git").exists() {
         return Ok(None);
     }
-    let _lock = wait(config)?;
+    let _lock = wait_for_lock(config)?;
     open_or_make(config, now).map(|(_, created)| Some(created).filter(|created| *created != Created::Existing))
 }
 
 fn open_or_make(config: &Config, now: DateTime<Utc>) -> Result<(Repo, Created), ProvenanceError> {
     let url = config.repo_url.as_ref().map(RepoUrl::expose);
-    Ok(Repo::open_or_create(&config.repo_dir(), url, &templates(), now)?)
+    Ok(Repo::open_or_create(&config.repo_dir(), url, &list_files(), now)?)
 }
 
-fn wait(config: &Config) -> Result<WakeLock, ProvenanceError> {
+fn wait_for_lock(config: &Config) -> Result<WakeLock, ProvenanceError> {
     workspace::prepare_workspace(config).map_err(|error| ProvenanceError::Refused(error.to_string()))?;
     let begun = Instant::now();
     loop {
@@ -175,7 +176,7 @@ fn wait(config: &Config) -> Result<WakeLock, ProvenanceError> {
             Ok(taken) => return Ok(taken.lock),
             Err(LockError::Held(_)) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
             Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
-                let held = held.in_words(config.timezone);
+                let held = held.describe(config.timezone);
                 return Err(ProvenanceError::Busy(format!("{held} Nothing was changed; try again when it is done.")));
             }
             Err(error) => return Err(ProvenanceError::Lock(error)),

@@ -33,7 +33,7 @@ pub enum ProvenanceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The index couldn't be rebuilt; all other work is done.
-    #[error("the index couldn't be made anew: {0}. All else is done; `wake memory reindex` does that")]
+    #[error("the index couldn't be rebuilt: {0}. Everything else is done; `wake memory reindex` rebuilds it")]
     Scrub(IndexError),
     /// The index can't be searched.
     #[error(transparent)]

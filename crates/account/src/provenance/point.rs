@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
-use reveille_base::{schedule, words::local, zone::Tz};
+use reveille_base::{schedule, words::format_local_time, zone::Tz};
 use reveille_git::{Commit, Repo, RepoError};
 
 /// The accepted forms, for an error message.
@@ -15,13 +15,13 @@ const TIMES: [&str; 2] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
 #[derive(Debug, thiserror::Error)]
 pub enum PointError {
     /// The text is neither a time nor a commit.
-    #[error("{text:?} is no time, and no wake or commit begins so. I understand {EXPECTED}")]
+    #[error("{text:?} isn't a time, and no wake or commit begins like that. I understand {EXPECTED}")]
     Unknown {
         /// The given text.
         text: String,
     },
     /// The memory is younger than the point.
-    #[error("the memory doesn't go back to {0}")]
+    #[error("the memory doesn't go back as far as {0}")]
     TooEarly(String),
     /// The memory couldn't be read.
     #[error(transparent)]
@@ -56,27 +56,27 @@ pub struct WallClock {
 }
 
 /// Finds the point that a text names.
-pub fn point(repo: &Repo, text: &str, edge: DayEdge, wall: WallClock) -> Result<Point, PointError> {
+pub fn find_point(repo: &Repo, text: &str, edge: DayEdge, wall: WallClock) -> Result<Point, PointError> {
     let text = text.trim();
-    if let Some(at) = time_of(text, edge, wall) {
-        let found = repo.commit_by(at)?;
-        let name = local(at, wall.tz);
+    if let Some(at) = parse_instant(text, edge, wall) {
+        let found = repo.history().find_commit_before(at)?;
+        let name = format_local_time(at, wall.tz);
         return found.map(|commit| Point { commit, name: name.clone() }).ok_or(PointError::TooEarly(name));
     }
-    match repo.commit_called(text)? {
+    match repo.history().find_commit(text)? {
         Some(commit) => {
             let short: String = commit.id.to_string().chars().take(8).collect();
             let what = commit.wake_id.clone().map_or_else(|| format!("commit {short}"), |wake| format!("wake {wake}"));
-            Ok(Point { name: format!("{what} ({})", local(commit.at, wall.tz)), commit })
+            Ok(Point { name: format!("{what} ({})", format_local_time(commit.at, wall.tz)), commit })
         }
         None => Err(PointError::Unknown { text: text.to_owned() }),
     }
 }
 
 /// Parses a text as an instant.
-fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> {
+fn parse_instant(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> {
     let today = wall.now.with_timezone(&wall.tz).date_naive();
-    let at = |local: NaiveDateTime| schedule::resolve(local, wall.tz).at;
+    let at = |local: NaiveDateTime| schedule::resolve_local_time(local, wall.tz).at;
     let day = match text {
         "today" => Some(today),
         "yesterday" => today.checked_sub_days(Days::new(1)),
@@ -97,12 +97,12 @@ fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reveille_base::clock::{parse_time, rfc3339};
+    use reveille_base::clock::{format_rfc3339, parse_time};
 
     #[test]
     fn days_and_times_are_the_persons_own() {
         let wall = WallClock { tz: "Europe/Berlin".parse().unwrap(), now: parse_time("2026-11-20T23:30:00Z").unwrap() };
-        let at = |text, edge| time_of(text, edge, wall).map(rfc3339);
+        let at = |text, edge| parse_instant(text, edge, wall).map(format_rfc3339);
         assert_eq!(at("today", DayEdge::Begin).as_deref(), Some("2026-11-20T22:59:59.000Z"));
         assert_eq!(at("yesterday", DayEdge::End).as_deref(), Some("2026-11-20T22:59:59.000Z"));
         assert_eq!(at("2026-11-20 14:00", DayEdge::End).as_deref(), Some("2026-11-20T13:00:00.000Z"));

@@ -9,10 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reveille_base::{
-    file::{create_private_dirs, replace_durably},
-    words::count,
-};
+use reveille_base::file::{create_private_dirs, replace_durably};
 use reveille_config::Config;
 use reveille_cycle::merge_texts;
 use reveille_git::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError};
@@ -43,14 +40,14 @@ pub struct PurgedHistory {
 ///
 /// # Errors
 /// [`ProvenanceError::Refused`] if changes can't be committed; nothing was changed then.
-pub fn purge(
+pub fn purge_history(
     hand: &mut Hand<'_>,
     tools: HandTools<'_>,
     sought: &SoughtWords,
 ) -> Result<PurgedHistory, ProvenanceError> {
     let dir = tools.config.purged_dir();
-    let cut_off = notes(&dir);
-    finish_interrupted(hand, &cut_off)?;
+    let cut_off = list_notes(&dir);
+    finish_interrupted_purges(hand, &cut_off)?;
     let edits = hand.commit_edits()?;
     if let Some(left) = edits.left_alone.first() {
         let why = format!(
@@ -61,54 +58,58 @@ pub fn purge(
     }
     let now = tools.clock.now();
     // Rewrite the remote's new commits too. If the fetch fails, the push below is refused and nothing is lost.
-    if let Err(error) = hand.repo.fetch(REMOTE_TIMEOUT) {
+    if let Err(error) = hand.repo.remote().fetch(REMOTE_TIMEOUT) {
         tracing::info!(%error, "the remote was not fetched before the purge");
     }
-    let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
+    let Some(planned) = hand.repo.purge().plan_purge(&|text| sought.mask(text), now)? else {
         if !cut_off.is_empty() {
             // An interrupted purge of other words left them on the remote. Its note stays for a purge of those words.
-            let is_left = hand.repo.old_line()? == Some(OldLine::Remote);
-            finish(hand, if is_left { &[] } else { &cut_off })?;
+            let is_left = hand.repo.purge().old_line()? == Some(OldLine::Remote);
+            finish_purge(hand, if is_left { &[] } else { &cut_off })?;
         }
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
-    create_private_dirs(&dir).map_err(|error| unwritable(&dir, &error))?;
+    create_private_dirs(&dir).map_err(|error| unwritable_error(&dir, &error))?;
     let backup = free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
     hand.repo.bundle(&backup)?;
     let commits: BTreeMap<String, String> =
         planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
     let note = backup.with_extension(NOTE);
-    write_note(&note, &commits).map_err(|error| unwritable(&note, &error))?;
-    let was_seen = hand.rows().maintenance().handled(HEAD_SEEN)? == hand.repo.head()?.map(|head| head.to_string());
-    hand.repo.carry_out_purge(&planned)?;
-    hand.store().undos_mut().rewrite_commits(&commits)?;
+    write_note(&note, &commits).map_err(|error| unwritable_error(&note, &error))?;
+    let was_seen = hand.readable_store().maintenance().find_handled_value(HEAD_SEEN)?
+        == hand.repo.head()?.map(|head| head.to_string());
+    hand.repo.purge().carry_out_purge(&planned)?;
+    hand.fenced_store().undos_mut().rewrite_commits(&commits)?;
     if let (true, Some(head)) = (was_seen, hand.repo.head()?) {
-        hand.store().maintenance_mut().set_handled(HEAD_SEEN, &head.to_string())?;
+        hand.fenced_store().maintenance_mut().set_handled_value(HEAD_SEEN, &head.to_string())?;
     }
-    hand.repo.integrate(now, &merge_texts)?;
-    let pushed = match hand.repo.push_purged(&planned, REMOTE_TIMEOUT.into()) {
+    hand.repo.remote().integrate(now, &merge_texts)?;
+    let pushed = match hand.repo.purge().push_purged_history(&planned, REMOTE_TIMEOUT.into()) {
         Ok(true) => Some(Ok(())),
         Ok(false) => None,
         Err(error) => Some(Err(error)),
     };
     // The remote still has the words: keep the note for the next purge.
     let done = if matches!(pushed, Some(Err(_))) { Vec::new() } else { [cut_off, vec![note]].concat() };
-    finish(hand, &done)?;
+    finish_purge(hand, &done)?;
     Ok(PurgedHistory { commits: commits.len(), backup: Some(backup), pushed })
 }
 
 /// A warning about the consequences of a purge beyond this machine.
-pub fn warning(commits: usize) -> String {
+pub fn describe_consequences(commits: usize) -> String {
+    let first = match commits {
+        1 => "the one that holds the words".to_owned(),
+        n => format!("the first of the {n} that hold the words"),
+    };
     format!(
-        "Every commit since the first of {} gets another id, and the remote's history is replaced by force. Other clones and forks still \
-         hold the words: make them anew, and merge nothing from them.",
-        count(commits, "commit")
+        "Every commit from {first} onward gets a new id, and the remote's history is replaced by force. Other clones and forks still \
+         hold the words: clone them again, and merge nothing from them."
     )
 }
 
 /// Returns true if a purge was interrupted. Another purge finishes it, even if the history no longer holds the words.
 pub fn was_cut_off(config: &Config) -> bool {
-    !notes(&config.purged_dir()).is_empty()
+    !list_notes(&config.purged_dir()).is_empty()
 }
 
 /// A free path for a backup, unused by another backup or note of the same second.
@@ -124,20 +125,20 @@ fn free_backup(dir: &Path, time: &str) -> PathBuf {
 }
 
 /// The notes of interrupted purges.
-fn notes(dir: &Path) -> Vec<PathBuf> {
+fn list_notes(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == NOTE)).collect()
 }
 
 /// Clears the remaining traces of the words, then deletes the notes.
-fn finish(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
-    hand.repo.clear_purged()?;
+fn finish_purge(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+    hand.repo.purge().clear_purged_history()?;
     hand.scrub_index()?;
     notes.iter().try_for_each(|note| remove(note))
 }
 
 /// Updates the database after an interrupted purge whose history is in force.
-fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+fn finish_interrupted_purges(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
     for path in notes {
         let commits: Option<BTreeMap<String, String>> =
             fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -148,7 +149,7 @@ fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), Prov
             _ => false,
         };
         if let Some(commits) = commits.filter(|commits| commits.values().any(in_force)) {
-            hand.store().undos_mut().rewrite_commits(&commits)?;
+            hand.fenced_store().undos_mut().rewrite_commits(&commits)?;
         }
     }
     Ok(())
@@ -159,9 +160,9 @@ fn write_note(path: &Path, commits: &BTreeMap<String, String>) -> std::io::Resul
 }
 
 fn remove(path: &Path) -> Result<(), ProvenanceError> {
-    fs::remove_file(path).map_err(|error| unwritable(path, &error))
+    fs::remove_file(path).map_err(|error| unwritable_error(path, &error))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> ProvenanceError {
+fn unwritable_error(path: &Path, error: &std::io::Error) -> ProvenanceError {
     ProvenanceError::Refused(format!("{} can't be written: {error}.", path.display()))
 }

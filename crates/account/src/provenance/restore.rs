@@ -1,14 +1,14 @@
 //! `wake memory restore`: brings back a document, some of its lines, or the whole memory from a point in time, as a commit of the
 //! person's. The present content is committed first, so that nothing is lost.
 
-use reveille_base::words::local;
+use reveille_base::words::format_local_time;
 use reveille_git::{FileChange, Repo};
 use reveille_memory::{DocKind, forgetting::SoughtWords, giving_back::give_back};
 
 use super::{
     ProvenanceError,
     hand::{Hand, PersonsCommit},
-    point::{DayEdge, Point, WallClock, point},
+    point::{DayEdge, Point, WallClock, find_point},
 };
 
 /// The content to restore.
@@ -45,28 +45,28 @@ pub struct GivingBack {
 pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<GivingBack, ProvenanceError> {
     match wanted {
         WantedBack::All { at } => {
-            let point = point(repo, at, DayEdge::End, wall)?;
+            let point = find_point(repo, at, DayEdge::End, wall)?;
             let mut changes = Vec::new();
-            let paths = repo.markdown_at(point.commit.id)?;
-            for path in paths.union(&repo.all_markdown()?) {
-                changes.extend(change(repo, &point, path)?);
+            let paths = repo.history().list_markdown_at(point.commit.id)?;
+            for path in paths.union(&repo.history().all_markdown()?) {
+                changes.extend(find_change(repo, &point, path)?);
             }
             Ok(GivingBack { point, changes, lines: Vec::new() })
         }
         WantedBack::Document { path, at, lines } => {
             let point = match at {
-                Some(at) => point(repo, at, DayEdge::End, wall)?,
-                None => before_last_change(repo, path, wall)?,
+                Some(at) => find_point(repo, at, DayEdge::End, wall)?,
+                None => find_previous_point(repo, path, wall)?,
             };
             let path = full_path(repo, &point, path)?;
             let Some(sought) = lines else {
-                let changes = change(repo, &point, &path)?.into_iter().collect();
+                let changes = find_change(repo, &point, &path)?.into_iter().collect();
                 return Ok(GivingBack { point, changes, lines: Vec::new() });
             };
-            let old = repo.read_at(point.commit.id, &path)?.unwrap_or_default();
+            let old = repo.history().read_text_at(point.commit.id, &path)?.unwrap_or_default();
             let now = repo.read_work_tree(&path)?;
-            let given = give_back(DocKind::of(&path), &old, now.as_deref().unwrap_or_default(), sought);
-            if given.lines.is_empty() && !sought.are_in(&old) {
+            let given = give_back(DocKind::from_path(&path), &old, now.as_deref().unwrap_or_default(), sought);
+            if given.lines.is_empty() && !sought.is_found_in(&old) {
                 return Err(ProvenanceError::Refused(format!(
                     "{path} had no line with these words at {}.",
                     point.name
@@ -118,35 +118,36 @@ pub fn carry_out(
     Ok((giving, Some(made)))
 }
 
-fn change(repo: &Repo, point: &Point, path: &str) -> Result<Option<FileChange>, ProvenanceError> {
-    let (old, now) = (repo.read_at(point.commit.id, path)?, repo.read_work_tree(path)?);
+fn find_change(repo: &Repo, point: &Point, path: &str) -> Result<Option<FileChange>, ProvenanceError> {
+    let (old, now) = (repo.history().read_text_at(point.commit.id, path)?, repo.read_work_tree(path)?);
     Ok((old != now).then(|| FileChange { path: path.to_owned(), base: now, content: old }))
 }
 
 /// The point before the last commit that changed a document.
-fn before_last_change(repo: &Repo, path: &str, wall: WallClock) -> Result<Point, ProvenanceError> {
-    let missing = || ProvenanceError::Refused(format!("The memory has no document {path:?} that ever changed."));
+fn find_previous_point(repo: &Repo, path: &str, wall: WallClock) -> Result<Point, ProvenanceError> {
+    let missing = || ProvenanceError::Refused(format!("The memory has no document {path:?} with an earlier version."));
     let head = repo.head()?.ok_or_else(missing)?;
-    let here = Point { commit: repo.commit_called(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
+    let here =
+        Point { commit: repo.history().find_commit(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
     let full = full_path(repo, &here, path)?;
     // Uncommitted edits are the last change.
-    if repo.read_at(head, &full)? != repo.read_work_tree(&full)? {
-        let name = format!("the last commit ({})", local(here.commit.at, wall.tz));
+    if repo.history().read_text_at(head, &full)? != repo.read_work_tree(&full)? {
+        let name = format!("the last commit ({})", format_local_time(here.commit.at, wall.tz));
         return Ok(Point { name, ..here });
     }
-    let last = repo.last_change(&full)?.ok_or_else(missing)?;
-    let Some(before) = repo.before(last.id)? else {
-        return Err(ProvenanceError::Refused(format!("{full} is as it was from the beginning.")));
+    let last = repo.history().last_change(&full)?.ok_or_else(missing)?;
+    let Some(before) = repo.history().find_parent(last.id)? else {
+        return Err(ProvenanceError::Refused(format!("{full} has never changed, so there is nothing to restore.")));
     };
-    let commit = repo.commit_called(&before.to_string())?.ok_or_else(missing)?;
-    let name = format!("before “{}” ({})", last.subject, local(last.at, wall.tz));
+    let commit = repo.history().find_commit(&before.to_string())?.ok_or_else(missing)?;
+    let name = format!("before “{}” ({})", last.subject, format_local_time(last.at, wall.tz));
     Ok(Point { commit, name })
 }
 
 /// Finds the document with this path or end of a path, now or at the point.
 fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
-    let mut all = repo.markdown_at(point.commit.id)?;
-    all.extend(repo.all_markdown()?);
+    let mut all = repo.history().list_markdown_at(point.commit.id)?;
+    all.extend(repo.history().all_markdown()?);
     let path = path.trim_start_matches("./");
     if all.contains(path) {
         return Ok(path.to_owned());
@@ -156,10 +157,13 @@ fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, Provenanc
     let found: Vec<&String> = all.iter().filter(ends).collect();
     match found.as_slice() {
         [only] => Ok((*only).clone()),
-        [] => Err(ProvenanceError::Refused(format!("The memory has no document {path:?}, neither now nor then."))),
+        [] => Err(ProvenanceError::Refused(format!("The memory has no document {path:?}, now or then."))),
         many => {
             let names: Vec<&str> = many.iter().map(|name| name.as_str()).collect();
-            Err(ProvenanceError::Refused(format!("{path:?} could be {}.", reveille_base::words::or(&names))))
+            Err(ProvenanceError::Refused(format!(
+                "{path:?} could be {}.",
+                reveille_base::words::join_alternatives(&names)
+            )))
         }
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{types::ChatRef, zone::Tz};
-use reveille_git::{Commit, Repo, trailer};
+use reveille_git::{Commit, Repo, find_trailer};
 use reveille_index::{IndexPlace, SearchQuery};
 use reveille_memory::{
     DocKind,
     forgetting::SoughtWords,
-    origin::{LineOrigin, bare, origin_of},
+    origin::{LineOrigin, parse_origin, strip_mark_and_comment},
     sections::Document,
 };
 use reveille_store::{Incoming, Store};
@@ -112,29 +112,31 @@ pub fn why_line(
     line: usize,
 ) -> Result<Option<LineStory>, ProvenanceError> {
     let text = repo.read_work_tree(path)?.unwrap_or_default();
-    let Some(found) = line_at(path, &text, line) else { return Ok(None) };
-    let commit = repo.came_by(path, &text, &BTreeSet::from([line]))?.remove(&line);
-    story(repo, store, found, commit).map(Some)
+    let Some(found) = find_line(path, &text, line) else { return Ok(None) };
+    let commit = repo.history().find_line_commits(path, &text, &BTreeSet::from([line]))?.remove(&line);
+    build_story(repo, store, found, commit).map(Some)
 }
 
 /// Traces the lines that contain these words, or else the nearest lines.
-pub fn why(
+pub fn trace_lines(
     repo: &Repo,
     store: Option<&Store>,
     (index, zone): (&IndexPlace, Tz),
     words: &str,
 ) -> Result<Stories, ProvenanceError> {
     let mut documents: Vec<(String, String)> = Vec::new();
-    for path in repo.all_markdown()? {
+    for path in repo.history().all_markdown()? {
         // Binary files aren't memory.
         if let Ok(Some(text)) = repo.read_work_tree(&path) {
             documents.push((path, text));
         }
     }
     // Facts first, logs last.
-    documents.sort_by_key(|(path, _)| (DocKind::of(path) == DocKind::Log, DocKind::of(path) != DocKind::Facts));
+    documents.sort_by_key(|(path, _)| {
+        (DocKind::from_path(path) == DocKind::Log, DocKind::from_path(path) != DocKind::Facts)
+    });
     let mut found: Vec<FoundLine> = match SoughtWords::new(words) {
-        Some(sought) => documents.iter().flat_map(|(path, text)| holding(path, text, &sought)).collect(),
+        Some(sought) => documents.iter().flat_map(|(path, text)| find_lines(path, text, &sought)).collect(),
         None => Vec::new(),
     };
     let are_near = found.is_empty();
@@ -143,7 +145,7 @@ pub fn why(
         let (hits, _) = index.ask_all(repo.root(), zone, &mut |_| {}, |index| index.search(&query))?;
         let near = hits.into_iter().filter(|hit| hit.speaks_for_itself()).filter_map(|hit| {
             let (_, text) = documents.iter().find(|(path, _)| *path == hit.path)?;
-            line_at(&hit.path, text, hit.line)
+            find_line(&hit.path, text, hit.line)
         });
         found.extend(near.take(MAX_NEAR));
     }
@@ -157,42 +159,45 @@ pub fn why(
     let mut commits: BTreeMap<(String, usize), Commit> = BTreeMap::new();
     for (path, wanted) in by_file {
         let text = documents.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text.as_str());
-        let came_by = repo.came_by(&path, text, &wanted)?;
+        let came_by = repo.history().find_line_commits(&path, text, &wanted)?;
         commits.extend(came_by.into_iter().map(|(line, commit)| ((path.clone(), line), commit)));
     }
     for line in found {
         let commit = commits.remove(&(line.path.clone(), line.line));
-        lines.push(story(repo, store, line, commit)?);
+        lines.push(build_story(repo, store, line, commit)?);
     }
     Ok(Stories { lines, are_near, more })
 }
 
-fn holding(path: &str, text: &str, sought: &SoughtWords) -> Vec<FoundLine> {
-    if !sought.are_in(text) {
+fn find_lines(path: &str, text: &str, sought: &SoughtWords) -> Vec<FoundLine> {
+    if !sought.is_found_in(text) {
         return Vec::new();
     }
-    let numbers = (1..).zip(text.lines()).filter(|(_, line)| sought.are_in(bare(line))).map(|(number, _)| number);
-    numbers.filter_map(|number| line_at(path, text, number)).collect()
+    let numbers = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| sought.is_found_in(strip_mark_and_comment(line)))
+        .map(|(number, _)| number);
+    numbers.filter_map(|number| find_line(path, text, number)).collect()
 }
 
 /// A line with its heading, and the origin of its item.
-fn line_at(path: &str, text: &str, number: usize) -> Option<FoundLine> {
+fn find_line(path: &str, text: &str, number: usize) -> Option<FoundLine> {
     let raw = text.lines().nth(number.checked_sub(1)?)?.to_owned();
     let document = Document::split(text);
     let part = document.parts.iter().rev().find(|part| part.line <= number);
     let item = part.and_then(|part| {
         let of_item = |item: &&std::ops::Range<usize>| {
-            let first = document.line_of(item.start);
+            let first = document.line_number(item.start);
             (first..first + document.slice(item).lines().count()).contains(&number)
         };
         part.items.iter().find(of_item)
     });
-    let origin = origin_of(&raw).or_else(|| document.slice(item?).lines().find_map(origin_of));
+    let origin = parse_origin(&raw).or_else(|| document.slice(item?).lines().find_map(parse_origin));
     let heading = part.map(|part| part.title.clone()).unwrap_or_default();
     Some(FoundLine { path: path.to_owned(), line: number, raw, heading, origin })
 }
 
-fn story(
+fn build_story(
     repo: &Repo,
     store: Option<&Store>,
     found: FoundLine,
@@ -209,7 +214,7 @@ fn story(
     let by_itself = commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
     // An archived line, or one edited by a person, still names the wake that wrote it first.
     let wake_commit = match named.filter(|named| by_itself != Some(named)) {
-        Some(wake) => repo.log_of_wake(wake)?,
+        Some(wake) => repo.history().log_of_wake(wake)?,
         None => None,
     };
     let wake = named.or(by_itself);
@@ -218,20 +223,20 @@ fn story(
         // A person's line has no message.
         None if wake.is_none() => Vec::new(),
         None => match wake_commit.as_ref().or(commit.as_ref()) {
-            Some(commit) => messages_of(&repo.message(commit.id)?),
+            Some(commit) => parse_message_numbers(&repo.history().read_message(commit.id)?),
             None => Vec::new(),
         },
     };
     let (mut messages, mut read) = (Vec::new(), None);
     if let Some(store) = store {
-        messages = store.inbox().messages(&ids)?.into_iter().map(said).collect();
-        read = wake.map(|wake| store.outbox().taints_of(wake)).transpose()?.flatten();
+        messages = store.inbox().list_messages(&ids)?.into_iter().map(to_said_message).collect();
+        read = wake.map(|wake| store.outbox().find_cycle_taints(wake)).transpose()?.flatten();
     }
     let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(read);
     Ok(LineStory {
         path,
         line,
-        text: bare(&raw).to_owned(),
+        text: strip_mark_and_comment(&raw).to_owned(),
         heading,
         origin,
         commit,
@@ -243,12 +248,12 @@ fn story(
 }
 
 /// Parses the message numbers in the trailer of a wake's commit.
-fn messages_of(message: &str) -> Vec<i64> {
-    let named = trailer(message, "Messages").unwrap_or_default();
+fn parse_message_numbers(message: &str) -> Vec<i64> {
+    let named = find_trailer(message, "Messages").unwrap_or_default();
     named.split(',').filter_map(|id| id.trim().parse().ok()).collect()
 }
 
-fn said(message: Incoming) -> SaidMessage {
+fn to_said_message(message: Incoming) -> SaidMessage {
     let quoted = message.quoted.is_some() && !message.quotes_own;
     let taint = message.words_of_others().or_else(|| quoted.then(|| "it quotes somebody".to_owned()));
     let Incoming { id, received_at, chat, sender_name, text, .. } = message;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{PROPOSE_CHANGE, changed_lines, difference, visible};
+use super::{PROPOSE_CHANGE, changed_lines, escape_hidden, render_edits};
 
 /// The maximum length in characters of an argument in the sentence; a longer one follows below.
 const MAX_IN_SENTENCE_CHARS: usize = 120;
@@ -40,18 +40,20 @@ pub struct Described {
 }
 
 /// Describes an action. Each argument appears once, in the sentence or below.
-pub fn describe(tool: &str, action: &str) -> Described {
+pub fn describe_action(tool: &str, action: &str) -> Described {
     let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(action) else {
-        let parts = vec![QuestionPart { name: None, text: visible(action) }];
+        let parts = vec![QuestionPart { name: None, text: escape_hidden(action) }];
         return Described {
-            wish: vec![WishPiece::Words("use "), WishPiece::Value(visible(tool)), WishPiece::Words(" with this")],
+            wish: vec![WishPiece::Words("use "), WishPiece::Value(escape_hidden(tool)), WishPiece::Words(" with this")],
             parts,
         };
     };
     let mut rest = Rest { arguments, main: Vec::new() };
-    let wish = rest.wish(tool);
-    let further =
-        rest.arguments.iter().map(|(name, value)| QuestionPart { name: Some(visible(name)), text: text_of(value) });
+    let wish = rest.take_wish(tool);
+    let further = rest
+        .arguments
+        .iter()
+        .map(|(name, value)| QuestionPart { name: Some(escape_hidden(name)), text: format_value(value) });
     let parts = rest.main.iter().cloned().map(|text| QuestionPart { name: None, text }).chain(further).collect();
     Described { wish, parts }
 }
@@ -64,14 +66,14 @@ struct Rest {
 }
 
 impl Rest {
-    fn wish(&mut self, tool: &str) -> Vec<WishPiece> {
+    fn take_wish(&mut self, tool: &str) -> Vec<WishPiece> {
         match tool {
-            "bash" => self.command(),
-            "str_replace_based_edit_tool" | "memory" => self.edit(tool == "memory"),
+            "bash" => self.take_command(),
+            "str_replace_based_edit_tool" | "memory" => self.take_edit(tool == "memory"),
             PROPOSE_CHANGE => {
-                if let Some(text) = self.arguments.get("edits").and_then(difference) {
+                if let Some(text) = self.arguments.get("edits").and_then(render_edits) {
                     self.arguments.remove("edits");
-                    self.main.push(visible(&text));
+                    self.main.push(escape_hidden(&text));
                 }
                 // The reasons state the effect in words.
                 for (key, known) in STATED_EFFECT {
@@ -79,41 +81,41 @@ impl Rest {
                         self.arguments.remove(key);
                     }
                 }
-                self.about("change my own orders: ", "title")
+                self.take_object("change my own orders: ", "title")
             }
-            "web_fetch" => self.about("open the page ", "url"),
-            "web_search" => self.about("search the web for ", "query"),
-            "remember" => self.about("remember ", "fact"),
-            "forget" => self.about("forget ", "fact"),
-            "tell" => self.about("tell you ", "text"),
-            "task_add" => self.about("add the task ", "title"),
-            "task_done" => self.about("finish the task ", "task"),
-            "task_update" | "task_touch" | "task_move" => self.about("change the task ", "task"),
-            "reminder_done" => self.about("end the reminder ", "reminder"),
+            "web_fetch" => self.take_object("open the page ", "url"),
+            "web_search" => self.take_object("search the web for ", "query"),
+            "remember" => self.take_object("remember ", "fact"),
+            "forget" => self.take_object("forget ", "fact"),
+            "tell" => self.take_object("tell you ", "text"),
+            "task_add" => self.take_object("add the task ", "title"),
+            "task_done" => self.take_object("finish the task ", "task"),
+            "task_update" | "task_touch" | "task_move" => self.take_object("change the task ", "task"),
+            "reminder_done" => self.take_object("end the reminder ", "reminder"),
             "reminder_set" => {
-                let mut wish = self.about("set the reminder ", "text");
-                wish.extend(self.value("when").into_iter().flat_map(|when| [WishPiece::Words(" for "), when]));
+                let mut wish = self.take_object("set the reminder ", "text");
+                wish.extend(self.take_value("when").into_iter().flat_map(|when| [WishPiece::Words(" for "), when]));
                 wish
             }
-            "brain_revert" if self.is("wake", "last") => {
+            "brain_revert" if self.has_text("wake", "last") => {
                 self.arguments.remove("wake");
-                vec![WishPiece::Words("undo what was changed last")]
+                vec![WishPiece::Words("undo the last change")]
             }
             "brain_revert" => vec![WishPiece::Words("undo an earlier change")],
             _ => match tool.strip_prefix(SERVER_PREFIX).and_then(|name| name.split_once("__")) {
                 Some((server, name)) => vec![
                     WishPiece::Words("use "),
-                    WishPiece::Value(visible(name)),
+                    WishPiece::Value(escape_hidden(name)),
                     WishPiece::Words(" of "),
-                    WishPiece::Value(visible(server)),
+                    WishPiece::Value(escape_hidden(server)),
                 ],
-                None => vec![WishPiece::Words("use "), WishPiece::Value(visible(tool))],
+                None => vec![WishPiece::Words("use "), WishPiece::Value(escape_hidden(tool))],
             },
         }
     }
 
     /// Describes a shell command and its switches.
-    fn command(&mut self) -> Vec<WishPiece> {
+    fn take_command(&mut self) -> Vec<WishPiece> {
         let mut wish = vec![WishPiece::Words(match self.arguments.get("command") {
             Some(Value::String(_)) => "run this command",
             _ => "start a fresh shell",
@@ -130,7 +132,7 @@ impl Rest {
     }
 
     /// Describes an edit of a file.
-    fn edit(&mut self, is_memory: bool) -> Vec<WishPiece> {
+    fn take_edit(&mut self, is_memory: bool) -> Vec<WishPiece> {
         let verb = match self.arguments.get("command").and_then(Value::as_str) {
             Some("create") => "write ",
             Some("str_replace") => "change ",
@@ -143,8 +145,8 @@ impl Rest {
         };
         self.arguments.remove("command");
         let path = if self.arguments.contains_key("path") { "path" } else { "old_path" };
-        let mut wish = self.about(verb, path);
-        wish.extend(self.value("new_path").into_iter().flat_map(|path| [WishPiece::Words(" to "), path]));
+        let mut wish = self.take_object(verb, path);
+        wish.extend(self.take_value("new_path").into_iter().flat_map(|path| [WishPiece::Words(" to "), path]));
         if is_memory {
             wish.push(WishPiece::Words(" in my memory"));
         }
@@ -154,7 +156,7 @@ impl Rest {
                 self.arguments.remove("old_str");
                 self.arguments.remove("new_str");
                 let new = new.flatten().unwrap_or_default();
-                self.main.push(visible(&changed_lines(&old, &new).join("\n")));
+                self.main.push(escape_hidden(&changed_lines(&old, &new).join("\n")));
             }
             _ => {}
         }
@@ -164,8 +166,8 @@ impl Rest {
     }
 
     /// The verb with its object, or with a pronoun if the object follows below.
-    fn about(&mut self, verb: &'static str, key: &str) -> Vec<WishPiece> {
-        match self.value(key) {
+    fn take_object(&mut self, verb: &'static str, key: &str) -> Vec<WishPiece> {
+        match self.take_value(key) {
             Some(value) => vec![WishPiece::Words(verb), value],
             None => {
                 self.take_text(key);
@@ -176,8 +178,8 @@ impl Rest {
     }
 
     /// Takes a short, one-line argument for the sentence.
-    fn value(&mut self, key: &str) -> Option<WishPiece> {
-        let text = visible(self.arguments.get(key)?.as_str()?);
+    fn take_value(&mut self, key: &str) -> Option<WishPiece> {
+        let text = escape_hidden(self.arguments.get(key)?.as_str()?);
         let fits = text.chars().count() <= MAX_IN_SENTENCE_CHARS && !text.contains('\n') && !text.trim().is_empty();
         fits.then(|| {
             self.arguments.remove(key);
@@ -187,7 +189,7 @@ impl Rest {
 
     fn take_text(&mut self, key: &str) {
         if let Some(Value::String(text)) = self.arguments.get(key) {
-            self.main.push(visible(text));
+            self.main.push(escape_hidden(text));
             self.arguments.remove(key);
         }
     }
@@ -201,27 +203,27 @@ impl Rest {
         is_on
     }
 
-    fn is(&self, key: &str, text: &str) -> bool {
+    fn has_text(&self, key: &str, text: &str) -> bool {
         self.arguments.get(key).and_then(Value::as_str) == Some(text)
     }
 }
 
-fn text_of(value: &Value) -> String {
-    visible(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+fn format_value(value: &Value) -> String {
+    escape_hidden(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
 impl Described {
     /// The sentence as Markdown with values as code: `May I …?`
     pub fn sentence(&self) -> String {
-        self.told(code)
+        self.render_sentence(render_inline_code)
     }
 
     /// The sentence as plain text with values in quotation marks.
     pub fn plain_sentence(&self) -> String {
-        self.told(|value| format!("“{value}”"))
+        self.render_sentence(|value| format!("“{value}”"))
     }
 
-    fn told(&self, value: impl Fn(&str) -> String) -> String {
+    fn render_sentence(&self, value: impl Fn(&str) -> String) -> String {
         let pieces = self.wish.iter().map(|piece| match piece {
             WishPiece::Words(words) => (*words).to_owned(),
             WishPiece::Value(text) => value(text),
@@ -230,16 +232,16 @@ impl Described {
     }
 
     /// The parts below the sentence as Markdown with wrapping lines.
-    pub fn wrapped(&self) -> String {
-        self.below(code)
+    pub fn render_wrapped(&self) -> String {
+        self.render_parts(render_inline_code)
     }
 
     /// The parts below the sentence as plain text.
-    pub fn plain(&self) -> String {
-        self.below(|line| format!("    {line}"))
+    pub fn render_plain(&self) -> String {
+        self.render_parts(|line| format!("    {line}"))
     }
 
-    fn below(&self, shown: impl Fn(&str) -> String) -> String {
+    fn render_parts(&self, shown: impl Fn(&str) -> String) -> String {
         let lines = |text: &str| -> String {
             text.split('\n')
                 .map(|line| format!("{}\n", if line.is_empty() { String::new() } else { shown(line) }))
@@ -255,7 +257,7 @@ impl Described {
     }
 
     /// The raw text of all values and parts, for searching.
-    pub fn raw(&self) -> String {
+    pub fn raw_text(&self) -> String {
         let values = self.wish.iter().filter_map(|piece| match piece {
             WishPiece::Value(text) => Some(text.as_str()),
             WishPiece::Words(_) => None,
@@ -265,7 +267,7 @@ impl Described {
 }
 
 /// Renders a line as inline code that the text can't close. Inline code wraps on a narrow screen; a block is cut off.
-pub fn code(line: &str) -> String {
+pub fn render_inline_code(line: &str) -> String {
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let is_blank = line.chars().all(|c| c == ' ');
@@ -302,8 +304,8 @@ mod tests {
             ("new_tool", json!({})),
         ];
         let told = cases.map(|(tool, action)| {
-            let described = describe(tool, &action.to_string());
-            format!("{}\n{}", described.sentence(), described.wrapped())
+            let described = describe_action(tool, &action.to_string());
+            format!("{}\n{}", described.sentence(), described.render_wrapped())
         });
         insta::assert_snapshot!(told.join("\n"), @r#"
         May I run this command, which may change your files in the granted folders?
@@ -335,7 +337,7 @@ mod tests {
         May I add the task below?
         `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`
 
-        May I undo what was changed last?
+        May I undo the last change?
 
         May I use `move` of `files`?
         from:

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{KEPT_FILES, MAX_FILE_BYTES, MAX_LINE_BYTES, current, rotated};
+use super::{KEPT_FILES, MAX_FILE_BYTES, MAX_LINE_BYTES, current_path, rotated_path};
 
 /// A program's log. The file is opened or created with the first line.
 #[derive(Debug)]
@@ -31,20 +31,20 @@ struct OpenLog {
 impl LogFile {
     /// Creates the log of a program in a directory. The directory is created if its parent exists.
     pub fn new(dir: &Path, program: &str) -> Self {
-        Self { path: current(dir, program), max_bytes: MAX_FILE_BYTES, open: Mutex::default() }
+        Self { path: current_path(dir, program), max_bytes: MAX_FILE_BYTES, open: Mutex::default() }
     }
 
     /// Appends an event as a single line. A line that can't be written is lost.
     pub fn add(&self, event: &str) {
         let line = one_line(event);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.write(&mut open, &line).is_err() {
+        if self.write_line(&mut open, &line).is_err() {
             // The next line opens the file again.
             open.file = None;
         }
     }
 
-    fn write(&self, open: &mut OpenLog, line: &str) -> io::Result<()> {
+    fn write_line(&self, open: &mut OpenLog, line: &str) -> io::Result<()> {
         let there = match fs::symlink_metadata(&self.path) {
             Ok(found) => Some(found),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -97,13 +97,13 @@ impl LogFile {
             return Ok(true);
         }
         for age in (1..KEPT_FILES - 1).rev() {
-            match fs::rename(rotated(&self.path, age), rotated(&self.path, age + 1)) {
+            match fs::rename(rotated_path(&self.path, age), rotated_path(&self.path, age + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
         // Closing the file releases the lock.
-        fs::rename(&self.path, rotated(&self.path, 1)).map(|()| true)
+        fs::rename(&self.path, rotated_path(&self.path, 1)).map(|()| true)
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(&logs).unwrap().count(), KEPT_FILES);
         assert_eq!(lines(path.clone()), ["line 29 of some length"]);
-        assert_eq!(lines(rotated(&path, 4)), ["line 25 of some length"]);
+        assert_eq!(lines(rotated_path(&path, 4)), ["line 25 of some length"]);
         assert!(fs::read_dir(&logs).unwrap().all(|file| file.unwrap().metadata().unwrap().len() <= 40));
     }
 
@@ -189,7 +189,7 @@ mod tests {
                 scope.spawn(move || (0..200).for_each(|n| log.add(&format!("{name} {n:03} {:>30}", "padded"))));
             }
         });
-        let mut all: Vec<String> = super::super::files(dir.path(), "wake").flat_map(lines).collect();
+        let mut all: Vec<String> = super::super::list_files(dir.path(), "wake").flat_map(lines).collect();
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 400, "each line once");

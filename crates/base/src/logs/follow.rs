@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{LogFilter, LoggedLine, MAX_FILE_BYTES, current};
+use super::{LogFilter, LoggedLine, MAX_FILE_BYTES, current_path};
 
 /// Polls for new log lines.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ struct Followed {
 impl Follower {
     /// Starts at the current ends of all files.
     pub fn new(dir: &Path, filter: LogFilter, now: DateTime<Utc>) -> Self {
-        let followed = filter.programs().map(|program| {
-            let path = current(dir, program);
+        let followed = filter.list_programs().map(|program| {
+            let path = current_path(dir, program);
             let at_end = |mut file: File| file.seek(SeekFrom::End(0)).ok().map(|_| file);
             Followed { file: File::open(&path).ok().and_then(at_end), path, begun: Vec::new(), last: now }
         });
@@ -40,20 +40,20 @@ impl Follower {
     }
 
     /// The lines added since the last poll, merged by time.
-    pub fn look(&mut self) -> Vec<LoggedLine> {
+    pub fn poll(&mut self) -> Vec<LoggedLine> {
         let mut all = Vec::new();
         for followed in &mut self.followed {
             // A failed read is tried again with the next poll.
-            followed.look(&mut all).ok();
+            followed.poll(&mut all).ok();
         }
-        all.retain(|line| self.filter.takes(line));
+        all.retain(|line| self.filter.is_match(line));
         all.sort_by_key(|line| line.at);
         all
     }
 }
 
 impl Followed {
-    fn look(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
+    fn poll(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
         // Stat before reading: a file renamed after this is read to its end next time.
         let there = std::fs::metadata(&self.path);
         if let Some(file) = &mut self.file {
@@ -63,7 +63,7 @@ impl Followed {
             }
             let mut bytes = Vec::new();
             file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-            self.take(&bytes, all);
+            self.take_bytes(&bytes, all);
         }
         let Ok(there) = there else { return Ok(()) };
         let own = self.file.as_ref().map(File::metadata).transpose()?;
@@ -75,15 +75,15 @@ impl Followed {
         let mut bytes = Vec::new();
         let file = self.file.insert(File::open(&self.path)?);
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-        self.take(&bytes, all);
+        self.take_bytes(&bytes, all);
         Ok(())
     }
 
-    fn take(&mut self, bytes: &[u8], all: &mut Vec<LoggedLine>) {
+    fn take_bytes(&mut self, bytes: &[u8], all: &mut Vec<LoggedLine>) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.begun.extend(piece);
             if piece.ends_with(b"\n") {
-                let line = LoggedLine::read(String::from_utf8_lossy(&self.begun).trim_end_matches('\n'), self.last);
+                let line = LoggedLine::parse(String::from_utf8_lossy(&self.begun).trim_end_matches('\n'), self.last);
                 self.last = line.at;
                 all.push(line);
                 self.begun.clear();
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::parse_time,
-        logs::{LogFile, rotated},
+        logs::{LogFile, rotated_path},
     };
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let now = parse_time("2026-11-21T10:00:00Z").unwrap();
         let mut follower = Follower::new(dir.path(), LogFilter::default(), now);
         let mut seen = || -> Vec<String> {
-            follower.look().into_iter().map(|line| line.text.rsplit(' ').next().unwrap().to_owned()).collect()
+            follower.poll().into_iter().map(|line| line.text.rsplit(' ').next().unwrap().to_owned()).collect()
         };
         assert!(seen().is_empty());
         wake.add("2026-11-21T10:00:02Z two");
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(seen(), ["one", "two"]);
         wake.add("2026-11-21T10:00:03Z three");
         let path = dir.path().join("wake.log");
-        fs::rename(&path, rotated(&path, 1)).unwrap();
+        fs::rename(&path, rotated_path(&path, 1)).unwrap();
         wake.add("2026-11-21T10:00:04Z four");
         assert_eq!(seen(), ["three", "four"]);
         assert!(seen().is_empty());

@@ -15,12 +15,12 @@ pub struct LoggedLine {
 
 impl LoggedLine {
     /// Parses a line. `last` is the time of the previous line.
-    pub(super) fn read(text: &str, last: DateTime<Utc>) -> Self {
-        Self { at: time_of(text).unwrap_or(last), text: text.to_owned() }
+    pub(super) fn parse(text: &str, last: DateTime<Utc>) -> Self {
+        Self { at: find_time(text).unwrap_or(last), text: text.to_owned() }
     }
 }
 
-fn time_of(text: &str) -> Option<DateTime<Utc>> {
+fn find_time(text: &str) -> Option<DateTime<Utc>> {
     let time = match text.split_once("\"timestamp\":\"") {
         Some((head, rest)) if text.starts_with('{') && !head.contains("\"message\"") => rest.split_once('"')?.0,
         _ => text.split_once(' ')?.0,
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn both_forms_tell_their_time_and_anything_else_takes_the_last_one() {
         let last = parse_time("2026-11-21T09:00:00Z").unwrap();
-        let at = |text| LoggedLine::read(text, last).at;
+        let at = |text| LoggedLine::parse(text, last).at;
         let noon = parse_time("2026-11-21T12:00:00.5Z").unwrap();
         assert_eq!(at("2026-11-21T12:00:00.500Z wake[7]  INFO done"), noon);
         let json = r#"{"program":"wake","pid":7,"timestamp":"2026-11-21T12:00:00.500Z","level":"INFO"}"#;

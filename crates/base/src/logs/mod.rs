@@ -15,7 +15,7 @@ pub use self::{
     file::LogFile,
     follow::Follower,
     line::LoggedLine,
-    read::{LogFilter, newest},
+    read::{LogFilter, read_newest},
 };
 
 /// The programs that keep a log, by file name.
@@ -28,21 +28,21 @@ pub const KEPT_FILES: usize = 5;
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The path of the current file.
-fn current(dir: &Path, program: &str) -> PathBuf {
+fn current_path(dir: &Path, program: &str) -> PathBuf {
     dir.join(format!("{program}.log"))
 }
 
 /// The path of a rotated file: 1 is the newest.
-fn rotated(path: &Path, age: usize) -> PathBuf {
+fn rotated_path(path: &Path, age: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{age}"));
     PathBuf::from(name)
 }
 
 /// The possible files of a program, newest first.
-fn files(dir: &Path, program: &str) -> impl Iterator<Item = PathBuf> {
-    let path = current(dir, program);
-    let older: Vec<PathBuf> = (1..KEPT_FILES).map(|age| rotated(&path, age)).collect();
+fn list_files(dir: &Path, program: &str) -> impl Iterator<Item = PathBuf> {
+    let path = current_path(dir, program);
+    let older: Vec<PathBuf> = (1..KEPT_FILES).map(|age| rotated_path(&path, age)).collect();
     std::iter::once(path).chain(older)
 }
 

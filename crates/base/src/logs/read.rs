@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{LOGGED, LoggedLine, MAX_FILE_BYTES, MAX_LINE_BYTES, files};
+use super::{LOGGED, LoggedLine, MAX_FILE_BYTES, MAX_LINE_BYTES, list_files};
 
 /// The maximum number of bytes read of one file, in case rotation failed.
 const MAX_READ_BYTES: u64 = 2 * MAX_FILE_BYTES;
@@ -27,33 +27,33 @@ pub struct LogFilter {
 
 impl LogFilter {
     /// Returns true if a line passes the filter.
-    pub fn takes(&self, line: &LoggedLine) -> bool {
+    pub fn is_match(&self, line: &LoggedLine) -> bool {
         self.since.is_none_or(|since| line.at >= since)
             && self.grep.as_ref().is_none_or(|grep| line.text.to_lowercase().contains(&grep.to_lowercase()))
     }
 
     /// The programs that pass the filter.
-    pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn list_programs(&self) -> impl Iterator<Item = &'static str> {
         LOGGED.into_iter().filter(|program| self.program.as_deref().is_none_or(|wanted| wanted == *program))
     }
 }
 
 /// The newest lines that pass the filter, at most `most`, oldest first. Unreadable files are skipped.
-pub fn newest(dir: &Path, filter: &LogFilter, most: usize) -> Vec<LoggedLine> {
+pub fn read_newest(dir: &Path, filter: &LogFilter, most: usize) -> Vec<LoggedLine> {
     let mut all: Vec<LoggedLine> =
-        filter.programs().flat_map(|program| of_program(dir, program, filter, most)).collect();
+        filter.list_programs().flat_map(|program| read_program(dir, program, filter, most)).collect();
     // The sort is stable: lines of the same moment keep the order of their file.
     all.sort_by_key(|line| line.at);
     all.split_off(all.len().saturating_sub(most))
 }
 
-fn of_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> VecDeque<LoggedLine> {
+fn read_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> VecDeque<LoggedLine> {
     let mut kept = VecDeque::new();
-    for path in files(dir, program) {
+    for path in list_files(dir, program) {
         let (mut lines, mut first) = (VecDeque::new(), None);
         each_line(&path, |line| {
             first.get_or_insert(line.at);
-            if filter.takes(&line) {
+            if filter.is_match(&line) {
                 lines.push_back(line);
                 if lines.len() > most - kept.len() {
                     lines.pop_front();
@@ -76,7 +76,7 @@ fn each_line(path: &Path, mut take: impl FnMut(LoggedLine)) {
     let (mut bytes, mut last) = (Vec::new(), DateTime::<Utc>::MIN_UTC);
     while let Ok(1..) = reader.read_until(b'\n', &mut bytes) {
         let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(2 * MAX_LINE_BYTES)).unwrap_or_default());
-        let line = LoggedLine::read(text.trim_end_matches('\n'), last);
+        let line = LoggedLine::parse(text.trim_end_matches('\n'), last);
         last = line.at;
         take(line);
         bytes.clear();
@@ -105,7 +105,7 @@ mod tests {
         let word = |line: LoggedLine| {
             line.text.trim_start_matches(|c: char| c.is_ascii_digit() || "-:TZ".contains(c)).trim().to_owned()
         };
-        newest(dir, filter, most).into_iter().map(word).collect()
+        read_newest(dir, filter, most).into_iter().map(word).collect()
     }
 
     #[test]

@@ -36,10 +36,10 @@ pub const CURRENT: &str = "current";
 /// # Errors
 /// Returns the system's error if the path is unknown.
 pub fn called_program() -> io::Result<PathBuf> {
-    own_program().map(|own| as_called(&own).filter(|called| called.is_file()).unwrap_or(own))
+    own_program().map(|own| find_current_link(&own).filter(|called| called.is_file()).unwrap_or(own))
 }
 
-fn as_called(own: &Path) -> Option<PathBuf> {
+fn find_current_link(own: &Path) -> Option<PathBuf> {
     let versions = own.parent()?.parent().filter(|dir| dir.ends_with(VERSIONS))?;
     Some(versions.with_file_name(CURRENT).join(own.file_name()?))
 }
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_program_among_versions_is_called_by_the_link_beside_them() {
-        let called = as_called(Path::new("/p/lib/reveille/versions/1.0-abc/bot"));
+        let called = find_current_link(Path::new("/p/lib/reveille/versions/1.0-abc/bot"));
         assert_eq!(called.unwrap(), Path::new("/p/lib/reveille/current/bot"));
-        assert_eq!(as_called(Path::new("/home/ann/.local/bin/bot")), None);
+        assert_eq!(find_current_link(Path::new("/home/ann/.local/bin/bot")), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use super::{ProcessError, Spec, inherited};
+use super::{ProcessError, Spec, list_inherited_variables};
 
 /// Starts a program in its own process group, without input and with its output dropped. Secrets are hidden as for every child, but
 /// the time-out and the output limit don't apply. The caller polls the child for as long as needed.
@@ -13,7 +13,7 @@ pub fn start_detached(spec: &Spec) -> Result<Child, ProcessError> {
     command
         .args(&spec.args)
         .env_clear()
-        .envs(inherited(&spec.without))
+        .envs(list_inherited_variables(&spec.without))
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -4,7 +4,7 @@ use std::{io, thread, time::Duration};
 
 use rustix::process::{Signal, getpgid, getpgrp, kill_process, kill_process_group};
 
-use super::{Identity, pid_of, table};
+use super::{Identity, table, to_pid};
 
 /// The maximum number of searches for new descendants. Found descendants are stopped and start no more.
 const MAX_LOOKS: u32 = 8;
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
     /// The process has ended, is this process, or can't be identified.
-    #[error("pid {pid} is not the process that it was")]
+    #[error("pid {pid} is no longer the same process")]
     Other {
         /// The pid.
         pid: u32,
@@ -29,7 +29,7 @@ pub enum EndError {
         source: io::Error,
     },
     /// The process was killed but still exists: it hangs in the kernel.
-    #[error("pid {pid} was killed and isn't gone after {} s", after.as_secs())]
+    #[error("pid {pid} was killed but is still there after {} s", after.as_secs())]
     Lingers {
         /// The pid.
         pid: u32,
@@ -40,7 +40,7 @@ pub enum EndError {
 
 /// Sends SIGTERM to a process if its identity still matches.
 pub fn ask_to_end(who: &Identity) {
-    if let Some(pid) = pid_of(who.pid).filter(|_| who.is_alive()) {
+    if let Some(pid) = to_pid(who.pid).filter(|_| who.is_alive()) {
         kill_process(pid, Signal::TERM).ok();
     }
 }
@@ -50,9 +50,9 @@ pub fn ask_to_end(who: &Identity) {
 ///
 /// # Errors
 /// Fails if the identity doesn't match, the kill is refused, or the process outlives `within`.
-pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
+pub fn end_process(who: &Identity, within: Duration) -> Result<(), EndError> {
     let pid = who.pid;
-    let Some(number) = pid_of(pid).filter(|_| pid != std::process::id() && who.is_alive()) else {
+    let Some(number) = to_pid(pid).filter(|_| pid != std::process::id() && who.is_alive()) else {
         return Err(EndError::Other { pid });
     };
     kill_process(number, Signal::STOP).map_err(|errno| EndError::Refused { pid, source: errno.into() })?;
@@ -63,7 +63,7 @@ pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
         kill_process_group(number, Signal::KILL).ok();
     }
     for one in &all {
-        if let Some(number) = pid_of(one.pid).filter(|_| one.is_alive()) {
+        if let Some(number) = to_pid(one.pid).filter(|_| one.is_alive()) {
             kill_process(number, Signal::KILL).ok();
         }
     }
@@ -83,9 +83,9 @@ pub fn end_children(who: &Identity) -> usize {
         return 0;
     }
     let children: Vec<Identity> =
-        descendants(who.pid, &table::parents()).into_iter().filter_map(Identity::of).collect();
+        list_descendants(who.pid, &table::list_parents()).into_iter().filter_map(Identity::for_pid).collect();
     let kill = |child: &&Identity| {
-        pid_of(child.pid).filter(|_| child.is_alive()).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+        to_pid(child.pid).filter(|_| child.is_alive()).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
     };
     children.iter().filter(kill).count()
 }
@@ -94,11 +94,12 @@ pub fn end_children(who: &Identity) -> usize {
 fn stopped_descendants(root: u32) -> Vec<Identity> {
     let mut known: Vec<Identity> = Vec::new();
     for _ in 0..MAX_LOOKS {
-        let found: Vec<Identity> = descendants(root, &table::parents()).into_iter().filter_map(Identity::of).collect();
+        let found: Vec<Identity> =
+            list_descendants(root, &table::list_parents()).into_iter().filter_map(Identity::for_pid).collect();
         if found == known {
             break;
         }
-        for pid in found.iter().filter(|one| !known.contains(one)).filter_map(|one| pid_of(one.pid)) {
+        for pid in found.iter().filter(|one| !known.contains(one)).filter_map(|one| to_pid(one.pid)) {
             kill_process(pid, Signal::STOP).ok();
         }
         known = found;
@@ -107,7 +108,7 @@ fn stopped_descendants(root: u32) -> Vec<Identity> {
 }
 
 /// The pids below `root` in a table of (pid, parent), sorted, without this process.
-pub(super) fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+pub(super) fn list_descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
@@ -128,8 +129,8 @@ mod tests {
     #[test]
     fn descendants_are_found_at_any_depth_and_loops_end() {
         let table = [(2, 1), (3, 2), (4, 3), (5, 1), (6, 5), (7, 7), (2, 4)];
-        assert_eq!(descendants(2, &table), [3, 4]);
-        assert_eq!(descendants(5, &table), [6]);
-        assert_eq!(descendants(7, &table), [] as [u32; 0]);
+        assert_eq!(list_descendants(2, &table), [3, 4]);
+        assert_eq!(list_descendants(5, &table), [6]);
+        assert_eq!(list_descendants(7, &table), [] as [u32; 0]);
     }
 }

@@ -21,19 +21,19 @@ impl Identity {
     /// The identity of this process.
     pub fn current() -> Self {
         let pid = std::process::id();
-        Self::of(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
+        Self::for_pid(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
     }
 
     /// The identity of a living process; `None` if the pid is unused or a zombie.
-    pub fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, boot_id: boot_id()?, started: started(pid)? })
+    pub fn for_pid(pid: u32) -> Option<Self> {
+        Some(Self { pid, boot_id: boot_id()?, started: read_start_time(pid)? })
     }
 
     /// Returns true if this exact process still lives.
     pub fn is_alive(&self) -> bool {
         // fault: number-another-boot-passes
         // fault: number-somebody-else-now
-        Self::of(self.pid).is_some_and(|living| living == *self)
+        Self::for_pid(self.pid).is_some_and(|living| living == *self)
     }
 }
 
@@ -45,7 +45,7 @@ fn boot_id() -> Option<String> {
 
 /// The ticks since boot: field 22 of the process's `stat`. The second field is a name in parentheses with any content.
 #[cfg(target_os = "linux")]
-fn started(pid: u32) -> Option<String> {
+fn read_start_time(pid: u32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -59,7 +59,7 @@ fn boot_id() -> Option<String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn started(pid: u32) -> Option<String> {
+fn read_start_time(pid: u32) -> Option<String> {
     let pid = pid.to_string();
     let line = first_line(&Spec::new("ps").env("LC_ALL", "C").args(["-o", "stat=", "-o", "lstart=", "-p", &pid]))?;
     let (state, started) = line.split_once(char::is_whitespace)?;

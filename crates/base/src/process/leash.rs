@@ -46,7 +46,7 @@ impl Leash {
 
     /// The number of the group, for processes that join it.
     pub(super) fn group(&self) -> Option<Pid> {
-        super::pid_of(self.watcher.id())
+        super::to_pid(self.watcher.id())
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use super::{Leash, ProcessError, Spec, command};
+use super::{Leash, ProcessError, Spec, build_command};
 
 /// A running child. Dropping it kills the child with its group.
 #[derive(Debug)]
@@ -35,17 +35,17 @@ impl Leashed {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
         let leash = Leash::new(spec).map_err(start)?;
         let group = leash.group();
-        let mut command = command(spec, group);
+        let mut command = build_command(spec, group);
         let child = command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().map_err(start)?;
         Ok(Self { child, group, _leash: leash })
     }
 
     /// Starts a program and hands its three streams to the caller. Otherwise like [`Leashed::start`].
-    pub fn start_piped(spec: &Spec) -> Result<(Self, Pipes), ProcessError> {
+    pub fn start_with_pipes(spec: &Spec) -> Result<(Self, Pipes), ProcessError> {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
         let leash = Leash::new(spec).map_err(start)?;
         let group = leash.group();
-        let mut child = command(spec, group).stdin(Stdio::piped()).spawn().map_err(start)?;
+        let mut child = build_command(spec, group).stdin(Stdio::piped()).spawn().map_err(start)?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let leashed = Self { child, group, _leash: leash };
         match streams {

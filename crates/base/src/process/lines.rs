@@ -40,14 +40,14 @@ impl Lines {
     /// # Errors
     /// Fails if the program can't be started.
     pub fn start(spec: &Spec, max_line_bytes: usize) -> Result<Self, ProcessError> {
-        let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_piped(spec)?;
+        let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_with_pipes(spec)?;
         let (sender, said) = mpsc::channel(MAX_WAITING);
         let (input, to_write) = blocking::channel();
         let complaint = Arc::default();
         let kept = Arc::clone(&complaint);
         // Pipes block, so each has a thread, which ends with the child.
-        thread::spawn(move || read(stdout, max_line_bytes, &sender));
-        thread::spawn(move || write(stdin, &to_write));
+        thread::spawn(move || read_lines(stdout, max_line_bytes, &sender));
+        thread::spawn(move || write_lines(stdin, &to_write));
         let (all_kept, has_complained) = oneshot::channel();
         thread::spawn(move || {
             keep_last(stderr, &kept);
@@ -57,7 +57,7 @@ impl Lines {
     }
 
     /// Sends a line. For a dead child the failure shows in the missing answer.
-    pub fn say(&self, line: String) {
+    pub fn send_line(&self, line: String) {
         self.input.send(line).ok();
     }
 
@@ -70,7 +70,7 @@ impl Lines {
     }
 
     /// The most telling line of standard error, for an ending child; empty if there was no output.
-    pub async fn complaint(&mut self) -> String {
+    pub async fn read_complaint(&mut self) -> String {
         // A descendant may hold the pipe for ever.
         if !self.has_complained.is_terminated() {
             drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
@@ -115,7 +115,7 @@ fn telling_line(text: &str) -> &str {
     lines().find(|line| !is_added(line)).or_else(|| lines().next()).unwrap_or_default()
 }
 
-fn read(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {
+fn read_lines(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {
     let mut output = BufReader::new(output);
     let most = u64::try_from(max_line_bytes).unwrap_or(u64::MAX);
     loop {
@@ -132,7 +132,7 @@ fn read(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result
     }
 }
 
-fn write(mut input: ChildStdin, to_write: &blocking::Receiver<String>) {
+fn write_lines(mut input: ChildStdin, to_write: &blocking::Receiver<String>) {
     while let Ok(text) = to_write.recv() {
         if writeln!(input, "{text}").and_then(|()| input.flush()).is_err() {
             return;
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     async fn echoed(lines: &mut Lines, line: &str) -> Option<String> {
-        lines.say(line.to_owned());
+        lines.send_line(line.to_owned());
         lines.next().await.map(|line| line.unwrap())
     }
 
@@ -177,6 +177,6 @@ mod tests {
         assert!(lines.next().await.is_none());
         let mut lines = Lines::start(&Spec::new("sh").args(["-c", "echo 'no such thing' >&2"]), 5).unwrap();
         assert!(lines.next().await.is_none());
-        assert_eq!(lines.complaint().await, "no such thing");
+        assert_eq!(lines.read_complaint().await, "no such thing");
     }
 }

@@ -8,12 +8,12 @@ use std::{path::Path, time::Duration};
 use super::{Spec, run};
 
 /// All living processes as (pid, parent). Empty if the system doesn't tell.
-pub(super) fn parents() -> Vec<(u32, u32)> {
+pub(super) fn list_parents() -> Vec<(u32, u32)> {
     #[cfg(target_os = "linux")]
     {
         let entries = std::fs::read_dir("/proc").into_iter().flatten();
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
+        pids.filter_map(|pid| Some((pid, read_parent(pid)?))).collect()
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -31,14 +31,14 @@ pub(super) fn parents() -> Vec<(u32, u32)> {
 /// Our own children, including those started before an exec.
 pub fn own_children() -> Vec<u32> {
     let us = std::process::id();
-    parents().into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
+    list_parents().into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
 }
 
 /// Returns true if an ancestor of ours has one of these names. `false` if the system doesn't tell.
 pub fn descends_from(names: &[&str]) -> bool {
     #[cfg(target_os = "linux")]
     {
-        let mut ancestors = std::iter::successors(parent_of(std::process::id()), |pid| parent_of(*pid));
+        let mut ancestors = std::iter::successors(read_parent(std::process::id()), |pid| read_parent(*pid));
         ancestors.any(|pid| {
             let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             names.contains(&comm.trim_end())
@@ -52,7 +52,7 @@ pub fn descends_from(names: &[&str]) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn parent_of(pid: u32) -> Option<u32> {
+fn read_parent(pid: u32) -> Option<u32> {
     stat_after_name(pid, 1)?.parse().ok()
 }
 
@@ -61,8 +61,8 @@ pub fn computing_times(roots: &[u32]) -> Vec<Duration> {
     if roots.is_empty() {
         return Vec::new();
     }
-    let parents = parents();
-    let tree = |root: u32| std::iter::once(root).chain(super::end::descendants(root, &parents));
+    let parents = list_parents();
+    let tree = |root: u32| std::iter::once(root).chain(super::end::list_descendants(root, &parents));
     roots.iter().map(|root| tree(*root).map(computed_alone).sum()).collect()
 }
 
@@ -111,7 +111,7 @@ fn stats_after_name(pid: u32, n: usize, count: usize) -> Vec<String> {
 
 /// Returns true if a program with this name prefix has its current directory in `dir` (`git` runs others, such as
 /// `git-receive-pack`). If the system hides working directories, any such program counts.
-pub fn runs_in(name: &str, dir: &Path) -> bool {
+pub fn is_running_in(name: &str, dir: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());

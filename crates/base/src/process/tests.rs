@@ -28,14 +28,14 @@ fn output_beyond_the_bound_is_read_and_dropped() {
 #[test]
 fn a_time_out_kills_grandchildren_too() {
     let dir = tempfile::tempdir().unwrap();
-    let spec = sh("sleep 1000 & echo $! > pid; wait").dir(dir.path()).timeout(Duration::from_millis(300));
+    let spec = sh("sleep 1000 & echo $! > pid; wait").current_dir(dir.path()).timeout(Duration::from_millis(300));
     let error = run(&spec).unwrap_err();
     assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
     let pid: u32 = std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
     // The signal is delivered before the call returns; its effect may show a moment later.
     let dead = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
-        Identity::of(pid).is_none()
+        Identity::for_pid(pid).is_none()
     });
     assert!(dead, "the grandchild lives on");
 }
@@ -43,8 +43,8 @@ fn a_time_out_kills_grandchildren_too() {
 #[test]
 fn what_is_done_meanwhile_is_done_while_the_child_works() {
     let dir = tempfile::tempdir().unwrap();
-    let waits = sh("until [ -e go ]; do sleep 0.01; done").dir(dir.path());
-    let output = run_beside(&waits, &|| false, &|| std::fs::write(dir.path().join("go"), "").unwrap()).unwrap();
+    let waits = sh("until [ -e go ]; do sleep 0.01; done").current_dir(dir.path());
+    let output = run_alongside(&waits, &|| false, &|| std::fs::write(dir.path().join("go"), "").unwrap()).unwrap();
     assert!(output.status.success());
 }
 
@@ -58,7 +58,7 @@ fn a_daemon_that_keeps_the_pipe_does_not_hold_us() {
 fn variables_are_added_and_dropped() {
     let output = run(&sh("echo $ADDED${PATH:+has-path}").env("ADDED", "yes ")).unwrap();
     assert_eq!(output.stdout, b"yes has-path\n");
-    let output = run(&Spec::new("/bin/sh").args(["-c", "env"]).without(&["CARGO"])).unwrap();
+    let output = run(&Spec::new("/bin/sh").args(["-c", "env"]).without_env(&["CARGO"])).unwrap();
     assert!(!String::from_utf8_lossy(&output.stdout).contains("\nCARGO"));
 }
 
@@ -84,17 +84,17 @@ fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
     assert_eq!(back, me);
 
     let mut child = spawn_detached(Path::new("/bin/sleep"), &["1000"], &[], Stdio::null(), Stdio::null()).unwrap();
-    let identity = Identity::of(child.id()).unwrap();
+    let identity = Identity::for_pid(child.id()).unwrap();
     assert!(identity.is_alive());
     let other = Identity { started: "1".to_owned(), ..identity.clone() };
-    assert!(matches!(end(&other, BOUND), Err(EndError::Other { .. })));
+    assert!(matches!(end_process(&other, BOUND), Err(EndError::Other { .. })));
     assert!(identity.is_alive(), "the number was given away: it is somebody else now");
-    end(&identity, BOUND).unwrap();
+    end_process(&identity, BOUND).unwrap();
     // Before reaping the process is a zombie, afterwards it is gone; both count as dead.
     assert!(!identity.is_alive());
     child.wait().unwrap();
-    assert!(matches!(end(&identity, BOUND), Err(EndError::Other { .. })));
-    assert!(matches!(end(&me, BOUND), Err(EndError::Other { .. })), "never oneself");
+    assert!(matches!(end_process(&identity, BOUND), Err(EndError::Other { .. })));
+    assert!(matches!(end_process(&me, BOUND), Err(EndError::Other { .. })), "never oneself");
 }
 
 /// Time allowed for a killed process to be gone.
@@ -120,10 +120,10 @@ fn ending_a_process_ends_all_that_descends_from_it_in_groups_of_their_own_and_st
     let path = dir.path().display().to_string();
     let script = format!("cd '{path}' && {script}");
     let mut root = spawn_detached(Path::new("/bin/sh"), &["-c", &script], &[], Stdio::null(), Stdio::null()).unwrap();
-    let identity = Identity::of(root.id()).unwrap();
+    let identity = Identity::for_pid(root.id()).unwrap();
     let below: Vec<Identity> =
-        ["child", "grandchild"].map(|name| Identity::of(pid_in(&dir.path().join(name))).unwrap()).to_vec();
-    end(&identity, BOUND).unwrap();
+        ["child", "grandchild"].map(|name| Identity::for_pid(pid_in(&dir.path().join(name))).unwrap()).to_vec();
+    end_process(&identity, BOUND).unwrap();
     root.wait().unwrap();
     assert!(!identity.is_alive() && !below.iter().any(Identity::is_alive));
 }
@@ -131,8 +131,8 @@ fn ending_a_process_ends_all_that_descends_from_it_in_groups_of_their_own_and_st
 #[test]
 fn what_a_child_left_behind_in_the_background_lives_on_when_it_has_ended_well() {
     let dir = tempfile::tempdir().unwrap();
-    run(&sh("sleep 1000 >/dev/null 2>&1 & echo $! >pid").dir(dir.path())).unwrap();
-    let left = Identity::of(pid_in(&dir.path().join("pid"))).unwrap();
+    run(&sh("sleep 1000 >/dev/null 2>&1 & echo $! >pid").current_dir(dir.path())).unwrap();
+    let left = Identity::for_pid(pid_in(&dir.path().join("pid"))).unwrap();
     assert!(left.is_alive());
-    end(&left, BOUND).unwrap();
+    end_process(&left, BOUND).unwrap();
 }

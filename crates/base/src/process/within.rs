@@ -18,7 +18,7 @@ pub fn become_program(program: &OsStr, args: &[OsString], env: &[(&str, String)]
 /// Starts a silent helper with an open descriptor as its standard input. Nobody waits for the helper: it ends with our
 /// sandbox.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
-pub fn start_beside(exe: &Path, args: &[&str], handed: OwnedFd) -> io::Result<()> {
+pub fn start_helper(exe: &Path, args: &[&str], handed: OwnedFd) -> io::Result<()> {
     let mut command = Command::new(exe);
     command.args(args).env_clear().stdin(Stdio::from(handed)).stdout(Stdio::null()).stderr(Stdio::null());
     command.process_group(0).spawn().map(drop)

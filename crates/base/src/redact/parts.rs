@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use super::{MIN_SECRET_BYTES, percent_decoded};
+use super::{MIN_SECRET_BYTES, decode_percent};
 
 /// Words in the names of fields, variables and parameters with secret values.
 const SECRET_NAMES: [&str; 7] = ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"];
@@ -36,13 +36,13 @@ pub(super) struct SecretParts {
 
 impl SecretParts {
     /// Collects the parts of these secrets.
-    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn from_secrets<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
         let mut parts = Self::default();
-        secrets.for_each(|secret| parts.take(secret, MAX_DEPTH));
+        secrets.for_each(|secret| parts.add_secret(secret, MAX_DEPTH));
         parts
     }
 
-    fn take(&mut self, secret: &str, depth: u32) {
+    fn add_secret(&mut self, secret: &str, depth: u32) {
         let secret = secret.trim();
         if secret.len() < MIN_SECRET_BYTES || !self.spelled.insert(secret.to_owned()) {
             return;
@@ -52,29 +52,29 @@ impl SecretParts {
             self.lines.extend(key_lines(secret).map(str::to_owned));
             return;
         }
-        for part in passwords_in(secret) {
-            self.take(&part, depth);
+        for part in find_passwords(secret) {
+            self.add_secret(&part, depth);
         }
         if secret.contains("://") {
             return;
         }
         if let Ok(Value::Object(fields)) = serde_json::from_str(secret) {
             let named = fields.iter().filter(|(name, _)| is_secret_name(name));
-            named.filter_map(|(_, value)| value.as_str()).for_each(|value| self.take(value, depth));
+            named.filter_map(|(_, value)| value.as_str()).for_each(|value| self.add_secret(value, depth));
             return;
         }
-        let credential = credential(secret);
+        let credential = find_credential(secret);
         if let Some(credential) = credential {
-            self.take(credential, depth);
+            self.add_secret(credential, depth);
             let decoded = STANDARD.decode(credential).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            decoded.iter().for_each(|pair| self.take(pair, depth));
+            decoded.iter().for_each(|pair| self.add_secret(pair, depth));
         }
-        for value in listed(secret) {
-            self.take(value, depth);
+        for value in split_list(secret) {
+            self.add_secret(value, depth);
         }
         // fault: half-bots-token-secret
         if let Some(password) = password_behind_name(secret) {
-            self.take(password, depth);
+            self.add_secret(password, depth);
         }
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
 }
 
 /// Extracts passwords and tokens from the URLs in a text, from user info and query.
-pub(super) fn passwords_in(text: &str) -> Vec<String> {
+pub(super) fn find_passwords(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("://") {
         let rest = text.get(at + 3..).unwrap_or_default();
@@ -103,13 +103,13 @@ pub(super) fn passwords_in(text: &str) -> Vec<String> {
     }
     // Add the decoded form to the sent form.
     let typed: Vec<String> =
-        found.iter().map(|part| percent_decoded(part)).filter(|part| !found.contains(part)).collect();
+        found.iter().map(|part| decode_percent(part)).filter(|part| !found.contains(part)).collect();
     found.extend(typed);
     found
 }
 
 /// The credential after a scheme, such as `abc` in `Bearer abc`, with or without a header name.
-fn credential(secret: &str) -> Option<&str> {
+fn find_credential(secret: &str) -> Option<&str> {
     let value = match secret.split_once(": ") {
         Some((name, value)) if is_secret_name(name) => value.trim_start(),
         _ => secret,
@@ -120,7 +120,7 @@ fn credential(secret: &str) -> Option<&str> {
 }
 
 /// Splits lists, pairs of a cookie or a connection string, and lines of `NAME=value`.
-fn listed(secret: &str) -> impl Iterator<Item = &str> {
+fn split_list(secret: &str) -> impl Iterator<Item = &str> {
     let values: Vec<&str> = secret
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '|'))
         .map(|piece| match piece.split_once('=') {
@@ -161,7 +161,7 @@ mod tests {
     const KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
     fn spelled(secret: &str) -> Vec<String> {
-        SecretParts::of([secret].into_iter()).spelled.into_iter().filter(|part| part != secret).collect()
+        SecretParts::from_secrets([secret].into_iter()).spelled.into_iter().filter(|part| part != secret).collect()
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let file =
             serde_json::json!({"type": "service_account", "client_email": "a@b", "private_key": pem}).to_string();
         for secret in [&pem, &pem.replace('\n', "\\n"), &file] {
-            let lines = SecretParts::of([secret.as_str()].into_iter()).lines;
+            let lines = SecretParts::from_secrets([secret.as_str()].into_iter()).lines;
             assert_eq!(lines.iter().collect::<Vec<_>>(), [first, second], "{secret}");
         }
     }

@@ -45,66 +45,66 @@ enum Tail {
 /// A set of allowed bytes.
 type Bytes = fn(u8) -> bool;
 
-fn word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
-fn alnum(byte: u8) -> bool {
+fn is_alphanumeric_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
-fn underscored(byte: u8) -> bool {
+fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
-fn upper(byte: u8) -> bool {
+fn is_upper_byte(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
-fn dotted(byte: u8) -> bool {
-    word(byte) || byte == b'.'
+fn is_dotted_byte(byte: u8) -> bool {
+    is_word_byte(byte) || byte == b'.'
 }
-fn path(byte: u8) -> bool {
-    word(byte) || byte == b'/'
+fn is_path_byte(byte: u8) -> bool {
+    is_word_byte(byte) || byte == b'/'
 }
 
 /// Prefixes and the text after them, from the issuers' documentation and sample keys.
 const SHAPES: [(&str, Tail); 45] = [
-    ("sk-ant-", Tail::AtLeast(10, word)),
-    ("sk-", Tail::Mixed(20, word)), // OpenAI and others that took its form
-    ("sk_live_", Tail::AtLeast(16, alnum)),
-    ("sk_test_", Tail::AtLeast(16, alnum)),
-    ("rk_live_", Tail::AtLeast(16, alnum)),
-    ("whsec_", Tail::Mixed(20, alnum)),
-    ("ghp_", Tail::AtLeast(20, alnum)),
-    ("gho_", Tail::AtLeast(20, alnum)),
-    ("ghu_", Tail::AtLeast(20, alnum)),
-    ("ghs_", Tail::AtLeast(20, alnum)),
-    ("ghr_", Tail::AtLeast(20, alnum)),
-    ("github_pat_", Tail::AtLeast(20, underscored)),
-    ("glpat-", Tail::AtLeast(20, dotted)),
-    ("glptt-", Tail::AtLeast(20, dotted)),
-    ("npm_", Tail::Exactly(36, alnum)),
-    ("pypi-AgE", Tail::AtLeast(30, word)),
-    ("AKIA", Tail::Exactly(16, upper)),
-    ("ASIA", Tail::Exactly(16, upper)),
-    ("AIza", Tail::Exactly(35, word)),
-    ("ya29.", Tail::Mixed(20, word)),
-    ("GOCSPX-", Tail::AtLeast(20, word)),
+    ("sk-ant-", Tail::AtLeast(10, is_word_byte)),
+    ("sk-", Tail::Mixed(20, is_word_byte)), // OpenAI and others that took its form
+    ("sk_live_", Tail::AtLeast(16, is_alphanumeric_byte)),
+    ("sk_test_", Tail::AtLeast(16, is_alphanumeric_byte)),
+    ("rk_live_", Tail::AtLeast(16, is_alphanumeric_byte)),
+    ("whsec_", Tail::Mixed(20, is_alphanumeric_byte)),
+    ("ghp_", Tail::AtLeast(20, is_alphanumeric_byte)),
+    ("gho_", Tail::AtLeast(20, is_alphanumeric_byte)),
+    ("ghu_", Tail::AtLeast(20, is_alphanumeric_byte)),
+    ("ghs_", Tail::AtLeast(20, is_alphanumeric_byte)),
+    ("ghr_", Tail::AtLeast(20, is_alphanumeric_byte)),
+    ("github_pat_", Tail::AtLeast(20, is_identifier_byte)),
+    ("glpat-", Tail::AtLeast(20, is_dotted_byte)),
+    ("glptt-", Tail::AtLeast(20, is_dotted_byte)),
+    ("npm_", Tail::Exactly(36, is_alphanumeric_byte)),
+    ("pypi-AgE", Tail::AtLeast(30, is_word_byte)),
+    ("AKIA", Tail::Exactly(16, is_upper_byte)),
+    ("ASIA", Tail::Exactly(16, is_upper_byte)),
+    ("AIza", Tail::Exactly(35, is_word_byte)),
+    ("ya29.", Tail::Mixed(20, is_word_byte)),
+    ("GOCSPX-", Tail::AtLeast(20, is_word_byte)),
     ("xox", Tail::Slack),
-    ("xapp-", Tail::Mixed(20, word)),
-    ("hooks.slack.com/services/", Tail::AtLeast(20, path)),
-    ("discord.com/api/webhooks/", Tail::AtLeast(30, path)),
+    ("xapp-", Tail::Mixed(20, is_word_byte)),
+    ("hooks.slack.com/services/", Tail::AtLeast(20, is_path_byte)),
+    ("discord.com/api/webhooks/", Tail::AtLeast(30, is_path_byte)),
     ("SG.", Tail::Pair(16)), // SendGrid
-    ("hf_", Tail::Mixed(30, alnum)),
-    ("dop_v1_", Tail::AtLeast(40, alnum)),
-    ("shpat_", Tail::AtLeast(24, alnum)),
-    ("hvs.", Tail::Mixed(20, word)),
-    ("tskey-", Tail::Mixed(20, word)),
-    ("lin_api_", Tail::AtLeast(24, alnum)),
-    ("ntn_", Tail::Mixed(30, alnum)),
-    ("r8_", Tail::Mixed(30, alnum)),
-    ("gsk_", Tail::Mixed(30, alnum)),
-    ("xai-", Tail::Mixed(40, word)),
-    ("pplx-", Tail::Mixed(30, word)),
-    ("AGE-SECRET-KEY-1", Tail::AtLeast(50, upper)),
-    ("dckr_pat_", Tail::AtLeast(20, word)),
+    ("hf_", Tail::Mixed(30, is_alphanumeric_byte)),
+    ("dop_v1_", Tail::AtLeast(40, is_alphanumeric_byte)),
+    ("shpat_", Tail::AtLeast(24, is_alphanumeric_byte)),
+    ("hvs.", Tail::Mixed(20, is_word_byte)),
+    ("tskey-", Tail::Mixed(20, is_word_byte)),
+    ("lin_api_", Tail::AtLeast(24, is_alphanumeric_byte)),
+    ("ntn_", Tail::Mixed(30, is_alphanumeric_byte)),
+    ("r8_", Tail::Mixed(30, is_alphanumeric_byte)),
+    ("gsk_", Tail::Mixed(30, is_alphanumeric_byte)),
+    ("xai-", Tail::Mixed(40, is_word_byte)),
+    ("pplx-", Tail::Mixed(30, is_word_byte)),
+    ("AGE-SECRET-KEY-1", Tail::AtLeast(50, is_upper_byte)),
+    ("dckr_pat_", Tail::AtLeast(20, is_word_byte)),
     ("eyJ", Tail::Token),
     (":", Tail::Telegram),
     ("%3A", Tail::Telegram),
@@ -129,7 +129,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
         let is_within = found.last().is_some_and(|last| beginning.end() < last.end);
         // Skip a prefix inside a key that ends with its run: examining it again would be quadratic in a hostile text.
         if !(is_within && matches!(tail, Tail::AtLeast(..) | Tail::Slack)) {
-            found.extend(Look { text, beginning: beginning.range() }.key(*tail));
+            found.extend(Look { text, beginning: beginning.range() }.find_key(*tail));
         }
     }
     found
@@ -143,7 +143,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// The range of the key that begins here, if any.
-    fn key(&self, tail: Tail) -> Option<Range<usize>> {
+    fn find_key(&self, tail: Tail) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         match tail {
             Tail::Mixed(..) | Tail::Exactly(..) | Tail::Pair(_) | Tail::Token if !self.begins_a_word() => None,
@@ -152,14 +152,15 @@ impl Look<'_> {
                 (length >= least).then_some(start..end + length)
             }
             Tail::Exactly(exactly, of) => {
-                let is_one = self.run(end, of, exactly + 1) == exactly && self.run(end, word, exactly + 1) == exactly;
+                let is_one =
+                    self.run(end, of, exactly + 1) == exactly && self.run(end, is_word_byte, exactly + 1) == exactly;
                 is_one.then_some(start..end + exactly)
             }
             Tail::Pair(least) => {
-                let first = self.run(end, word, usize::MAX);
+                let first = self.run(end, is_word_byte, usize::MAX);
                 let second = end + first + 1;
                 let is_pair = first >= least && self.bytes().get(second - 1) == Some(&b'.');
-                let length = if is_pair { self.run(second, word, usize::MAX) } else { 0 };
+                let length = if is_pair { self.run(second, is_word_byte, usize::MAX) } else { 0 };
                 (length >= least).then_some(start..second + length)
             }
             Tail::Mixed(least, of) => {
@@ -170,13 +171,13 @@ impl Look<'_> {
             }
             Tail::Slack => {
                 let [kind, b'-'] = self.bytes().get(end..end + 2)? else { return None };
-                let length = self.run(end + 2, |byte| alnum(byte) || byte == b'-', usize::MAX);
+                let length = self.run(end + 2, |byte| is_alphanumeric_byte(byte) || byte == b'-', usize::MAX);
                 (kind.is_ascii_alphabetic() && length >= 10).then_some(start..end + 2 + length)
             }
-            Tail::Token => self.token(),
-            Tail::Telegram => self.telegram(),
-            Tail::Block => self.block(),
-            Tail::Address => self.address(),
+            Tail::Token => self.find_token(),
+            Tail::Telegram => self.find_telegram_token(),
+            Tail::Block => self.find_key_block(),
+            Tail::Address => self.find_userinfo(),
         }
     }
 
@@ -196,14 +197,14 @@ impl Look<'_> {
             [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
             [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
             [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].iter().all(|byte| byte.is_ascii_hexdigit()) => true,
-            [.., last] => !underscored(*last) && !matches!(last, b'+' | b'-'),
+            [.., last] => !is_identifier_byte(*last) && !matches!(last, b'+' | b'-'),
             [] => true,
         }
     }
 
-    fn token(&self) -> Option<Range<usize>> {
+    fn find_token(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
-        let word_end = |from: usize| from + self.run(from, word, usize::MAX);
+        let word_end = |from: usize| from + self.run(from, is_word_byte, usize::MAX);
         let header_end = word_end(end);
         let claims = self.bytes().get(header_end..)?.strip_prefix(b".eyJ").map(|_| header_end + 1)?;
         let claims_end = word_end(claims);
@@ -213,22 +214,22 @@ impl Look<'_> {
     }
 
     /// The range of a Telegram token. In URLs the digits follow `/bot` directly.
-    fn telegram(&self) -> Option<Range<usize>> {
+    fn find_telegram_token(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         let before = self.bytes().get(..start)?;
         let digits = before.iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
-        let length = self.run(end, word, usize::MAX);
+        let length = self.run(end, is_word_byte, usize::MAX);
         (digits >= 6 && length >= 30).then_some(start - digits..end + length)
     }
 
     /// The range up to the end of the block. Without an end line, the range covers only lines that look like a key.
-    fn block(&self) -> Option<Range<usize>> {
+    fn find_key_block(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         let rest = self.text.get(end..)?;
         let (kind, body) = rest.split_once("-----")?;
         let is_private = kind.len() <= 40
             && (kind.ends_with("PRIVATE KEY") || kind.ends_with("PRIVATE KEY BLOCK"))
-            && kind.bytes().all(|byte| upper(byte) || byte == b' ');
+            && kind.bytes().all(|byte| is_upper_byte(byte) || byte == b' ');
         if !is_private {
             return None;
         }
@@ -247,7 +248,7 @@ impl Look<'_> {
     }
 
     /// The range of a name with a password, or of a long name alone, between `://` and `@`.
-    fn address(&self) -> Option<Range<usize>> {
+    fn find_userinfo(&self) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         if !self.bytes().get(..start)?.last()?.is_ascii_alphanumeric() {
             return None;

@@ -20,7 +20,7 @@ const CUT: &str = "…";
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Spelling {
     text: String,
-    /// The white space of the spelling as returned by [`spaces`], compared for short spellings.
+    /// The white space of the spelling as returned by [`find_spaces`], compared for short spellings.
     spaces: String,
     /// True for base64, whose first and last characters share bits with the surrounding bytes and are masked too.
     shares_edges: bool,
@@ -45,8 +45,8 @@ struct Beginnings {
 
 impl Spellings {
     /// Builds the automaton. `None` without secrets, or if they exceed the automaton's limit of gigabytes.
-    pub(super) fn of(secrets: &SecretParts) -> Option<Self> {
-        let spelled = secrets.spelled.iter().flat_map(|secret| spellings_of(secret));
+    pub(super) fn from_secrets(secrets: &SecretParts) -> Option<Self> {
+        let spelled = secrets.spelled.iter().flat_map(|secret| list_spellings(secret));
         let lines = secrets.lines.iter().map(|line| Spelling {
             text: line.clone(),
             spaces: String::new(),
@@ -56,7 +56,7 @@ impl Spellings {
         if all.is_empty() {
             return None;
         }
-        let automaton = automaton(all.iter().map(|spelling| &spelling.text))?;
+        let automaton = build_automaton(all.iter().map(|spelling| &spelling.text))?;
         Some(Self { automaton, all, beginnings: OnceLock::new() })
     }
 
@@ -65,24 +65,24 @@ impl Spellings {
             let longer = |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
             let (begun, first): (Vec<_>, Vec<_>) =
                 self.all.iter().enumerate().filter_map(|(at, spelling)| Some((at, longer(spelling)?))).unzip();
-            Some(Beginnings { automaton: automaton(first)?, begun })
+            Some(Beginnings { automaton: build_automaton(first)?, begun })
         };
         self.beginnings.get_or_init(make).as_ref()
     }
 
     /// The byte ranges of the text that spell a secret, in any order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let squeezed = Squeezed::of(text);
+        let squeezed = Squeezed::from_text(text);
         let found = self.automaton.find_overlapping_iter(&squeezed.text);
         let spelled = |found: aho_corasick::Match| {
             let spelling = self.all.get(found.pattern().as_usize())?;
             let is_long = spelling.text.len() >= LONG_BYTES;
-            let exact = squeezed.original(found.range())?;
-            if !is_long && spaces(text.get(exact)?) != spelling.spaces {
+            let exact = squeezed.to_original(found.range())?;
+            if !is_long && find_spaces(text.get(exact)?) != spelling.spaces {
                 return None;
             }
             let range = if spelling.shares_edges { squeezed.with_edges(text, found.range()) } else { found.range() };
-            squeezed.original(range)
+            squeezed.to_original(range)
         };
         found.filter_map(spelled).chain(self.find_cut(&squeezed)).collect()
     }
@@ -98,13 +98,13 @@ impl Spellings {
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
             let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
             // A character cut in two can't match, because the mark of a cut begins at a boundary.
-            is_cut.then(|| squeezed.original(begun.start()..begun.start() + same)).flatten()
+            is_cut.then(|| squeezed.to_original(begun.start()..begun.start() + same)).flatten()
         })
     }
 }
 
 /// Builds a small automaton quickly, since each start of a program needs one.
-fn automaton(patterns: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Option<AhoCorasick> {
+fn build_automaton(patterns: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).build(patterns).ok()
 }
@@ -117,7 +117,7 @@ struct Squeezed {
 }
 
 impl Squeezed {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let mut squeezed = Self { text: String::with_capacity(text.len()), gaps: vec![(0, 0)] };
         let mut at = 0;
         for piece in text.split_inclusive(is_looked_through) {
@@ -136,7 +136,10 @@ impl Squeezed {
     fn with_edges(&self, text: &str, range: Range<usize>) -> Range<usize> {
         let is_edge = |at: usize, pair: Range<usize>| {
             self.text.as_bytes().get(at).is_some_and(|byte| is_base64(*byte))
-                && self.original(pair).and_then(|pair| text.get(pair)).is_some_and(|pair| spaces(pair).is_empty())
+                && self
+                    .to_original(pair)
+                    .and_then(|pair| text.get(pair))
+                    .is_some_and(|pair| find_spaces(pair).is_empty())
         };
         let start = range.start.checked_sub(1).filter(|at| is_edge(*at, *at..range.start + 1)).unwrap_or(range.start);
         let end = if is_edge(range.end, range.end - 1..range.end + 1) { range.end + 1 } else { range.end };
@@ -144,7 +147,7 @@ impl Squeezed {
     }
 
     /// Maps a range back to the original text.
-    fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
+    fn to_original(&self, range: Range<usize>) -> Option<Range<usize>> {
         let place = |at: usize| {
             let next = self.gaps.partition_point(|(here, _)| *here <= at);
             let (here, there) = self.gaps.get(next.checked_sub(1)?)?;
@@ -162,7 +165,7 @@ fn is_looked_through(c: char) -> bool {
 }
 
 /// The ignored characters of a text, without runs that contain a line end.
-fn spaces(text: &str) -> String {
+fn find_spaces(text: &str) -> String {
     let runs = text.split(|c| !is_looked_through(c));
     runs.filter(|run| !run.contains(['\n', '\r'])).collect()
 }
@@ -173,7 +176,7 @@ fn is_base64(byte: u8) -> bool {
 
 /// The spellings that are recognised: plain and reversed; hex, also as programs write bytes; percent-encoded; escaped for JSON
 /// and HTML; base64 at each alignment.
-fn spellings_of(secret: &str) -> Vec<Spelling> {
+fn list_spellings(secret: &str) -> Vec<Spelling> {
     let bytes = secret.as_bytes();
     let hex = |before: &str, joint: &str| {
         let digits: Vec<String> = bytes.iter().map(|byte| format!("{before}{byte:02x}")).collect();
@@ -186,7 +189,7 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
     let json = json.trim_matches('"').to_owned();
     let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    let percent = percent_encoded(bytes, unreserved, false);
+    let percent = encode_percent(bytes, unreserved, false);
     let texts = [
         secret.to_owned(),
         secret.chars().rev().collect(),
@@ -196,9 +199,9 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
         html,
         percent.replace("%20", "+"),
         percent,
-        percent_encoded(bytes, unreserved, true),
-        percent_encoded(bytes, |_| false, false),
-        percent_encoded(bytes, |_| false, true),
+        encode_percent(bytes, unreserved, true),
+        encode_percent(bytes, |_| false, false),
+        encode_percent(bytes, |_| false, true),
     ];
     let uppers = hexes.each_ref().map(|text| upper(text));
     let plain = texts.into_iter().chain(hexes).chain(uppers).map(|text| (text, false));
@@ -211,7 +214,7 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
     plain
         .chain(coded)
         .map(|(text, shares_edges)| Spelling {
-            spaces: spaces(&text),
+            spaces: find_spaces(&text),
             text: text.replace(is_looked_through, ""),
             shares_edges,
         })
@@ -219,7 +222,7 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
         .collect()
 }
 
-fn percent_encoded(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> String {
+fn encode_percent(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> String {
     let mut text = String::with_capacity(bytes.len() * 3);
     for &byte in bytes {
         match (keep(byte), lower) {

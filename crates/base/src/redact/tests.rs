@@ -325,7 +325,7 @@ proptest! {
 fn secrets_are_gathered_once_and_before_the_first_text() {
     let gathered = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&gathered);
-    let redactor = Redactor::when_needed(move || {
+    let redactor = Redactor::new_lazy(move || {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         vec![Secret::new("open sesame")]
     });

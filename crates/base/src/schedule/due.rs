@@ -34,7 +34,7 @@ pub enum Missed {
 
 impl Missed {
     /// Parses the word of a person or the database, ignoring case.
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         [Self::Run, Self::Skip, Self::Tell].into_iter().find(|policy| policy.name().eq_ignore_ascii_case(text.trim()))
     }
 
@@ -107,40 +107,40 @@ pub struct Passed {
 impl DueTurn {
     /// Returns true if a slot was missed rather than a little late.
     pub fn has_missed(&self, now: DateTime<Utc>) -> bool {
-        self.is_late || self.passed.is_some_and(|passed| was_missed(passed.first, now))
+        self.is_late || self.passed.is_some_and(|passed| is_slot_missed(passed.first, now))
     }
 }
 
 impl Series<'_> {
     /// Decides at `now`. Only the latest of several due slots can happen; if that slot was missed, the policy decides.
-    pub fn turn(&self, history: &SlotHistory, now: DateTime<Utc>) -> DueTurn {
+    pub fn decide_turn(&self, history: &SlotHistory, now: DateTime<Utc>) -> DueTurn {
         let mut turn = DueTurn { happens: None, is_late: false, passed: None, next: Some(self.next) };
         for _ in 0..MAX_DUE {
             let Some(due) = turn.next.filter(|slot| slot.at <= now) else { break };
             // fault: next-slot-reckoned-now
-            turn.next = self.following(due);
+            turn.next = self.next_slot(due);
             // fault: slot-comes-again-happens
-            if history.has_happened(due) || was_missed(due, now) && history.has_passed(due) {
+            if history.has_happened(due) || is_slot_missed(due, now) && history.has_passed(due) {
                 continue;
             }
             if let Some(earlier) = turn.happens.replace(due) {
-                turn.pass(earlier);
+                turn.record_passed(earlier);
             }
         }
         if turn.next.is_some_and(|slot| slot.at <= now) {
             turn.next = self.rule.and_then(|rule| rule.next_after(now, self.tz));
         }
-        turn.is_late = turn.happens.is_some_and(|slot| was_missed(slot, now));
+        turn.is_late = turn.happens.is_some_and(|slot| is_slot_missed(slot, now));
         if turn.is_late && self.missed != Missed::Run {
             turn.is_late = false;
-            turn.happens.take().into_iter().for_each(|slot| turn.pass(slot));
+            turn.happens.take().into_iter().for_each(|slot| turn.record_passed(slot));
         }
         turn
     }
 
     /// The next slot after the clock was set back to `now`, if earlier than the present one. Slots that were passed over under the wrong
     /// time come again; slots that happened don't. No slot lies before `created`.
-    pub fn rewound(&self, history: &SlotHistory, created: DateTime<Utc>, now: DateTime<Utc>) -> Option<Slot> {
+    pub fn find_rewound_slot(&self, history: &SlotHistory, created: DateTime<Utc>, now: DateTime<Utc>) -> Option<Slot> {
         let mut slot = self.rule?.next_after(created.max(now - MISSED_AFTER), self.tz)?;
         for _ in 0..MAX_DUE {
             if slot.civil >= self.next.civil {
@@ -149,13 +149,13 @@ impl Series<'_> {
             if !history.has_happened(slot) {
                 return Some(slot);
             }
-            slot = self.following(slot)?;
+            slot = self.next_slot(slot)?;
         }
         None
     }
 
-    fn following(&self, slot: Slot) -> Option<Slot> {
-        self.rule.and_then(|rule| rule.following(slot, self.tz))
+    fn next_slot(&self, slot: Slot) -> Option<Slot> {
+        self.rule.and_then(|rule| rule.next_slot(slot, self.tz))
     }
 }
 
@@ -170,7 +170,7 @@ impl SlotHistory {
 }
 
 impl DueTurn {
-    fn pass(&mut self, slot: Slot) {
+    fn record_passed(&mut self, slot: Slot) {
         match &mut self.passed {
             Some(passed) => {
                 passed.last = slot;
@@ -182,7 +182,7 @@ impl DueTurn {
 }
 
 /// Returns true if a slot is too old to count as met.
-pub fn was_missed(slot: Slot, now: DateTime<Utc>) -> bool {
+pub fn is_slot_missed(slot: Slot, now: DateTime<Utc>) -> bool {
     now.signed_duration_since(slot.at) > MISSED_AFTER
 }
 

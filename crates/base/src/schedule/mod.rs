@@ -35,7 +35,7 @@ pub struct Slot {
 
 impl Slot {
     /// The slot of an instant that counts elapsed time ("in 20 minutes"), keyed by the local time in `tz`.
-    pub fn of_instant(at: DateTime<Utc>, tz: Tz) -> Self {
+    pub fn from_instant(at: DateTime<Utc>, tz: Tz) -> Self {
         Self { civil: at.with_timezone(&tz).naive_local(), at }
     }
 
@@ -50,13 +50,13 @@ impl Slot {
 
 /// Resolves a local time in a zone. A time that DST skips moves forward by the gap (02:30 becomes 03:30) but keeps its key. A
 /// time that occurs twice means the first.
-pub fn resolve(civil: NaiveDateTime, tz: Tz) -> Slot {
+pub fn resolve_local_time(civil: NaiveDateTime, tz: Tz) -> Slot {
     let at = match tz.from_local_datetime(&civil) {
         // fault: hour-comes-twice-counts
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.with_timezone(&Utc),
         LocalResult::None => {
             // With the offset from before the gap, a skipped time lands as far after the gap as it was meant to.
-            let east_s = tz.before_gap(civil).map_or(0, |offset| offset.local_minus_utc());
+            let east_s = tz.offset_before_gap(civil).map_or(0, |offset| offset.local_minus_utc());
             civil.checked_sub_signed(TimeDelta::seconds(east_s.into())).unwrap_or(civil).and_utc()
         }
     };
@@ -73,7 +73,7 @@ mod tests {
 
     #[track_caller]
     fn check(tz: Tz, wall: &str, utc: &str) {
-        let slot = resolve(civil(wall), tz);
+        let slot = resolve_local_time(civil(wall), tz);
         assert_eq!(slot.civil, civil(wall), "the key is kept");
         assert_eq!(slot.at, civil(utc).and_utc());
     }
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn the_ends_of_the_calendar_do_not_panic() {
         for tz in [Tz::of("Europe/Berlin"), Tz::of("Pacific/Apia")] {
-            resolve(NaiveDateTime::MAX, tz);
-            resolve(NaiveDateTime::MIN, tz);
+            resolve_local_time(NaiveDateTime::MAX, tz);
+            resolve_local_time(NaiveDateTime::MIN, tz);
         }
     }
 }

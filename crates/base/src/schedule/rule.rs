@@ -11,8 +11,8 @@ use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, NaiveTime, TimeDe
 use serde::{Deserialize, Serialize};
 
 pub use self::calendar::{Calendar, CalendarDays, Exceptions};
-pub(super) use self::calendar::{easter_sunday, nth_weekday_of};
-use super::{Slot, resolve, words::MONTHS};
+pub(super) use self::calendar::{easter_sunday, find_nth_weekday};
+use super::{Slot, resolve_local_time, words::MONTHS};
 use crate::zone::Tz;
 
 /// A recurrence. Zeros, which only damaged data can hold, count as one.
@@ -154,8 +154,8 @@ impl Rule {
         let mut from = after.with_timezone(&tz).date_naive().pred_opt()?;
         for _ in 0..MAX_TRIES {
             let date = self.next_date(from).filter(|date| date.year() <= LAST_YEAR)?;
-            let slot = resolve(date.and_time(at), tz);
-            if slot.at > after && !on_a_day_left_out(slot, tz) {
+            let slot = resolve_local_time(date.and_time(at), tz);
+            if slot.at > after && !is_on_skipped_day(slot, tz) {
                 return Some(slot);
             }
             from = date.succ_opt()?;
@@ -165,7 +165,7 @@ impl Rule {
 
     /// The slot after another by key as well as by instant. Prevents a repeat after a move to a zone in which the same local time is
     /// still ahead.
-    pub fn following(&self, slot: Slot, tz: Tz) -> Option<Slot> {
+    pub fn next_slot(&self, slot: Slot, tz: Tz) -> Option<Slot> {
         let mut next = self.next_after(slot.at, tz)?;
         for _ in 0..MAX_TRIES {
             if next.civil > slot.civil {
@@ -178,7 +178,7 @@ impl Rule {
 
     /// The slots after `since` up to and including `until`, oldest first, at most `limit`. At the limit there may be more, which
     /// [`Rule::next_after`] finds.
-    pub fn missed(&self, since: DateTime<Utc>, until: DateTime<Utc>, tz: Tz, limit: usize) -> Vec<Slot> {
+    pub fn list_missed(&self, since: DateTime<Utc>, until: DateTime<Utc>, tz: Tz, limit: usize) -> Vec<Slot> {
         std::iter::successors(self.next_after(since, tz), |slot| self.next_after(slot.at, tz))
             .take_while(|slot| slot.at <= until)
             .take(limit)
@@ -232,7 +232,7 @@ fn next_interval(minutes: u32, anchor: DateTime<Utc>, after: DateTime<Utc>) -> O
     Some(Slot { civil: at.naive_utc(), at })
 }
 
-fn on_a_day_left_out(slot: Slot, tz: Tz) -> bool {
+fn is_on_skipped_day(slot: Slot, tz: Tz) -> bool {
     (slot.at.with_timezone(&tz).naive_local() - slot.civil).num_hours() >= DAY_LEFT_OUT_H
 }
 
@@ -292,15 +292,19 @@ fn nth_weekday(first: NaiveDate, nth: Nth, weekday: Weekday) -> Option<NaiveDate
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interval { minutes, .. } if minutes % 60 == 0 => write!(f, "every {}", step(minutes / 60, "hour"))?,
-            Self::Interval { minutes, .. } => write!(f, "every {}", step(*minutes, "minute"))?,
+            Self::Interval { minutes, .. } if minutes % 60 == 0 => {
+                write!(f, "every {}", format_step(minutes / 60, "hour"))?;
+            }
+            Self::Interval { minutes, .. } => write!(f, "every {}", format_step(*minutes, "minute"))?,
             Self::Daily { .. } => write!(f, "every day")?,
-            Self::Days { n, .. } => write!(f, "every {}", step(*n, "day"))?,
-            Self::Weekly { on, .. } => write!(f, "every {}", days(*on))?,
-            Self::Weeks { n: 2, on, .. } if on.single_day().is_some() => write!(f, "every other {}", days(*on))?,
-            Self::Weeks { n, on, .. } => write!(f, "every {} on {}", step(*n, "week"), days(*on))?,
-            Self::Monthly { day, .. } => write!(f, "every month on the {}", ordinal(*day))?,
-            Self::Months { n, day, .. } => write!(f, "every {} on the {}", step(*n, "month"), ordinal(*day))?,
+            Self::Days { n, .. } => write!(f, "every {}", format_step(*n, "day"))?,
+            Self::Weekly { on, .. } => write!(f, "every {}", format_days(*on))?,
+            Self::Weeks { n: 2, on, .. } if on.single_day().is_some() => write!(f, "every other {}", format_days(*on))?,
+            Self::Weeks { n, on, .. } => write!(f, "every {} on {}", format_step(*n, "week"), format_days(*on))?,
+            Self::Monthly { day, .. } => write!(f, "every month on the {}", format_ordinal(*day))?,
+            Self::Months { n, day, .. } => {
+                write!(f, "every {} on the {}", format_step(*n, "month"), format_ordinal(*day))?;
+            }
             Self::MonthWeekday { nth, weekday, .. } => write!(f, "every {nth} {} of the month", day_name(*weekday))?,
             Self::Yearly { month, day, .. } => write!(f, "every year on {day} {}", month_name(*month))?,
             Self::Calendar(calendar) => return calendar.fmt(f),
@@ -314,7 +318,7 @@ impl fmt::Display for Rule {
 
 impl Nth {
     /// Converts 1 to 4, or -1 for the last.
-    pub fn numbered(n: i32) -> Option<Self> {
+    pub fn from_number(n: i32) -> Option<Self> {
         Some(match n {
             1 => Self::First,
             2 => Self::Second,
@@ -338,11 +342,11 @@ impl fmt::Display for Nth {
     }
 }
 
-fn step(n: u32, unit: &str) -> String {
+fn format_step(n: u32, unit: &str) -> String {
     if n <= 1 { unit.to_owned() } else { format!("{n} {unit}s") }
 }
 
-fn days(on: WeekdaySet) -> String {
+fn format_days(on: WeekdaySet) -> String {
     if on == WORKDAYS {
         return "weekday".to_owned();
     }
@@ -374,7 +378,7 @@ pub fn month_name(month: u32) -> &'static str {
 }
 
 /// Formats an ordinal: `1st`, `22nd`, `13th`.
-pub fn ordinal(n: u32) -> String {
+pub fn format_ordinal(n: u32) -> String {
     let ending = match (n % 10, n % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",

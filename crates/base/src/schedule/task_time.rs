@@ -19,5 +19,5 @@ pub fn task_time(at: &str, tz: Tz) -> Option<DateTime<Utc>> {
             })
             .ok()
     })?;
-    Some(super::resolve(civil, tz).at)
+    Some(super::resolve_local_time(civil, tz).at)
 }

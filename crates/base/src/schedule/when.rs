@@ -39,28 +39,28 @@ pub use self::relative::{RelativeTime, is_distance, parse_relative};
 use crate::zone::Tz;
 
 use super::{
-    Rule, Slot, resolve,
+    Rule, Slot, resolve_local_time,
     words::{Cursor, Token, is_month, is_weekday, tokenize},
 };
 
 /// The time of a day without a time.
-pub const DEFAULT_TIME: NaiveTime = hour(9);
+pub const DEFAULT_TIME: NaiveTime = make_time(9);
 /// The time of a morning without an hour.
-pub const MORNING: NaiveTime = hour(9);
+pub const MORNING: NaiveTime = make_time(9);
 /// The time of an afternoon without an hour.
-pub const AFTERNOON: NaiveTime = hour(15);
+pub const AFTERNOON: NaiveTime = make_time(15);
 /// The time of an evening without an hour.
-pub const EVENING: NaiveTime = hour(19);
+pub const EVENING: NaiveTime = make_time(19);
 /// The time of a night without an hour.
-pub const NIGHT: NaiveTime = hour(20);
+pub const NIGHT: NaiveTime = make_time(20);
 
 /// An early time at which the whole day is still ahead.
-const EARLY: NaiveTime = hour(6);
+const EARLY: NaiveTime = make_time(6);
 
 /// The maximum number of years ahead.
 pub const MAX_YEARS_AHEAD: i32 = 50;
 
-const fn hour(hour: u32) -> NaiveTime {
+const fn make_time(hour: u32) -> NaiveTime {
     match NaiveTime::from_hms_opt(hour, 0, 0) {
         Some(time) => time,
         None => NaiveTime::MIN,
@@ -98,7 +98,7 @@ pub enum TimeTrouble {
     #[error("is not a time of day")]
     NoSuchTime,
     /// Two possible moments, both ahead, in local time.
-    #[error("could be {} or {}; please say which", spoken(.0), spoken(.1))]
+    #[error("could be {} or {}; please say which", format_time(.0), format_time(.1))]
     Either(NaiveDateTime, NaiveDateTime),
     /// Two possible times of day.
     #[error("could be at {} or at {}; please say which", .0.format("%H:%M"), .1.format("%H:%M"))]
@@ -108,25 +108,25 @@ pub enum TimeTrouble {
     DayOrHour,
     /// An ambiguous rhythm, such as "biweekly".
     #[error(
-        "means two different rhythms to different people; please say such as “every 2 weeks” or “every third week”"
+        "means different things to different people; please say something like “every 2 weeks” or “every third week”"
     )]
     TwoRhythms,
     /// An ambiguous time zone, such as "IST".
     #[error(
-        "names a time zone that several countries use for different times; please say a city, such as “9:00 Chicago time”"
+        "names a time zone that means different times in different countries; please name a city, such as “9:00 Chicago time”"
     )]
     UnsureZone,
     /// A number of times without the times, such as "twice a day".
-    #[error("needs the times, such as “every day at 8 and 20”")]
+    #[error("needs the times, for example “every day at 8 and 20”")]
     NeedsTimes,
     /// Hours without their range, such as "every 2 hours on weekdays".
-    #[error("needs the hours, such as “every 2 hours from 9 to 17 on weekdays”")]
+    #[error("needs the hours, for example “every 2 hours from 9 to 17 on weekdays”")]
     NeedsHours,
     /// An ambiguous set of days, such as "every weekend".
-    #[error("could be Saturdays, Sundays or both; please say such as “every Saturday”")]
+    #[error("could be Saturdays, Sundays or both; please say something like “every Saturday”")]
     WhichDays,
     /// A weekday that contradicts its date.
-    #[error("names a weekday and a date that don't belong together")]
+    #[error("names a weekday and a date that don't match")]
     WrongWeekday,
     /// A day that needs a time, such as "today".
     #[error("needs a time of day")]
@@ -135,12 +135,12 @@ pub enum TimeTrouble {
     #[error("is too far away")]
     TooFar,
     /// Words beyond this grammar that may change the time.
-    #[error("isn't a time that I understand in full; please give me one date, or one time and how often it comes")]
+    #[error("isn't a time that I fully understand; please give me one date, or one time and how often it repeats")]
     Unsupported,
 }
 
 /// Formats a local time for a question.
-fn spoken(civil: &NaiveDateTime) -> String {
+fn format_time(civil: &NaiveDateTime) -> String {
     civil.format("%A, %-d %B %Y at %H:%M").to_string()
 }
 
@@ -153,8 +153,8 @@ const TIES: &[&str] = &[
 /// Finds the time expression of a text: the one at its start, else at its end, else the first. Expressions tied to a thing
 /// ("tickets for Friday", "the 9am meeting") don't count.
 pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
-    let tokens = tokens_of(text);
-    let mut found = scan(&tokens);
+    let tokens = split_tokens(text);
+    let mut found = find_expressions(&tokens);
     let last_word = tokens.iter().rposition(|token| !token.is_mark());
     let best = found
         .iter()
@@ -168,12 +168,12 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     let start = tokens.get(range.start)?.span.start;
     let end = tokens.get(range.end.checked_sub(1)?)?.span.end;
     let when = settle::settle(&draft, now);
-    let when = found.iter().fold(when, |when, (_, other)| either(when, &draft, other, now));
+    let when = found.iter().fold(when, |when, (_, other)| settle_either(when, &draft, other, now));
     Some(FoundTime { when, span: start..end })
 }
 
 /// Settles a draft in view of another time in the sentence. "Tomorrow … at 5" may be one time in two places.
-fn either(
+fn settle_either(
     when: Result<When, TimeTrouble>,
     draft: &draft::Draft,
     other: &draft::Draft,
@@ -193,7 +193,7 @@ fn either(
 }
 
 /// Splits a text into tokens, and words such as "Mon-Fri" and "Friday-Jun-15" into their parts.
-fn tokens_of(text: &str) -> Vec<Token> {
+fn split_tokens(text: &str) -> Vec<Token> {
     let is_name = |part: &str| is_weekday(part) || is_month(part);
     let mut tokens = Vec::new();
     for token in tokenize(text) {
@@ -231,7 +231,8 @@ pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate,
         return Some(Ok(now.date_naive()));
     }
     // Days are resolved as if said early in the morning; hours count from now.
-    let morning = resolve(now.date_naive().and_time(EARLY), now.timezone()).at.with_timezone(&now.timezone());
+    let morning =
+        resolve_local_time(now.date_naive().and_time(EARLY), now.timezone()).at.with_timezone(&now.timezone());
     let said_at = if bare.contains("hour") || bare.contains("minute") { now } else { morning };
     Some(match parse_only_time(bare, said_at)? {
         Ok(When::At(slot)) => Ok(slot.civil.date()),
@@ -245,42 +246,43 @@ pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate,
 fn is_glued(start: Cursor<'_>) -> bool {
     let is_joint =
         |text: &str| matches!(text, "-" | "/" | "_" | "." | ":" | "+") || text.starts_with(char::is_alphanumeric);
-    start.token().is_some_and(|token| token.glued) && start.previous().is_some_and(|before| is_joint(&before.text))
+    start.token().is_some_and(|token| token.glued)
+        && start.previous_token().is_some_and(|before| is_joint(&before.text))
 }
 
 /// Returns true if only words about time precede: "1st week of October, on Friday", "early next week".
-fn is_changed_before(start: Cursor<'_>) -> bool {
+fn has_changer_before(start: Cursor<'_>) -> bool {
     const CHANGERS: &str =
         "early|late|mid|middle|end|beginning|start|week|weeks|of|in|the|on|at|,|.|by|not|day|month|year|quarter";
-    let before: Vec<Cursor<'_>> = (0..start.index).map(|index| start.to(index)).collect();
+    let before: Vec<Cursor<'_>> = (0..start.index).map(|index| start.move_to(index)).collect();
     let is_timely = |word: &Cursor<'_>| {
         let is_ending = matches!(word.glued_text(), "st" | "nd" | "rd" | "th");
         is_ending
-            || word.phrase(CHANGERS).is_some()
-            || word.number().is_some()
-            || word.ordinal().is_some()
-            || word.month().is_some()
+            || word.match_phrase(CHANGERS).is_some()
+            || word.read_number().is_some()
+            || word.read_ordinal().is_some()
+            || word.read_month().is_some()
             || word.weekday_or_short().is_some()
     };
     let is_said = before.iter().any(|word| {
-        word.phrase("early|late|mid|middle|end|beginning|start|week|weeks|month|year|quarter|not").is_some()
-            || word.month().is_some()
+        word.match_phrase("early|late|mid|middle|end|beginning|start|week|weeks|month|year|quarter|not").is_some()
+            || word.read_month().is_some()
     });
     is_said && before.iter().all(is_timely)
 }
 
 /// Finds all expressions that aren't tied to a thing, with their token ranges.
-fn scan(tokens: &[Token]) -> Vec<(Range<usize>, draft::Draft)> {
+fn find_expressions(tokens: &[Token]) -> Vec<(Range<usize>, draft::Draft)> {
     let mut found = Vec::new();
-    let mut cursor = Cursor::at(tokens, 0);
+    let mut cursor = Cursor::new(tokens, 0);
     while !cursor.is_end() {
         match pieces::read_expression(cursor) {
             Some(_) if is_glued(cursor) => cursor = cursor.next(),
-            Some(_) if cursor.previous().is_some_and(|word| TIES.contains(&word.text.as_str())) => {
+            Some(_) if cursor.previous_token().is_some_and(|word| TIES.contains(&word.text.as_str())) => {
                 cursor = pieces::read_run(cursor).map_or(cursor.next(), |(_, end)| end);
             }
             Some((mut draft, end)) => {
-                if is_changed_before(cursor) {
+                if has_changer_before(cursor) {
                     draft.trouble = Some(TimeTrouble::Unsupported);
                 }
                 found.push((cursor.index..end.index, draft));

@@ -84,7 +84,7 @@ pub struct Cursor<'t> {
 
 impl<'t> Cursor<'t> {
     /// Creates a cursor at the token `index`, which may be the end.
-    pub fn at(tokens: &'t [Token], index: usize) -> Self {
+    pub fn new(tokens: &'t [Token], index: usize) -> Self {
         Self { tokens, index }
     }
 
@@ -104,7 +104,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The previous token.
-    pub fn previous(self) -> Option<&'t Token> {
+    pub fn previous_token(self) -> Option<&'t Token> {
         self.index.checked_sub(1).and_then(|index| self.tokens.get(index))
     }
 
@@ -115,7 +115,7 @@ impl<'t> Cursor<'t> {
 
     /// Moves to another token.
     #[must_use]
-    pub fn to(self, index: usize) -> Self {
+    pub fn move_to(self, index: usize) -> Self {
         Self { index: index.min(self.tokens.len()), ..self }
     }
 
@@ -126,7 +126,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Moves past a phrase if it follows. A phrase is words separated by spaces; `a|b` matches either word, `?a` is optional.
-    pub fn phrase(self, pattern: &str) -> Option<Self> {
+    pub fn match_phrase(self, pattern: &str) -> Option<Self> {
         pattern.split(' ').try_fold(self, |cursor, element| {
             let (optional, words) = match element.strip_prefix('?') {
                 Some(words) => (true, words),
@@ -143,16 +143,16 @@ impl<'t> Cursor<'t> {
     /// Moves past a phrase if it follows, else stays.
     #[must_use]
     pub fn skip(self, pattern: &str) -> Self {
-        self.phrase(pattern).unwrap_or(self)
+        self.match_phrase(pattern).unwrap_or(self)
     }
 
     /// Finds the first matching phrase of a table. Returns its value and the cursor past the phrase.
-    pub fn lookup<T: Copy>(self, table: &[(&str, T)]) -> Option<(T, Self)> {
-        table.iter().find_map(|(pattern, meaning)| Some((*meaning, self.phrase(pattern)?)))
+    pub fn match_table<T: Copy>(self, table: &[(&str, T)]) -> Option<(T, Self)> {
+        table.iter().find_map(|(pattern, meaning)| Some((*meaning, self.match_phrase(pattern)?)))
     }
 
     /// Parses a whole number, in digits or in words up to ninety-nine.
-    pub fn number(self) -> Option<(u32, Self)> {
+    pub fn read_number(self) -> Option<(u32, Self)> {
         if let Ok(number) = self.text().parse() {
             return Some((number, self.next()));
         }
@@ -164,7 +164,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Parses an ordinal: `15th`, `first`, `twenty-first`.
-    pub fn ordinal(self) -> Option<(u32, Self)> {
+    pub fn read_ordinal(self) -> Option<(u32, Self)> {
         if let Ok(number) = self.text().parse() {
             let ending = self.next();
             return matches!(ending.glued_text(), "st" | "nd" | "rd" | "th").then(|| (number, ending.next()));
@@ -180,7 +180,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Parses a month's name or its usual short form.
-    pub fn month(self) -> Option<(u32, Self)> {
+    pub fn read_month(self) -> Option<(u32, Self)> {
         let word = self.text();
         let index = MONTHS.iter().position(|name| is_name_of_month(word, name))?;
         let dot = if self.next().glued_text() == "." && word.len() <= 4 { self.next().next() } else { self.next() };
@@ -188,13 +188,13 @@ impl<'t> Cursor<'t> {
     }
 
     /// Parses a weekday's full name.
-    pub fn weekday(self) -> Option<(Weekday, Self)> {
+    pub fn read_weekday(self) -> Option<(Weekday, Self)> {
         let (_, day) = WEEKDAYS.iter().find(|(name, _)| *name == self.text())?;
         Some((*day, self.next()))
     }
 
     /// Parses a weekday's full name in the plural.
-    pub fn weekdays(self) -> Option<(Weekday, Self)> {
+    pub fn read_plural_weekday(self) -> Option<(Weekday, Self)> {
         let singular = self.text().strip_suffix('s')?;
         let (_, day) = WEEKDAYS.iter().find(|(name, _)| *name == singular)?;
         Some((*day, self.next()))
@@ -202,7 +202,7 @@ impl<'t> Cursor<'t> {
 
     /// Parses a weekday's full name or a short form, some of which are ordinary words ("sun", "sat").
     pub fn weekday_or_short(self) -> Option<(Weekday, Self)> {
-        self.weekday().or_else(|| {
+        self.read_weekday().or_else(|| {
             let (_, day) = SHORT_WEEKDAYS.iter().find(|(name, _)| *name == self.text())?;
             Some((*day, self.next()))
         })
@@ -362,15 +362,15 @@ mod tests {
     #[test]
     fn a_phrase_matches_alternatives_and_leaves_out_what_may_be_missing() {
         let tokens = tokenize("the day after tomorrow");
-        let start = Cursor::at(&tokens, 0);
-        assert_eq!(start.phrase("?the day|night after tomorrow").map(|cursor| cursor.index), Some(4));
-        assert_eq!(start.next().phrase("?the day after tomorrow").map(|cursor| cursor.index), Some(4));
-        assert!(start.phrase("day after").is_none());
+        let start = Cursor::new(&tokens, 0);
+        assert_eq!(start.match_phrase("?the day|night after tomorrow").map(|cursor| cursor.index), Some(4));
+        assert_eq!(start.next().match_phrase("?the day after tomorrow").map(|cursor| cursor.index), Some(4));
+        assert!(start.match_phrase("day after").is_none());
     }
 
     #[test]
     fn numbers_are_read_in_digits_and_words() {
-        let number = |text: &str| Cursor::at(&tokenize(text), 0).number().map(|(number, _)| number);
+        let number = |text: &str| Cursor::new(&tokenize(text), 0).read_number().map(|(number, _)| number);
         for (text, value) in
             [("20", 20), ("twelve", 12), ("forty five", 45), ("forty-five", 45), ("fortyfive", 45), ("thirty", 30)]
         {

@@ -52,7 +52,7 @@ impl ChatRef {
 
     /// The Telegram chat with this id. A private chat has its person's positive id; a group has a negative id (Bot API, "Chat").
     /// Only this function interprets the sign.
-    pub const fn telegram(id: i64) -> Self {
+    pub const fn from_telegram(id: i64) -> Self {
         let kind = if id < 0 { ChatKind::Group } else { ChatKind::Private };
         Self { channel: ChannelKind::Telegram, id, kind }
     }
@@ -62,7 +62,7 @@ impl ChatRef {
     /// 0 is the terminal; every other number is a Telegram id of at most 52 bits (Bot API, "Chat"). A further channel can take a
     /// band of larger numbers.
     pub fn from_number(number: i64) -> Self {
-        if number == 0 { Self::TERMINAL } else { Self::telegram(number) }
+        if number == 0 { Self::TERMINAL } else { Self::from_telegram(number) }
     }
 
     /// The number under which the chat is stored.
@@ -81,7 +81,7 @@ impl ChatRef {
     }
 
     /// The Telegram id of the only person in a private chat; `None` for groups and the terminal.
-    pub fn person(self) -> Option<i64> {
+    pub fn person_id(self) -> Option<i64> {
         (self.channel == ChannelKind::Telegram && self.kind == ChatKind::Private).then_some(self.id)
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         let kinds = [0, 42, -5].map(|number| {
             let chat = ChatRef::from_number(number);
             assert_eq!(chat.number(), number);
-            (chat.is_terminal(), chat.is_group(), chat.person())
+            (chat.is_terminal(), chat.is_group(), chat.person_id())
         });
         assert_eq!(kinds, [(true, false, None), (false, false, Some(42)), (false, true, None)]);
     }

@@ -28,7 +28,7 @@ impl Figure {
     }
 
     /// Finds a figure by its name.
-    pub fn read(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|figure| figure.name() == name)
     }
 }
@@ -52,7 +52,7 @@ impl Aim {
     }
 
     /// Finds an aim by its name.
-    pub fn read(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Less, Self::More].into_iter().find(|aim| aim.name() == name)
     }
 }

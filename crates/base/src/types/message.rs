@@ -104,7 +104,7 @@ impl NudgeAnswer {
     }
 
     /// Finds an answer by its name.
-    pub fn read(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|answer| answer.name() == name)
     }
 }
@@ -136,7 +136,7 @@ impl ReminderAnswer {
     }
 
     /// Finds an answer by its name.
-    pub fn read(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|answer| answer.name() == name)
     }
 }
@@ -166,7 +166,7 @@ impl Question {
 
 impl ButtonChoice {
     /// The data that the button sends back. A channel allows 64 bytes.
-    pub fn data(&self) -> String {
+    pub fn to_data(&self) -> String {
         match self {
             Self::Approval { nonce, is_approval: true } => format!("yes:{nonce}"),
             Self::Approval { nonce, is_approval: false } => format!("no:{nonce}"),
@@ -179,7 +179,7 @@ impl ButtonChoice {
     }
 
     /// Parses the data of a pressed button; `None` if the button isn't ours.
-    pub fn read(data: &str) -> Option<Self> {
+    pub fn parse(data: &str) -> Option<Self> {
         let (name, which) = data.split_once(':')?;
         let nonce = || which.to_owned();
         match name {
@@ -189,8 +189,8 @@ impl ButtonChoice {
             _ => {
                 let outgoing_id = which.parse().ok()?;
                 Some(match name.strip_prefix(NUDGE) {
-                    Some(name) => Self::Nudge { outgoing_id, answer: NudgeAnswer::read(name)? },
-                    None => Self::Reminder { outgoing_id, answer: ReminderAnswer::read(name)? },
+                    Some(name) => Self::Nudge { outgoing_id, answer: NudgeAnswer::from_name(name)? },
+                    None => Self::Reminder { outgoing_id, answer: ReminderAnswer::from_name(name)? },
                 })
             }
         }

@@ -41,12 +41,12 @@ impl OwnWork {
     }
 
     /// The prefix of all runs of a plan's steps in the [`fmt::Display`] form.
-    pub fn of_plan(plan: &str) -> String {
+    pub fn plan_prefix(plan: &str) -> String {
         format!("step/{plan}/")
     }
 
     /// The prefix of all runs of a job in the [`fmt::Display`] form.
-    pub fn of_job(name: &str) -> String {
+    pub fn job_prefix(name: &str) -> String {
         format!("job/{name}/")
     }
 }
@@ -55,8 +55,8 @@ impl fmt::Display for OwnWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reflection => f.write_str("reflection"),
-            Self::Step { plan, step, run } => write!(f, "{}{step}/{run}", Self::of_plan(plan)),
-            Self::Job { name, run } => write!(f, "{}{run}", Self::of_job(name)),
+            Self::Step { plan, step, run } => write!(f, "{}{step}/{run}", Self::plan_prefix(plan)),
+            Self::Job { name, run } => write!(f, "{}{run}", Self::job_prefix(name)),
             Self::Initiative { slot } => write!(f, "initiative/{slot}"),
         }
     }

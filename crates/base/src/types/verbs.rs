@@ -49,25 +49,25 @@ pub const VERB_GROUPS: [VerbGroup; 5] = [
 
 impl VerbGroup {
     /// Finds a group by its name.
-    pub fn of(name: &str) -> Option<&'static Self> {
+    pub fn find_by_name(name: &str) -> Option<&'static Self> {
         VERB_GROUPS.iter().find(|group| group.name == name)
     }
 
     /// Finds the group that has the tool as a verb.
-    pub fn with(tool: &str) -> Option<&'static Self> {
+    pub fn find_by_tool(tool: &str) -> Option<&'static Self> {
         VERB_GROUPS.iter().find(|group| group.verbs.iter().any(|(_, of)| *of == tool))
     }
 
     /// Finds the tool of a verb. The tool's own name is accepted too.
-    pub fn tool(&self, verb: &str) -> Option<&'static str> {
+    pub fn find_tool(&self, verb: &str) -> Option<&'static str> {
         self.verbs.iter().find(|(word, tool)| *word == verb || *tool == verb).map(|(_, tool)| *tool)
     }
 
     /// Lists the tools that a name in a plan can mean: one for `tasks add`, all verbs for `tasks`, itself for any other name.
-    pub fn meant(name: &str) -> Vec<&str> {
+    pub fn list_tools(name: &str) -> Vec<&str> {
         let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-        let Some(group) = words.next().and_then(Self::of) else { return vec![name] };
-        match words.find(|word| *word != VERB).map(|verb| group.tool(verb)) {
+        let Some(group) = words.next().and_then(Self::find_by_name) else { return vec![name] };
+        match words.find(|word| *word != VERB).map(|verb| group.find_tool(verb)) {
             Some(Some(tool)) => vec![tool],
             Some(None) => vec![name],
             None => group.verbs.iter().map(|(_, tool)| *tool).collect(),
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn a_name_in_a_plan_means_a_verb_or_any_of_a_group() {
         for name in ["tasks add", "tasks: add", "tasks.add", "tasks(do=add)", "tasks task_add", "task_add"] {
-            assert_eq!(VerbGroup::meant(name), ["task_add"], "{name}");
+            assert_eq!(VerbGroup::list_tools(name), ["task_add"], "{name}");
         }
-        assert_eq!(VerbGroup::meant("reminders"), ["reminder_set", "reminder_move", "reminder_done"]);
+        assert_eq!(VerbGroup::list_tools("reminders"), ["reminder_set", "reminder_move", "reminder_done"]);
         for name in ["tasks sing", "mcp__calendar__add", "bash", ""] {
-            assert_eq!(VerbGroup::meant(name), [name], "what is no verb stays what it is");
+            assert_eq!(VerbGroup::list_tools(name), [name], "what is no verb stays what it is");
         }
     }
 

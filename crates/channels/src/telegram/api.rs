@@ -214,12 +214,12 @@ impl Telegram {
             let allowed_updates = Some(ALLOWED_UPDATES.to_vec());
             let request =
                 GetUpdates { limit: Some(limit), timeout: Some(timeout_s), allowed_updates, ..GetUpdates::new() };
-            let mut request = written(&request)?;
+            let mut request = to_fields(&request)?;
             // An offset may exceed the library's type.
             if let Some(offset) = offset {
                 request.insert("offset".to_owned(), offset.into());
             }
-            match self.exchange(GetUpdates::NAME, bound, |post| post.json(&request)).await {
+            match self.call_with_body(GetUpdates::NAME, bound, |post| post.json(&request)).await {
                 // Together the updates are too long; ask for fewer.
                 Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && limit > 1 => {
                     limit = limit.div_ceil(4);
@@ -250,13 +250,13 @@ impl Telegram {
     pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<TakenMessage, TelegramError> {
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new().part("document", file);
-        for (name, value) in written(message)?.into_iter().filter(|(name, _)| name != "document") {
+        for (name, value) in to_fields(message)?.into_iter().filter(|(name, _)| name != "document") {
             form = match value {
                 Value::String(text) => form.text(name, text),
                 value => form.text(name, value.to_string()),
             };
         }
-        self.exchange(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await
+        self.call_with_body(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await
     }
 
     /// Registers the commands that Telegram suggests while a person types.
@@ -317,18 +317,18 @@ impl Telegram {
         &self,
         request: &P,
     ) -> Result<R, TelegramError> {
-        let request = written(request)?;
-        self.exchange(P::NAME, self.call_timeout, |post| post.json(&request)).await
+        let request = to_fields(request)?;
+        self.call_with_body(P::NAME, self.call_timeout, |post| post.json(&request)).await
     }
 
     /// Makes a call with any body. Reading the answer counts toward `bound`, because half an answer is useless.
-    async fn exchange<R: DeserializeOwned>(
+    async fn call_with_body<R: DeserializeOwned>(
         &self,
         method: &str,
         bound: Duration,
         with_body: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
     ) -> Result<R, TelegramError> {
-        let url = format!("{}/bot{}/{}", self.base_url, self.token.0, documented(method));
+        let url = format!("{}/bot{}/{}", self.base_url, self.token.0, format_method(method));
         let exchange = async {
             let response = with_body(self.client()?.post(url)).timeout(bound).send().await;
             let response = response.map_err(TelegramError::from_transport)?;
@@ -369,22 +369,22 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
     if !answer.ok {
         let code = answer.error_code.unwrap_or_else(|| status.into());
         let description = answer.description.unwrap_or_default();
-        let parameters = Parameters::read(&answer.parameters.unwrap_or_default());
+        let parameters = Parameters::parse(&answer.parameters.unwrap_or_default());
         return Err(TelegramError::from_answer(code, &description, &parameters));
     }
     let result = answer.result.map_or("null", RawValue::get);
     serde_json::from_str(result)
-        .map_err(|error| TelegramError::Ambiguous { why: format!("an answer that isn't understood: {error}") })
+        .map_err(|error| TelegramError::Ambiguous { why: format!("the answer can't be parsed: {error}") })
 }
 
 /// The fields of a request as JSON.
-fn written(request: &impl Serialize) -> Result<Map<String, Value>, TelegramError> {
+fn to_fields(request: &impl Serialize) -> Result<Map<String, Value>, TelegramError> {
     let fields = serde_json::to_value(request).and_then(serde_json::from_value);
-    fields.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
+    fields.map_err(|error| TelegramError::NotSent { why: format!("the request can't be encoded: {error}") })
 }
 
 /// The documented spelling of a method: `sendMessage` for the library's `SendMessage`.
-fn documented(method: &str) -> String {
+fn format_method(method: &str) -> String {
     let mut rest = method.chars();
     rest.next().into_iter().flat_map(char::to_lowercase).chain(rest).collect()
 }

@@ -13,7 +13,7 @@ const NAME_CHARS_MAX: usize = 255;
 
 /// Reads the attached file of a message. A sticker has none, because its emoji suffices. There is at most one file: an album comes
 /// as several messages.
-pub(super) fn of_message(said: &ReadMessage) -> Option<NewAttachment> {
+pub(super) fn read_attachment(said: &ReadMessage) -> Option<NewAttachment> {
     let (kind, file, name, duration, sides) = match said.media()? {
         MediaKind::Voice(MediaVoice { voice: it, .. }) => ("voice", &it.file, None, Some(it.duration), None),
         MediaKind::VideoNote(MediaVideoNote { video_note: it }) => {
@@ -61,7 +61,7 @@ mod tests {
     fn of(fields: &serde_json::Value) -> Option<NewAttachment> {
         let mut message = json!({"message_id": 7, "date": 1, "chat": {"id": 1, "type": "private"}});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        of_message(&ReadMessage::read(message))
+        read_attachment(&ReadMessage::from_value(message))
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Command {
     }
 
     /// Parses a text as a command, possibly misspelt, with its arguments. For channels without addressed commands.
-    pub fn read(text: &str) -> Option<(Self, &str)> {
+    pub fn parse_unaddressed(text: &str) -> Option<(Self, &str)> {
         match parse(text.trim_start(), "") {
             ParsedCommand::Ours(command, args) => Some((command, args)),
             ParsedCommand::ForAnother | ParsedCommand::NotACommand => None,
@@ -136,12 +136,12 @@ impl Command {
     }
 
     /// The commands most similar to a word: a few edits away, or with the same beginning.
-    pub fn nearest(word: &str) -> Vec<Self> {
+    pub fn find_nearest(word: &str) -> Vec<Self> {
         let word = word.to_lowercase();
         let mut near: Vec<(usize, Self)> = Self::ALL
             .into_iter()
             .filter(|command| *command != Self::Start)
-            .map(|command| (words::edits(&word, command.name()), command))
+            .map(|command| (words::count_edits(&word, command.name()), command))
             .filter(|(changes, command)| {
                 *changes <= MAX_CHANGES
                     || !word.is_empty() && word.starts_with(command.name())
@@ -161,24 +161,24 @@ impl Command {
     pub fn description(self) -> Option<&'static str> {
         match self {
             Self::Start | Self::Mistyped(_) => None,
-            Self::New => Some("Start afresh: leave out what was said here before"),
-            Self::Status => Some("What I am doing, and what waits"),
+            Self::New => Some("Start afresh, leaving out what was said here before"),
+            Self::Status => Some("What I'm doing, and what's waiting"),
             Self::Tasks => Some("Your tasks: in hand, and waiting"),
-            Self::Memory => Some("What I remember; with words: what I know about them"),
-            Self::Remind => Some("Your reminders; with a text and a time: a new one"),
-            Self::Jobs => Some("What runs by itself, and when next"),
+            Self::Memory => Some("What I remember; add words to search it"),
+            Self::Remind => Some("Your reminders; add a text and a time to set one"),
+            Self::Jobs => Some("Your standing jobs, and when they run next"),
             Self::Cost => Some("What AI models have cost, today and this month"),
             Self::Log => Some("What I did last"),
             Self::Undo => Some("Take back what I did last"),
-            Self::Retry => Some("Try again what was undone or given up"),
-            Self::Rules => Some("Your rules for what I may do unasked"),
+            Self::Retry => Some("Retry a message that was undone or given up"),
+            Self::Rules => Some("Your rules for what I may do without asking"),
             Self::Stop => Some("Stop all work until /resume"),
             Self::Resume => Some("Continue after /stop"),
             Self::Wake => Some("Check now whether anything is due"),
-            Self::Model => Some("Which AI model answers; with a name: choose it"),
-            Self::Local => Some("Keep this chat off the cloud; with off: no longer"),
-            Self::Settings => Some("The settings as they are, and what is wrong with them"),
-            Self::Restart => Some("Start me anew, with the settings as they are now"),
+            Self::Model => Some("Which AI model answers; add a name to choose it"),
+            Self::Local => Some("Keep this chat off the cloud; add “off” to end that"),
+            Self::Settings => Some("The current settings, and any errors in them"),
+            Self::Restart => Some("Restart me with the current settings"),
             Self::Whoami => Some("Who you are to me, and what you may do"),
             Self::Help => Some("What you can say to me"),
         }
@@ -207,7 +207,7 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> ParsedCommand<'a> {
         return ParsedCommand::ForAnother;
     }
     let command = Command::ALL.into_iter().find(|command| command.name().eq_ignore_ascii_case(name));
-    let command = command.or_else(|| mistyped(name));
+    let command = command.or_else(|| find_mistyped(name));
     command.map_or(ParsedCommand::NotACommand, |command| ParsedCommand::Ours(command, args.trim()))
 }
 
@@ -219,7 +219,7 @@ pub(super) fn is_addressed_to(text: &str, username: &str) -> bool {
 }
 
 /// The command within one slip of a word: an extra, missing or wrong letter, or two swapped ones.
-fn mistyped(name: &str) -> Option<Command> {
+fn find_mistyped(name: &str) -> Option<Command> {
     let name = name.to_lowercase();
     let candidates = Command::ALL.into_iter().map(Command::name).filter(|ours| ours.len() >= MIN_MISTYPED_CHARS);
     candidates.filter(|ours| is_one_slip(name.as_bytes(), ours.as_bytes())).map(Command::Mistyped).next()
@@ -275,11 +275,11 @@ mod tests {
 
     #[test]
     fn the_nearest_commands_are_found() {
-        assert_eq!(["kitten", "", "sitting"].map(|word| words::edits(word, "sitting")), [3, 7, 0]);
-        assert_eq!(Command::nearest("reminder"), [Command::Remind]);
-        assert_eq!(Command::nearest("logs"), [Command::Log, Command::Jobs]);
-        assert_eq!(Command::nearest("re").into_iter().filter(|near| *near == Command::Retry).count(), 1);
-        assert_eq!(Command::nearest("xyzzy"), []);
+        assert_eq!(["kitten", "", "sitting"].map(|word| words::count_edits(word, "sitting")), [3, 7, 0]);
+        assert_eq!(Command::find_nearest("reminder"), [Command::Remind]);
+        assert_eq!(Command::find_nearest("logs"), [Command::Log, Command::Jobs]);
+        assert_eq!(Command::find_nearest("re").into_iter().filter(|near| *near == Command::Retry).count(), 1);
+        assert_eq!(Command::find_nearest("xyzzy"), []);
     }
 
     #[test]

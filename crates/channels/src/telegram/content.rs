@@ -40,26 +40,26 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
     let text = |text: &str| MessageContent::Said { kind: "text", text: text.to_owned() };
     let (kind, description) = match &said.kind {
         Kind::Common(common) => match &common.media_kind {
-            Media::Voice(it) => ("voice", format!("voice note{}", length(it.voice.duration))),
-            Media::VideoNote(it) => ("video_note", format!("video note{}", length(it.video_note.duration))),
-            Media::Video(it) => ("video", format!("video{}", length(it.video.duration))),
-            Media::Animation(it) => ("animation", format!("animation{}", length(it.animation.duration))),
-            Media::Audio(it) => ("audio", audio(&it.audio)),
+            Media::Voice(it) => ("voice", format!("voice note{}", format_duration(it.voice.duration))),
+            Media::VideoNote(it) => ("video_note", format!("video note{}", format_duration(it.video_note.duration))),
+            Media::Video(it) => ("video", format!("video{}", format_duration(it.video.duration))),
+            Media::Animation(it) => ("animation", format!("animation{}", format_duration(it.animation.duration))),
+            Media::Audio(it) => ("audio", describe_audio(&it.audio)),
             Media::Photo(_) => ("photo", "photo".to_owned()),
-            Media::Document(it) => ("document", document(&it.document, said.around.mime.as_deref())),
-            Media::Sticker(it) => ("sticker", format!("sticker {}", maybe(it.sticker.emoji.as_ref()))),
+            Media::Document(it) => ("document", describe_document(&it.document, said.around.mime.as_deref())),
+            Media::Sticker(it) => ("sticker", format!("sticker {}", format_optional(it.sticker.emoji.as_ref()))),
             Media::Venue(it) => {
                 let (title, address) = (name(&it.venue.title), name(&it.venue.address));
-                ("venue", format!("place {title}, {address} ({})", point(&it.venue.location)))
+                ("venue", format!("place {title}, {address} ({})", format_point(&it.venue.location)))
             }
             Media::Location(it) => {
                 let live = if it.location.live_period.is_some() { "live " } else { "" };
-                ("location", format!("{live}location {}", point(&it.location)))
+                ("location", format!("{live}location {}", format_point(&it.location)))
             }
-            Media::Contact(it) => ("contact", contact(&it.contact)),
-            Media::Poll(it) => ("poll", poll(&it.poll)),
+            Media::Contact(it) => ("contact", describe_contact(&it.contact)),
+            Media::Poll(it) => ("poll", describe_poll(&it.poll)),
             Media::Checklist(it) => {
-                ("checklist", format!("checklist {}: {}", name(&it.checklist.title), tasks(&it.checklist.tasks)))
+                ("checklist", format!("checklist {}: {}", name(&it.checklist.title), format_tasks(&it.checklist.tasks)))
             }
             Media::Game(it) => ("game", format!("game {}: {}", name(&it.game.title), name(&it.game.description))),
             Media::Story(it) => ("story", format!("story of {}", chat_name(&it.story.chat))),
@@ -71,71 +71,73 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
             Media::Text(it) => return text(&it.text),
             Media::Migration(_) => return MessageContent::Service,
         },
-        Kind::Dice(it) => ("dice", format!("dice {}: {}", on_the_wire(&it.dice.emoji), it.dice.value)),
+        Kind::Dice(it) => ("dice", format!("dice {}: {}", to_wire(&it.dice.emoji), it.dice.value)),
         Kind::ChecklistTasksDone(it) => {
             let (done, of) =
                 (&it.checklist_tasks_done.marked_as_done_task_ids, &it.checklist_tasks_done.checklist_message);
             let of = of.as_ref().and_then(|message| message.checklist()).map_or(&[][..], |list| &list.tasks);
             let task = |id: i32| of.iter().find(|task| task.id.0 == id).map(|task| name(&task.text));
             let each = done.iter().flatten().map(|id| task(id.0).unwrap_or_else(|| format!("task {id}")));
-            ("checklist_tasks_done", format!("checklist, done: {}", listed(each, "; ")))
+            ("checklist_tasks_done", format!("checklist, done: {}", join_first(each, "; ")))
         }
-        Kind::ChecklistTasksAdded(it) => {
-            ("checklist_tasks_added", format!("added to a checklist: {}", tasks(&it.checklist_tasks_added.tasks)))
-        }
-        Kind::GiftInfo(it) => ("gift", gift(&it.gift)),
+        Kind::ChecklistTasksAdded(it) => (
+            "checklist_tasks_added",
+            format!("added to a checklist: {}", format_tasks(&it.checklist_tasks_added.tasks)),
+        ),
+        Kind::GiftInfo(it) => ("gift", describe_gift(&it.gift)),
         Kind::UniqueGiftInfo(it) => {
             let gift = &it.unique_gift.gift;
             ("unique_gift", format!("unique gift {} #{}", name(&gift.base_name), gift.number))
         }
-        Kind::Giveaway(it) => ("giveaway", giveaway(&it.giveaway)),
+        Kind::Giveaway(it) => ("giveaway", describe_giveaway(&it.giveaway)),
         Kind::GiveawayWinners(it) => (
             "giveaway_winners",
-            format!("giveaway's winners: {}", listed(it.giveaway_winners.winners.iter().map(user), ", ")),
+            format!("giveaway's winners: {}", join_first(it.giveaway_winners.winners.iter().map(format_user), ", ")),
         ),
         Kind::Invoice(it) => {
             let it = &it.invoice;
-            let amount = amount(it.total_amount, &it.currency);
+            let amount = format_amount(it.total_amount, &it.currency);
             ("invoice", format!("invoice {}: {}, {amount}", name(&it.title), name(&it.description)))
         }
         Kind::SuccessfulPayment(it) => {
             let it = &it.successful_payment;
-            ("successful_payment", format!("payment of {}", amount(it.total_amount, &it.currency)))
+            ("successful_payment", format!("payment of {}", format_amount(it.total_amount, &it.currency)))
         }
         Kind::RefundedPayment(it) => {
             let it = &it.refunded_payment;
-            ("refunded_payment", format!("refund of {}", amount(it.total_amount, &it.currency)))
+            ("refunded_payment", format!("refund of {}", format_amount(it.total_amount, &it.currency)))
         }
-        Kind::UsersShared(it) => {
-            ("users_shared", format!("shared people: {}", listed(it.users_shared.users.iter().map(shared), ", ")))
-        }
+        Kind::UsersShared(it) => (
+            "users_shared",
+            format!("shared people: {}", join_first(it.users_shared.users.iter().map(format_shared_user), ", ")),
+        ),
         Kind::ChatShared(it) => (
             "chat_shared",
-            format!("shared chat {} ({})", maybe(it.chat_shared.title.as_ref()), it.chat_shared.chat_id),
+            format!("shared chat {} ({})", format_optional(it.chat_shared.title.as_ref()), it.chat_shared.chat_id),
         ),
         Kind::WebAppData(it) => {
             let it = &it.web_app_data;
             ("web_app_data", format!("sent by the button {}: {}", name(&it.button_text), name(&it.data)))
         }
         Kind::Empty {} | Kind::PassportData(_) => {
-            let is_note = said.field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_some();
+            let is_note = said.find_field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_some();
             let unknown = if is_note { MessageContent::Service } else { MessageContent::Unknown };
             return said.text().map_or(unknown, text);
         }
         _ => return MessageContent::Service,
     };
     let description = one_line(description.trim(), usize::MAX);
-    MessageContent::Said { kind, text: described(&description, said.around.caption.as_deref()) }
+    MessageContent::Said { kind, text: format_description(&description, said.around.caption.as_deref()) }
 }
 
 /// The name of the field with unknown content.
 pub(super) fn unknown_field(said: &ReadMessage) -> Option<&str> {
     let is_content = |value: &Value| value.is_object() || value.is_array();
-    said.field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
+    said.find_field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
 }
 
 /// Formats a description in brackets, with the caption below.
-pub(super) fn described(description: &str, caption: Option<&str>) -> String {
+pub(super) fn format_description(description: &str, caption: Option<&str>) -> String {
     match caption {
         Some(caption) if !caption.is_empty() => format!("[{description}]\n{caption}"),
         _ => format!("[{description}]"),
@@ -146,34 +148,34 @@ fn name(text: &str) -> String {
     one_line(text.trim(), NAME_CHARS_MAX)
 }
 
-fn maybe(text: Option<&String>) -> String {
+fn format_optional(text: Option<&String>) -> String {
     text.map(|text| name(text)).unwrap_or_default()
 }
 
-fn listed(all: impl Iterator<Item = String>, between: &str) -> String {
+fn join_first(all: impl Iterator<Item = String>, between: &str) -> String {
     all.take(LISTED_MAX).collect::<Vec<_>>().join(between)
 }
 
 /// The wire format of a value that the Bot API writes as text.
-fn on_the_wire(value: &impl Serialize) -> String {
+fn to_wire(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(name)).unwrap_or_default()
 }
 
-fn tasks(all: &[ChecklistTask]) -> String {
-    listed(all.iter().map(|task| name(&task.text)), "; ")
+fn format_tasks(all: &[ChecklistTask]) -> String {
+    join_first(all.iter().map(|task| name(&task.text)), "; ")
 }
 
-fn user(user: &User) -> String {
+fn format_user(user: &User) -> String {
     format!("{} ({})", user_name(user), user.id)
 }
 
-fn shared(it: &SharedUser) -> String {
-    let [first, last, username] = [&it.first_name, &it.last_name, &it.username].map(|it| maybe(it.as_ref()));
+fn format_shared_user(it: &SharedUser) -> String {
+    let [first, last, username] = [&it.first_name, &it.last_name, &it.username].map(|it| format_optional(it.as_ref()));
     format!("{} ({})", person_name(&[&format!("{first} {last}"), &username]), it.user_id).trim().to_owned()
 }
 
 /// Formats a duration for people.
-fn length(duration: Seconds) -> String {
+fn format_duration(duration: Seconds) -> String {
     match (duration.seconds() / 60, duration.seconds() % 60) {
         (0, seconds) => format!(", {seconds} s"),
         (minutes, 0) => format!(", {minutes} min"),
@@ -181,15 +183,15 @@ fn length(duration: Seconds) -> String {
     }
 }
 
-fn audio(it: &Audio) -> String {
-    let named = [&it.performer, &it.title, &it.file_name].map(|it| maybe(it.as_ref()));
+fn describe_audio(it: &Audio) -> String {
+    let named = [&it.performer, &it.title, &it.file_name].map(|it| format_optional(it.as_ref()));
     let named: Vec<&str> = named.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", named.join(" – ")) };
-    format!("audio file{name}{}", length(it.duration))
+    format!("audio file{name}{}", format_duration(it.duration))
 }
 
-fn document(it: &Document, mime: Option<&str>) -> String {
-    let name = match maybe(it.file_name.as_ref()) {
+fn describe_document(it: &Document, mime: Option<&str>) -> String {
+    let name = match format_optional(it.file_name.as_ref()) {
         name if name.is_empty() => "without a name".to_owned(),
         name => format!("\"{name}\""),
     };
@@ -198,27 +200,31 @@ fn document(it: &Document, mime: Option<&str>) -> String {
     format!("file {name}{}{}", mime.unwrap_or_default(), bytes.unwrap_or_default())
 }
 
-fn point(it: &Location) -> String {
+fn format_point(it: &Location) -> String {
     format!("{:.5}, {:.5}", it.latitude, it.longitude)
 }
 
-fn contact(it: &Contact) -> String {
-    let named = format!("{} {}", name(&it.first_name), maybe(it.last_name.as_ref()));
+fn describe_contact(it: &Contact) -> String {
+    let named = format!("{} {}", name(&it.first_name), format_optional(it.last_name.as_ref()));
     format!("contact {}, {}", named.trim(), name(&it.phone_number))
 }
 
-fn poll(it: &Poll) -> String {
+fn describe_poll(it: &Poll) -> String {
     let what = if it.poll_type == PollType::Quiz { "quiz" } else { "poll" };
-    format!("{what}: {} ({})", name(&it.question), listed(it.options.iter().map(|option| name(&option.text)), " / "))
+    format!(
+        "{what}: {} ({})",
+        name(&it.question),
+        join_first(it.options.iter().map(|option| name(&option.text)), " / ")
+    )
 }
 
-fn gift(it: &GiftInfo) -> String {
+fn describe_gift(it: &GiftInfo) -> String {
     let said = it.text.as_deref().map(name).filter(|said| !said.is_empty());
     let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-    format!("gift {} for {} stars{said}", maybe(it.gift.sticker.emoji.as_ref()), it.gift.star_count)
+    format!("gift {} for {} stars{said}", format_optional(it.gift.sticker.emoji.as_ref()), it.gift.star_count)
 }
 
-fn giveaway(it: &Giveaway) -> String {
+fn describe_giveaway(it: &Giveaway) -> String {
     let prize = match (it.prize_description.as_deref().map(name), it.prize_star_count) {
         (Some(prize), _) if !prize.is_empty() => format!(", {prize}"),
         (_, Some(stars)) => format!(", {stars} stars"),
@@ -228,6 +234,6 @@ fn giveaway(it: &Giveaway) -> String {
 }
 
 /// Formats an amount in the smallest unit of its currency, as the Bot API counts it.
-fn amount(amount: u32, currency: &str) -> String {
+fn format_amount(amount: u32, currency: &str) -> String {
     format!("{amount} {} (in its smallest unit)", name(currency))
 }

@@ -23,27 +23,27 @@ const DESCRIPTION_CHARS_MAX: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelegramError {
     /// Too many calls: not executed; no call may be made before this time has passed.
-    #[error("Telegram asks to wait {} s before the next call", .0.as_secs())]
+    #[error("Telegram asks me to wait {} s before the next call", .0.as_secs())]
     RetryAfter(Duration),
     /// Another poller or a webhook fetches this bot's messages.
     #[error(
-        "something else fetches this bot's messages: {}. Stop the other program that uses this token, or remove its \
-         webhook; if you can't find it, get a new token from @BotFather. Nothing is lost: fetching is tried again", said(.0)
+        "something else is fetching this bot's messages: {}. Stop the other program that uses this token, or remove \
+         its webhook; if you can't find it, get a new token from @BotFather. Nothing is lost: I keep trying", wrap_description(.0)
     )]
     Conflict(String),
     /// The token is invalid: a person must set another.
     #[error(
-        "Telegram doesn't accept the bot's token ({}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather", said(.0)
+        "Telegram doesn't accept the bot's token ({}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather", wrap_description(.0)
     )]
     Unauthorized(String),
     /// Not sent: the group has become a supergroup with this id.
-    #[error("the group has become a supergroup, its id is now {0}: put that into ALLOWED_CHAT_IDS")]
+    #[error("the group has become a supergroup with the id {0}: add that to ALLOWED_CHAT_IDS")]
     MigratedTo(i64),
     /// The chat is closed: the person blocked the bot, or the chat doesn't exist for it.
-    #[error("this chat can't be written to: {}. The person has to write to the bot first, or unblock it", said(.0))]
+    #[error("the bot can't write to this chat: {}. The person has to write to the bot first, or unblock it", wrap_description(.0))]
     ChatGone(String),
     /// Telegram refuses the call, so repeating it is useless. `refusal` interprets the words for messages.
-    #[error("Telegram refused the call ({code}): {}", said(description))]
+    #[error("Telegram refused the call ({code}): {}", wrap_description(description))]
     Rejected {
         /// The code of the error, mostly an HTTP status.
         code: i64,
@@ -65,7 +65,7 @@ pub enum TelegramError {
 }
 
 /// Wraps a description as untrusted text for messages.
-fn said(description: &str) -> Outside {
+fn wrap_description(description: &str) -> Outside {
     Outside::new(Origin::Telegram, description)
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// Parses leniently: proxies write an empty object as a list, or a number as text.
-    pub(super) fn read(parameters: &Value) -> Self {
+    pub(super) fn parse(parameters: &Value) -> Self {
         let number = |name: &str| {
             let value = parameters.get(name)?;
             value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
@@ -132,7 +132,7 @@ impl TelegramError {
     pub(super) fn from_transport(error: reqwest::Error) -> Self {
         // fault: answer-got-lost-taken
         let surely_not_sent = error.is_connect() || error.is_builder();
-        let why = describe(error);
+        let why = describe_error(error);
         if surely_not_sent { Self::NotSent { why } } else { Self::Ambiguous { why } }
     }
 
@@ -151,7 +151,7 @@ impl TelegramError {
 }
 
 /// Describes an HTTP client's error with its causes, without the address, which holds the token.
-fn describe(error: reqwest::Error) -> String {
+fn describe_error(error: reqwest::Error) -> String {
     let timed_out = error.is_timeout();
     // Of a failed connection, only the deepest cause is informative.
     let is_connect = error.is_connect();
@@ -223,7 +223,7 @@ mod tests {
             (json!("none"), None, None),
             (json!({"retry_after": null, "migrate_to_chat_id": {}}), None, None),
         ] {
-            let read = Parameters::read(&parameters);
+            let read = Parameters::parse(&parameters);
             assert_eq!((read.retry_after, read.migrate_to_chat_id), (wait, moved), "{parameters}");
         }
     }

@@ -23,14 +23,14 @@ pub struct RemoteFile(File);
 
 impl RemoteFile {
     /// The length in bytes, if Telegram states it.
-    pub fn bytes(&self) -> Option<u64> {
+    pub fn byte_count(&self) -> Option<u64> {
         known_bytes(&self.0).map(u64::from)
     }
 }
 
 impl fmt::Debug for RemoteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteFile").field("bytes", &self.bytes()).finish_non_exhaustive()
+        f.debug_struct("RemoteFile").field("bytes", &self.byte_count()).finish_non_exhaustive()
     }
 }
 
@@ -41,10 +41,10 @@ pub enum FetchError {
     #[error(transparent)]
     Telegram(#[from] TelegramError),
     /// The file is larger than a bot may download.
-    #[error("it is larger than the {} MB that Telegram lets a bot fetch", MAX_FILE_BYTES >> 20)]
+    #[error("it's larger than the {} MB that Telegram lets a bot download", MAX_FILE_BYTES >> 20)]
     TooLarge,
     /// The file couldn't be written on our side.
-    #[error("it can't be written: {0}")]
+    #[error("it couldn't be saved: {0}")]
     Write(#[from] io::Error),
 }
 
@@ -58,7 +58,7 @@ impl Telegram {
             }
             error => FetchError::Telegram(error),
         })?;
-        if file.bytes().is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
+        if file.byte_count().is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
     }
 
     /// Downloads a file and passes its bytes to `write` piece by piece. Returns the length. On an error, the bytes written so far must
@@ -68,16 +68,17 @@ impl Telegram {
         file: &RemoteFile,
         write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<u64, FetchError> {
-        let fetched = tokio::time::timeout(DOWNLOAD_TIMEOUT, self.stream(file, write)).await;
-        let fetched = fetched
-            .unwrap_or_else(|_| Err(broken(format!("the file took longer than {} s", DOWNLOAD_TIMEOUT.as_secs()))));
+        let fetched = tokio::time::timeout(DOWNLOAD_TIMEOUT, self.stream_file(file, write)).await;
+        let fetched = fetched.unwrap_or_else(|_| {
+            Err(transfer_error(format!("the download took longer than {} s", DOWNLOAD_TIMEOUT.as_secs())))
+        });
         fetched.map_err(|error| match error {
             FetchError::Telegram(error) => FetchError::Telegram(error.map_text(|text| self.token.scrub(text))),
             error => error,
         })
     }
 
-    async fn stream(
+    async fn stream_file(
         &self,
         file: &RemoteFile,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
@@ -88,18 +89,18 @@ impl Telegram {
         })?;
         let url = format!("{}/file/bot{}/{path}", self.base_url, self.token.0);
         let request = self.client()?.get(url).send();
-        let response = tokio::time::timeout(SILENCE_MAX, request).await.map_err(|_| silent())?;
+        let response = tokio::time::timeout(SILENCE_MAX, request).await.map_err(|_| silence_error())?;
         let mut response = response.map_err(TelegramError::from_transport)?;
         let status = response.status().as_u16();
         if status != 200 {
             let body = api::read_body(response).await?;
-            return Err(refused(status, &body).into());
+            return Err(interpret_refusal(status, &body).into());
         }
-        let announced = response.content_length().or(file.bytes());
+        let announced = response.content_length().or(file.byte_count());
         let mut bytes = 0;
         while let Some(piece) = tokio::time::timeout(SILENCE_MAX, response.chunk())
             .await
-            .map_err(|_| silent())?
+            .map_err(|_| silence_error())?
             .map_err(TelegramError::from_transport)?
         {
             bytes += piece.len() as u64;
@@ -108,12 +109,15 @@ impl Telegram {
             }
             write(&piece)?;
         }
-        match (announced, file.bytes()) {
+        match (announced, file.byte_count()) {
             (Some(announced), _) if announced != bytes => {
-                Err(broken(format!("{bytes} bytes came of a file of {announced}")))
+                Err(transfer_error(format!("received {bytes} bytes of a file of {announced}")))
             }
             // fault: page-place-file-passes
-            (_, Some(size)) if size != bytes => Err(broken(format!("{bytes} bytes came of a file of {size}"))),
+            (_, Some(size)) if size != bytes => {
+                Err(transfer_error(format!("received {bytes} bytes of a file of {size}")))
+            }
+            // fault end: page-place-file-passes
             _ => Ok(bytes),
         }
     }
@@ -121,7 +125,7 @@ impl Telegram {
 
 /// Interprets an answer that isn't the file. The location is recent, so a 404 can't be the token's fault, although the Bot API uses
 /// the same words.
-fn refused(status: u16, body: &[u8]) -> TelegramError {
+fn interpret_refusal(status: u16, body: &[u8]) -> TelegramError {
     match api::read_answer::<serde::de::IgnoredAny>(status, body) {
         Err(TelegramError::Unauthorized(why)) if status == 404 => {
             TelegramError::Ambiguous { why: format!("the file isn't where it was a moment ago ({why})") }
@@ -136,12 +140,12 @@ pub(super) fn known_bytes(file: &FileMeta) -> Option<u32> {
     Some(file.size).filter(|size| *size != u32::MAX)
 }
 
-fn broken(why: String) -> FetchError {
+fn transfer_error(why: String) -> FetchError {
     FetchError::Telegram(TelegramError::Ambiguous { why })
 }
 
-fn silent() -> FetchError {
-    broken(format!("nothing came for {} s", SILENCE_MAX.as_secs()))
+fn silence_error() -> FetchError {
+    transfer_error(format!("no data arrived for {} s", SILENCE_MAX.as_secs()))
 }
 
 /// Returns true if a path can't lead outside the address before it.
@@ -167,11 +171,11 @@ mod tests {
     #[test]
     fn nothing_there_says_nothing_of_the_token() {
         let not_found = br#"{"ok":false,"error_code":404,"description":"Not Found"}"#;
-        assert!(matches!(refused(404, not_found), TelegramError::Ambiguous { .. }));
+        assert!(matches!(interpret_refusal(404, not_found), TelegramError::Ambiguous { .. }));
         let unauthorized = br#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#;
-        assert!(matches!(refused(401, unauthorized), TelegramError::Unauthorized(_)));
+        assert!(matches!(interpret_refusal(401, unauthorized), TelegramError::Unauthorized(_)));
         let wait = br#"{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":7}}"#;
-        assert_eq!(refused(429, wait), TelegramError::RetryAfter(Duration::from_secs(7)));
-        assert!(matches!(refused(502, b"<html>"), TelegramError::Ambiguous { .. }));
+        assert_eq!(interpret_refusal(429, wait), TelegramError::RetryAfter(Duration::from_secs(7)));
+        assert!(matches!(interpret_refusal(502, b"<html>"), TelegramError::Ambiguous { .. }));
     }
 }

@@ -44,10 +44,10 @@ pub struct Inbox {
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
     /// Not an update.
-    #[error("it is no update of Telegram's")]
+    #[error("it isn't a Telegram update")]
     NoUpdate,
     /// Too many updates wait.
-    #[error("{MAX_WAITING} updates or {} MB wait already", MAX_WAITING_BYTES >> 20)]
+    #[error("{MAX_WAITING} updates or {} MB are already waiting", MAX_WAITING_BYTES >> 20)]
     Full,
     /// The disk failed.
     #[error(transparent)]
@@ -56,13 +56,13 @@ pub enum InboxError {
 
 impl Inbox {
     /// Creates an inbox for this folder, which may not exist yet.
-    pub fn at(dir: PathBuf) -> Self {
+    pub fn at_path(dir: PathBuf) -> Self {
         Self { dir, given: Vec::new() }
     }
 
     /// Returns true if no update waits.
     pub fn is_empty(&self) -> bool {
-        self.waiting().is_ok_and(|waiting| waiting.is_empty())
+        self.list_waiting().is_ok_and(|waiting| waiting.is_empty())
     }
 
     /// Stores an update durably.
@@ -72,12 +72,12 @@ impl Inbox {
     pub fn put(&self, update: &[u8], now: DateTime<Utc>) -> Result<(), InboxError> {
         let raw: Box<RawValue> = serde_json::from_slice(update).map_err(|_| InboxError::NoUpdate)?;
         let update = RawUpdate::parse(raw).ok_or(InboxError::NoUpdate)?;
-        let waiting = self.waiting()?;
+        let waiting = self.list_waiting()?;
         let bytes = waiting.iter().filter_map(|path| Some(path.symlink_metadata().ok()?.len())).sum::<u64>();
         if waiting.len() >= MAX_WAITING || bytes >= MAX_WAITING_BYTES {
             return Err(InboxError::Full);
         }
-        let (dir, number) = (self.folder()?, NEXT.fetch_add(1, Ordering::Relaxed));
+        let (dir, number) = (self.open_folder()?, NEXT.fetch_add(1, Ordering::Relaxed));
         let name = format!("{}-{number:06}", now.format("%Y%m%dT%H%M%S%.6f"));
         let (part, whole) = (format!("{name}.part"), format!("{name}{WHOLE}"));
         let mut file = create_private_at(&dir, &part)?;
@@ -99,7 +99,7 @@ impl Inbox {
             fs::remove_file(path)?;
         }
         let mut updates = Vec::new();
-        for path in self.waiting()?.into_iter().take(limit.into()) {
+        for path in self.list_waiting()?.into_iter().take(limit.into()) {
             let raw = fs::read_to_string(&path)?;
             match RawValue::from_string(raw).ok().and_then(RawUpdate::parse) {
                 Some(update) => {
@@ -117,7 +117,7 @@ impl Inbox {
     }
 
     /// Opens the folder. The writer may have more rights than the owner, so a link in place of the folder is refused.
-    fn folder(&self) -> io::Result<OwnedFd> {
+    fn open_folder(&self) -> io::Result<OwnedFd> {
         match mkdir(&self.dir, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
@@ -126,7 +126,7 @@ impl Inbox {
     }
 
     /// The files of complete updates, oldest first.
-    fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+    fn list_waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_was_put_is_given_until_it_is_stored() {
         let dir = tempfile::tempdir().unwrap();
-        let mut inbox = Inbox::at(dir.path().join("inbox"));
+        let mut inbox = Inbox::at_path(dir.path().join("inbox"));
         assert!(inbox.is_empty() && inbox.next(None, 100).unwrap().is_empty());
         for id in [7, 8, 3] {
             inbox.put(format!("{{\"update_id\": {id}, \"x\": \"é\"}}").as_bytes(), now()).unwrap();
@@ -170,7 +170,7 @@ mod tests {
         // Some of them were stored.
         assert_eq!(ids(&inbox.next(Some(9), 100).unwrap()), [3]);
         // A restarted bot gets everything that isn't removed.
-        let mut anew = Inbox::at(dir.path().join("inbox"));
+        let mut anew = Inbox::at_path(dir.path().join("inbox"));
         assert_eq!(ids(&anew.next(Some(9), 1).unwrap()), [3]);
         assert!(anew.next(Some(4), 100).unwrap().is_empty() && anew.is_empty());
     }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_no_update_is_refused_and_what_cant_be_read_is_kept_aside() {
         let dir = tempfile::tempdir().unwrap();
-        let mut inbox = Inbox::at(dir.path().to_owned());
+        let mut inbox = Inbox::at_path(dir.path().to_owned());
         for bad in ["", "{", "[]", "{}", "{\"update_id\": \"7\"}", "{\"update_id\": 7} x"] {
             assert!(matches!(inbox.put(bad.as_bytes(), now()), Err(InboxError::NoUpdate)), "{bad}");
         }
@@ -195,7 +195,7 @@ mod tests {
         let anothers = dir.path().join("anothers");
         fs::create_dir(&anothers).unwrap();
         std::os::unix::fs::symlink(&anothers, dir.path().join("inbox")).unwrap();
-        let inbox = Inbox::at(dir.path().join("inbox"));
+        let inbox = Inbox::at_path(dir.path().join("inbox"));
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Disk(_))));
         assert_eq!(fs::read_dir(&anothers).unwrap().count(), 0);
     }
@@ -203,13 +203,13 @@ mod tests {
     #[test]
     fn a_flood_is_left_with_telegram() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::at(dir.path().to_owned());
+        let inbox = Inbox::at_path(dir.path().to_owned());
         for n in 0..MAX_WAITING {
             fs::write(dir.path().join(format!("{n}.json")), "{\"update_id\": 1}").unwrap();
         }
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::at(dir.path().to_owned());
+        let inbox = Inbox::at_path(dir.path().to_owned());
         fs::File::create(dir.path().join("1.json")).unwrap().set_len(MAX_WAITING_BYTES).unwrap();
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
     }

@@ -17,7 +17,7 @@ use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, ParsedCommand},
     content::{self, MessageContent},
-    said::{ReadMessage, Surroundings, id_of, is_group, one_line, user_name},
+    said::{ReadMessage, Surroundings, is_group, one_line, user_id, user_name},
 };
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ impl From<Unheard> for ReadUpdate {
 impl Speakers {
     /// Returns the chat and the sender's id if the sender may speak, else the meaning of the update. Without a chat (an inline query,
     /// say), the sender's private chat is used.
-    fn admit(
+    fn admit_sender(
         &self,
         chat: Option<&Chat>,
         sender_id: Option<i64>,
@@ -166,7 +166,7 @@ impl Speakers {
                 Some(chat) if !chat.is_private() => false,
                 Some(_) | None => chat_id == sender_id && listed(sender_id),
             };
-        if admitted { Ok((ChatRef::telegram(chat_id), sender_id)) } else { Err(Unheard::Stranger) }
+        if admitted { Ok((ChatRef::from_telegram(chat_id), sender_id)) } else { Err(Unheard::Stranger) }
     }
 }
 
@@ -179,12 +179,12 @@ pub(super) enum MessageBody {
 
 /// Splits an update into the field name of the Bot API and its content; `None` if empty.
 pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
-    let mut fields = fields_of(raw)?;
+    let mut fields = parse_fields(raw)?;
     // An update holds a single item; look for a message even next to new fields.
     let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
     let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
     let mut rest = fields.remove(&kind)?;
-    let around = Surroundings::take_out_of(&mut rest);
+    let around = Surroundings::take_from(&mut rest);
     // Our own number replaces the update's, which may exceed the library's type.
     let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
     let message = match update.map(|update| update.kind) {
@@ -199,18 +199,18 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
 pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let (kind, said) = match parse(&update.raw) {
         None => return ReadUpdate::Ignored("an empty update"),
-        Some((_, MessageBody::Tap(query))) => return tapped(&query, access).unwrap_or_else(ReadUpdate::from),
+        Some((_, MessageBody::Tap(query))) => return interpret_tap(&query, access).unwrap_or_else(ReadUpdate::from),
         Some((kind, MessageBody::Said(said))) => (kind, said),
     };
     let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
     if let Some(migration) = said.migration().filter(is_listed) {
         return ReadUpdate::Migrated(migration);
     }
-    let ids = match access.admit(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
+    let ids = match access.admit_sender(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
         Ok(ids) => ids,
         Err(why) => return why.into(),
     };
-    let is_for_us = said.is_said_to(&access.me);
+    let is_for_us = said.is_addressed_to(&access.me);
     let message = |kind, text| new_message(&said, ids, is_for_us, kind, text);
     match (kind.as_str(), content::read(&said)) {
         ("message" | "edited_message", MessageContent::Service) => ReadUpdate::Ignored("a service message"),
@@ -220,23 +220,28 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
         }
         ("edited_message", MessageContent::Said { kind, text }) => ReadUpdate::Edited(message(kind, text)),
         ("message", MessageContent::Said { kind: "text", text }) => {
-            spoken(message("text", text), said.is_in_a_group(), &access.me)
+            interpret_text(message("text", text), said.is_in_a_group(), &access.me)
         }
         ("message", MessageContent::Said { kind, text }) => ReadUpdate::Message(message(kind, text)),
         ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => ReadUpdate::Ignored("said to others"),
-        ("message", MessageContent::Unknown) => ReadUpdate::Unsupported(message("unsupported", unknown(&said))),
-        ("edited_message", MessageContent::Unknown) => ReadUpdate::Edited(message("unsupported", unknown(&said))),
-        (other, _) if is_known(other) => ReadUpdate::Ignored("nothing that was asked for"),
-        _ if !is_for_us => ReadUpdate::Ignored("said to others"),
-        (other, _) => {
-            ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
+        ("message", MessageContent::Unknown) => {
+            ReadUpdate::Unsupported(message("unsupported", describe_unknown(&said)))
         }
+        ("edited_message", MessageContent::Unknown) => {
+            ReadUpdate::Edited(message("unsupported", describe_unknown(&said)))
+        }
+        (other, _) if is_known_kind(other) => ReadUpdate::Ignored("nothing that was asked for"),
+        _ if !is_for_us => ReadUpdate::Ignored("said to others"),
+        (other, _) => ReadUpdate::Unsupported(message(
+            "unsupported",
+            format!("[unsupported update: {}]", format_field_name(other)),
+        )),
     }
 }
 
 /// The fields of an update. An unreadable field (an out-of-range number, half a character, excessive depth) is replaced by an empty
 /// object, so that the rest of the message survives. The raw update is kept anyway.
-fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
+fn parse_fields(raw: &RawValue) -> Option<Map<String, Value>> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
         return Some(fields);
     }
@@ -252,18 +257,18 @@ fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
 }
 
 /// The text for unknown content.
-fn unknown(said: &ReadMessage) -> String {
-    let name = name_of(content::unknown_field(said).unwrap_or("empty"));
-    content::described(&format!("unsupported message: {name}"), said.around.caption.as_deref())
+fn describe_unknown(said: &ReadMessage) -> String {
+    let name = format_field_name(content::unknown_field(said).unwrap_or("empty"));
+    content::format_description(&format!("unsupported message: {name}"), said.around.caption.as_deref())
 }
 
 /// Shortens a field's name for display. Telegram's own names are short.
-fn name_of(field: &str) -> String {
+fn format_field_name(field: &str) -> String {
     one_line(field, FIELD_CHARS_MAX)
 }
 
 /// Interprets a text: a command, if the sender's own and one of ours.
-fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
+fn interpret_text(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
     if message.forwarded_from.is_some() {
         return ReadUpdate::Message(message);
     }
@@ -280,10 +285,10 @@ fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
 }
 
 /// Interprets the press of a button. Buttons of others, and those of messages too old to be named, are unknown.
-fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
+fn interpret_tap(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
     let message = query.message.as_ref();
-    let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
-    let choice = query.data.as_deref().and_then(ButtonChoice::read);
+    let (chat, sender_id) = access.admit_sender(message.map(|message| message.chat()), user_id(&query.from), false)?;
+    let choice = query.data.as_deref().and_then(ButtonChoice::parse);
     let Some((choice, message)) = choice.zip(message) else {
         return Err(Unheard::Ignored("a button that isn't known"));
     };
@@ -298,7 +303,7 @@ fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unhear
 }
 
 /// Returns true for a kind of update known to the library.
-fn is_known(kind: &str) -> bool {
+fn is_known_kind(kind: &str) -> bool {
     AllowedUpdate::deserialize(&Value::from(kind)).is_ok()
 }
 
@@ -319,8 +324,8 @@ fn new_message(
         kind,
         reply_to: said.reply_to(),
         forwarded_from: said.around.forwarded_from.clone(),
-        album: said.album(),
-        attachment: attachment::of_message(said),
+        album: said.album_id(),
+        attachment: attachment::read_attachment(said),
         is_for_us,
         date: said.date,
     }

@@ -44,19 +44,19 @@ use super::{Buttons, DoneFuture, Presence, SendError};
 /// The reaction to a received message, from the set allowed by default in every chat.
 const SEEN: &str = "👀";
 
-fn to(chat: ChatRef) -> ChatId {
+fn to_chat_id(chat: ChatRef) -> ChatId {
     ChatId(chat.id)
 }
 
 /// Converts a message id. An id beyond the library's type can't belong to a message of ours.
-fn message(id: i64) -> Result<MessageId, TelegramError> {
+fn to_message_id(id: i64) -> Result<MessageId, TelegramError> {
     let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no message {id}") };
     i32::try_from(id).map(MessageId).map_err(unknown)
 }
 
-fn topic(id: i64) -> Result<ThreadId, TelegramError> {
+fn to_thread_id(id: i64) -> Result<ThreadId, TelegramError> {
     let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no topic {id}") };
-    message(id).map(ThreadId).map_err(unknown)
+    to_message_id(id).map(ThreadId).map_err(unknown)
 }
 
 /// Link previews are off, so that no server learns of our links.
@@ -74,15 +74,15 @@ fn without_preview() -> LinkPreviewOptions {
 /// The number of buttons in a row.
 const BUTTONS_A_ROW: usize = 3;
 
-fn buttons(question: &Question) -> ReplyMarkup {
-    let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label(&choice), choice.data());
+fn render_buttons(question: &Question) -> ReplyMarkup {
+    let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label_choice(&choice), choice.to_data());
     let (choices, a_row) =
         (question.choices(), if let Question::Approval { .. } = question { 2 } else { BUTTONS_A_ROW });
     let rows = choices.chunks(a_row).map(|row| row.iter().cloned().map(button).collect::<Vec<_>>());
     ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new(rows))
 }
 
-fn label(choice: &ButtonChoice) -> &'static str {
+fn label_choice(choice: &ButtonChoice) -> &'static str {
     match choice {
         ButtonChoice::Approval { is_approval: true, .. } => "✅ Allow once",
         ButtonChoice::Approval { is_approval: false, .. } => "❌ No",
@@ -100,43 +100,48 @@ fn label(choice: &ButtonChoice) -> &'static str {
 }
 
 impl Presence for Telegram {
-    fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a> {
-        let action = SendChatAction::new(to(chat), ChatAction::Typing);
-        let topic = thread_id.map(topic).transpose();
-        self.done(topic.map(|message_thread_id| SendChatAction { message_thread_id, ..action }))
+    fn show_typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a> {
+        let action = SendChatAction::new(to_chat_id(chat), ChatAction::Typing);
+        let topic = thread_id.map(to_thread_id).transpose();
+        self.call_ignoring_result(topic.map(|message_thread_id| SendChatAction { message_thread_id, ..action }))
     }
 
     fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
         let reaction = Some(vec![ReactionType::Emoji { emoji: SEEN.to_owned() }]);
-        let on = message(message_id).map(|id| SetMessageReaction::new(to(chat), id));
-        self.done(on.map(|on| SetMessageReaction { reaction, ..on }))
+        let on = to_message_id(message_id).map(|id| SetMessageReaction::new(to_chat_id(chat), id));
+        self.call_ignoring_result(on.map(|on| SetMessageReaction { reaction, ..on }))
     }
 
-    fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        let edit = message(message_id).map(|id| EditMessageText::new(to(chat), id, text));
-        self.done(edit.map(|edit| EditMessageText { link_preview_options: Some(without_preview()), ..edit }))
+    fn edit_message<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
+        let edit = to_message_id(message_id).map(|id| EditMessageText::new(to_chat_id(chat), id, text));
+        self.call_ignoring_result(
+            edit.map(|edit| EditMessageText { link_preview_options: Some(without_preview()), ..edit }),
+        )
     }
 
-    fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
-        self.done(message(message_id).map(|id| DeleteMessage::new(to(chat), id)))
+    fn delete_message<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
+        self.call_ignoring_result(to_message_id(message_id).map(|id| DeleteMessage::new(to_chat_id(chat), id)))
     }
 }
 
 impl Buttons for Telegram {
     fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        let edit = message(message_id).map(|id| EditMessageCaption::new(to(chat), id));
-        self.done(edit.map(|edit| EditMessageCaption { caption: Some(text.to_owned()), ..edit }))
+        let edit = to_message_id(message_id).map(|id| EditMessageCaption::new(to_chat_id(chat), id));
+        self.call_ignoring_result(edit.map(|edit| EditMessageCaption { caption: Some(text.to_owned()), ..edit }))
     }
 
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a> {
         let tap = AnswerCallbackQuery::new(CallbackQueryId(callback_id.to_owned()));
-        self.done(Ok(AnswerCallbackQuery { text: Some(text.to_owned()), ..tap }))
+        self.call_ignoring_result(Ok(AnswerCallbackQuery { text: Some(text.to_owned()), ..tap }))
     }
 }
 
 impl Telegram {
     /// Makes a call whose result doesn't matter.
-    fn done<'a, P: Payload + Serialize + 'a>(&'a self, request: Result<P, TelegramError>) -> DoneFuture<'a> {
+    fn call_ignoring_result<'a, P: Payload + Serialize + 'a>(
+        &'a self,
+        request: Result<P, TelegramError>,
+    ) -> DoneFuture<'a> {
         Box::pin(async move { Ok(self.call(&request?).await.map(|_: IgnoredAny| ())?) })
     }
 }

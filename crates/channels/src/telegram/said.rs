@@ -70,9 +70,9 @@ pub(super) struct Surroundings {
 
 impl ReadMessage {
     /// Reads a message inside another.
-    pub(super) fn read(mut message: Value) -> Self {
-        let around = Surroundings::take_out_of(&mut message);
-        Self::new(read(&message), around, message)
+    pub(super) fn from_value(mut message: Value) -> Self {
+        let around = Surroundings::take_from(&mut message);
+        Self::new(parse_value(&message), around, message)
     }
 
     /// Combines the library's message, if readable, with its context and the rest.
@@ -82,14 +82,14 @@ impl ReadMessage {
         }
         // The press of a button has its chat in the message with the button.
         let place = rest.get("chat").or_else(|| rest.pointer("/message/chat"));
-        let chat = place.and_then(read);
+        let chat = place.and_then(parse_value);
         let part = |name: &str| rest.get(name).filter(|part| !part.is_null());
         let in_the_name_of = ["sender_chat", "actor_chat", "voter_chat"].into_iter().find_map(part);
         let at = part("date").and_then(Value::as_i64).and_then(|at| DateTime::from_timestamp(at, 0));
         Self {
             is_disguised: place.is_some() && chat.is_none() || in_the_name_of.is_some(),
             chat,
-            from: part("from").or(part("user")).and_then(read),
+            from: part("from").or(part("user")).and_then(parse_value),
             date: at.unwrap_or_default(),
             kind: MessageKind::Empty {},
             around,
@@ -98,19 +98,19 @@ impl ReadMessage {
     }
 
     /// Reads a message of another chat. The library's own type for these has no text, and requires an id that is often missing.
-    fn external(mut message: Value) -> (String, Box<Self>) {
+    fn read_external(mut message: Value) -> (String, Box<Self>) {
         let origin = message.get("origin").map_or_else(|| SOMEONE.to_owned(), origin_name);
         if let Some(fields) = message.as_object_mut() {
             fields.remove("origin");
             let elsewhere = json!({"message_id": 0, "date": 0, "chat": {"id": 0, "type": "private"}});
             fields.extend(elsewhere.as_object().cloned().unwrap_or_default());
         }
-        (origin, Box::new(Self::read(message)))
+        (origin, Box::new(Self::from_value(message)))
     }
 
     /// The id of the sender, also if nothing else of the sender is readable.
     pub(super) fn sender_id(&self) -> Option<i64> {
-        self.from.as_ref().and_then(id_of).or_else(|| self.number("/from/id"))
+        self.from.as_ref().and_then(user_id).or_else(|| self.find_number("/from/id"))
     }
 
     pub(super) fn is_in_a_group(&self) -> bool {
@@ -119,16 +119,16 @@ impl ReadMessage {
 
     /// The id of the message, which may exceed the library's type.
     pub(super) fn message_id(&self) -> Option<i64> {
-        self.number("/message_id")
+        self.find_number("/message_id")
     }
 
     /// The forum topic. `None` for the general topic, and outside forums, where the field names a chain of replies.
     pub(super) fn thread_id(&self) -> Option<i64> {
         let is_topic = self.rest.get("is_topic_message") == Some(&Value::Bool(true));
-        self.number("/message_thread_id").filter(|id| is_topic && *id != GENERAL_TOPIC)
+        self.find_number("/message_thread_id").filter(|id| is_topic && *id != GENERAL_TOPIC)
     }
 
-    fn number(&self, pointer: &str) -> Option<i64> {
+    fn find_number(&self, pointer: &str) -> Option<i64> {
         self.rest.pointer(pointer)?.as_i64()
     }
 
@@ -138,12 +138,12 @@ impl ReadMessage {
     }
 
     /// The common id of the pictures of an album.
-    pub(super) fn album(&self) -> Option<String> {
-        read(self.rest.get("media_group_id")?)
+    pub(super) fn album_id(&self) -> Option<String> {
+        parse_value(self.rest.get("media_group_id")?)
     }
 
     /// The name of the first field for which `wanted` returns true.
-    pub(super) fn field(&self, wanted: impl Fn(&str, &Value) -> bool) -> Option<&str> {
+    pub(super) fn find_field(&self, wanted: impl Fn(&str, &Value) -> bool) -> Option<&str> {
         let mut fields = self.rest.as_object().into_iter().flatten();
         fields.find(|(name, value)| wanted(name, value)).map(|(name, _)| name.as_str())
     }
@@ -203,72 +203,73 @@ impl ReadMessage {
             ChatMigration::To { chat_id } => (chat.id.0, chat_id.0),
             ChatMigration::From { chat_id } => (chat_id.0, chat.id.0),
         };
-        let groups = [from, to].into_iter().all(|id| ChatRef::telegram(id).is_group());
+        let groups = [from, to].into_iter().all(|id| ChatRef::from_telegram(id).is_group());
         groups.then(|| Migration { from, to, title: chat_name(chat) })
     }
 
     /// Returns true if the message addresses the bot: any in a private chat; in a group, a mention of the bot or a reply to it.
-    pub(super) fn is_said_to(&self, me: &Me) -> bool {
+    pub(super) fn is_addressed_to(&self, me: &Me) -> bool {
         let reply = self.around.reply.as_ref();
         let words = self.text().or(self.around.caption.as_deref()).unwrap_or_default();
         !self.is_in_a_group()
             || reply.is_some_and(|said| said.sender_id() == Some(me.id) && !said.opens_a_topic())
             || begins_with_name(words, me)
-            || self.around.entities.iter().any(|entity| is_of(entity, words, me))
+            || self.around.entities.iter().any(|entity| is_mention_of(entity, words, me))
     }
 }
 
 impl Surroundings {
     /// Takes the context out of a message.
-    pub(super) fn take_out_of(message: &mut Value) -> Self {
+    pub(super) fn take_from(message: &mut Value) -> Self {
         let Some(fields) = message.as_object_mut() else { return Self::default() };
         let mut take = |name: &str| fields.remove(name).filter(|value| !value.is_null());
         for name in UNUSED {
             take(name);
         }
-        let via_bot = take("via_bot").map(|bot| read(&bot).map_or(SOMEONE.to_owned(), |bot| user_name(&bot)));
-        let story = |story: Value| read(&story).map_or(SOMEONE.to_owned(), |story: Story| chat_name(&story.chat));
+        let via_bot = take("via_bot").map(|bot| parse_value(&bot).map_or(SOMEONE.to_owned(), |bot| user_name(&bot)));
+        let story =
+            |story: Value| parse_value(&story).map_or(SOMEONE.to_owned(), |story: Story| chat_name(&story.chat));
         let (of_text, of_caption) = (take("entities"), take("caption_entities"));
         let mut around = Self {
             // fault: words-forward-brings-librarys
             forwarded_from: take("forward_origin").map(|origin| origin_name(&origin)).or(via_bot),
-            caption: take("caption").and_then(|caption| read(&caption)),
-            reply: take("reply_to_message").map(|message| Box::new(ReadMessage::read(message))),
-            external: take("external_reply").map(ReadMessage::external),
+            caption: take("caption").and_then(|caption| parse_value(&caption)),
+            reply: take("reply_to_message").map(|message| Box::new(ReadMessage::from_value(message))),
+            external: take("external_reply").map(ReadMessage::read_external),
             story: take("reply_to_story").map(story),
-            picked: take("quote").and_then(|quote| read(quote.get("text")?)),
-            task: take("reply_to_checklist_task_id").and_then(|id| read(&id)),
+            picked: take("quote").and_then(|quote| parse_value(quote.get("text")?)),
+            task: take("reply_to_checklist_task_id").and_then(|id| parse_value(&id)),
             ..Self::default()
         };
         let entities = if fields.contains_key("text") { of_text } else { of_caption };
-        around.entities = entities.iter().flat_map(|all| all.as_array()).flatten().filter_map(read).collect();
-        around.mime = FILES.iter().find_map(|name| read(fields.get(*name)?.get("mime_type")?));
+        around.entities = entities.iter().flat_map(|all| all.as_array()).flatten().filter_map(parse_value).collect();
+        around.mime = FILES.iter().find_map(|name| parse_value(fields.get(*name)?.get("mime_type")?));
         // Of a button's message, only its place matters.
         if let Some(Value::Object(button)) = fields.get_mut("message") {
             button.retain(|name, _| ["message_id", "chat", "date"].contains(&name.as_str()));
         }
-        fields.values_mut().for_each(loosen);
+        fields.values_mut().for_each(remove_strict_fields);
         around
     }
 }
 
 /// Removes the fields that the library parses too strictly: formatting, which gets new kinds, and media types, which the library
 /// requires of files.
-fn loosen(value: &mut Value) {
+fn remove_strict_fields(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, _| !name.ends_with("entities"));
             if fields.contains_key("file_id") {
                 fields.insert("mime_type".to_owned(), Value::Null);
             }
-            fields.values_mut().for_each(loosen);
+            fields.values_mut().for_each(remove_strict_fields);
         }
-        Value::Array(items) => items.iter_mut().for_each(loosen),
+        Value::Array(items) => items.iter_mut().for_each(remove_strict_fields),
         _ => {}
     }
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
+fn parse_value<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 
@@ -284,9 +285,9 @@ fn begins_with_name(text: &str, me: &Me) -> bool {
 }
 
 /// Returns true if an entity of a text mentions the bot. Its offset counts UTF-16 units.
-fn is_of(entity: &MessageEntity, text: &str, me: &Me) -> bool {
+fn is_mention_of(entity: &MessageEntity, text: &str, me: &Me) -> bool {
     match &entity.kind {
-        MessageEntityKind::TextMention { user } => id_of(user) == Some(me.id),
+        MessageEntityKind::TextMention { user } => user_id(user) == Some(me.id),
         MessageEntityKind::Mention => {
             let units = text.encode_utf16().skip(entity.offset).take(entity.length);
             let mention: String = char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect();
@@ -299,7 +300,7 @@ fn is_of(entity: &MessageEntity, text: &str, me: &Me) -> bool {
 
 /// The name of a forward's author: a person, possibly hidden, a group or a channel.
 fn origin_name(origin: &Value) -> String {
-    let (named, author) = match read(origin) {
+    let (named, author) = match parse_value(origin) {
         Some(MessageOrigin::User { sender_user, .. }) => (user_name(&sender_user), None),
         Some(MessageOrigin::HiddenUser { sender_user_name, .. }) => (name(&[&sender_user_name]), None),
         Some(
@@ -318,7 +319,7 @@ fn origin_name(origin: &Value) -> String {
 }
 
 /// The id of a person or bot; `None` if it exceeds `i64`.
-pub(super) fn id_of(user: &User) -> Option<i64> {
+pub(super) fn user_id(user: &User) -> Option<i64> {
     i64::try_from(user.id.0).ok()
 }
 

@@ -11,9 +11,9 @@ use reveille_base::types::{ChatRef, Question, TextFile};
 use reveille_memory::render;
 
 use super::{
-    TakenMessage, Telegram, TelegramError, buttons, message,
+    TakenMessage, Telegram, TelegramError,
     refusal::{MessageRefusal, Misfit, sort_refusal},
-    to, topic, without_preview,
+    render_buttons, to_chat_id, to_message_id, to_thread_id, without_preview,
 };
 use crate::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
 
@@ -33,7 +33,7 @@ impl Channel for Telegram {
                     }
                     Err(error) => error,
                 };
-                attempt = attempt.after(error)?;
+                attempt = attempt.next_attempt(error)?;
             }
         })
     }
@@ -48,22 +48,24 @@ struct SendAttempt {
 
 impl SendAttempt {
     /// The next form without the refused part; an error if another step is needed, or nothing is left to omit.
-    fn after(self, error: TelegramError) -> Result<Self, SendError> {
+    fn next_attempt(self, error: TelegramError) -> Result<Self, SendError> {
         let TelegramError::Rejected { code, description } = &error else {
             return Err(match error {
-                TelegramError::MigratedTo(to) => SendError::Moved { to: ChatRef::telegram(to), why: error.to_string() },
+                TelegramError::MigratedTo(to) => {
+                    SendError::Moved { to: ChatRef::from_telegram(to), why: error.to_string() }
+                }
                 error => error.into(),
             });
         };
         let why = error.to_string();
         let next = match sort_refusal(*code, description) {
-            MessageRefusal::Misfit(misfit) => self.without(misfit),
-            MessageRefusal::Unknown if *code == 400 => self.plainer(),
+            MessageRefusal::Misfit(misfit) => self.omit_part(misfit),
+            MessageRefusal::Unknown if *code == 400 => self.simplify(),
             MessageRefusal::Wait(Some(after)) => return Err(TelegramError::RetryAfter(after).into()),
             MessageRefusal::Wait(None) => return Err(SendError::NotSent { why }),
             MessageRefusal::ChatGone => return Err(TelegramError::ChatGone(description.clone()).into()),
             MessageRefusal::NotAllowed => {
-                let why = format!("{why}. Whoever runs this chat has to allow it");
+                let why = format!("{why}. An administrator of this chat has to allow it");
                 return Err(SendError::Never { why });
             }
             MessageRefusal::Unknown => None,
@@ -72,7 +74,7 @@ impl SendAttempt {
     }
 
     /// The form without one optional part; `None` if already absent.
-    fn without(self, misfit: Misfit) -> Option<Self> {
+    fn omit_part(self, misfit: Misfit) -> Option<Self> {
         let Self { part, form } = self;
         let is_formatted = form == Form::Html;
         match misfit {
@@ -88,18 +90,19 @@ impl SendAttempt {
     }
 
     /// A plainer form after an unclear refusal. The topic stays, because other people may read the rest of the chat.
-    fn plainer(self) -> Option<Self> {
+    fn simplify(self) -> Option<Self> {
         let Self { part, form } = self;
         if form == Form::Html || part.reply_to.is_some() {
             return Some(Self { part: Outgoing { reply_to: None, ..part }, form: Form::Plain });
         }
-        Self { part, form }.without(Misfit::Buttons)
+        Self { part, form }.omit_part(Misfit::Buttons)
     }
 }
 
 /// Replaces refused buttons by a hint at another way to answer.
 fn without_buttons(part: Outgoing) -> Outgoing {
-    const ELSEWHERE: &str = "\n\nTelegram didn't take the buttons of this message. What it asks can be answered in the terminal: wake approvals list";
+    const ELSEWHERE: &str =
+        "\n\nTelegram refused this message's buttons. You can answer the question in the terminal: wake approvals list";
     let told = if matches!(part.question, Some(Question::Approval { .. })) { ELSEWHERE } else { "" };
     let (html, plain) = (part.html + told, part.plain + told);
     Outgoing { question: None, html, plain, ..part }
@@ -124,15 +127,15 @@ impl Telegram {
     async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
-        let message_thread_id = part.thread_id.map(topic).transpose()?;
+        let message_thread_id = part.thread_id.map(to_thread_id).transpose()?;
         // Sent even if the message replied to is gone.
-        let answered = part.reply_to.and_then(|id| message(id).ok());
+        let answered = part.reply_to.and_then(|id| to_message_id(id).ok());
         let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
-        let reply_markup = part.question.as_ref().map(buttons);
+        let reply_markup = part.question.as_ref().map(render_buttons);
         if let Some(file) = &part.file {
             let caption = Some(text.clone());
             // The file itself travels outside of the request's fields.
-            let request = SendDocument::new(to(part.chat), InputFile::file_id(FileId::default()));
+            let request = SendDocument::new(to_chat_id(part.chat), InputFile::file_id(FileId::default()));
             let request =
                 SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };
             return self.send_document(&request, file).await;
@@ -144,7 +147,7 @@ impl Telegram {
             reply_markup,
             disable_notification: part.silent.then_some(true),
             link_preview_options: Some(without_preview()),
-            ..SendMessage::new(to(part.chat), text)
+            ..SendMessage::new(to_chat_id(part.chat), text)
         };
         self.send_message(&request).await
     }
@@ -156,7 +159,7 @@ mod tests {
 
     fn whole() -> Outgoing {
         Outgoing {
-            chat: ChatRef::telegram(-7),
+            chat: ChatRef::from_telegram(-7),
             thread_id: Some(3),
             reply_to: Some(100),
             html: "<b>hi</b>".to_owned(),
@@ -174,7 +177,7 @@ mod tests {
     /// Applies refusals to a part and returns the next attempt; `None` if it was given up.
     fn left_after(refusals: &[&str]) -> Option<SendAttempt> {
         let attempt = SendAttempt { part: whole(), form: Form::Html };
-        refusals.iter().try_fold(attempt, |attempt, words| attempt.after(refused(words)).ok())
+        refusals.iter().try_fold(attempt, |attempt, words| attempt.next_attempt(refused(words)).ok())
     }
 
     #[test]
@@ -211,10 +214,14 @@ mod tests {
 
     #[test]
     fn what_passes_is_waited_for_and_what_people_decide_is_told() {
-        let after = |words: &str| SendAttempt { part: whole(), form: Form::Html }.after(refused(words)).unwrap_err();
+        let after =
+            |words: &str| SendAttempt { part: whole(), form: Form::Html }.next_attempt(refused(words)).unwrap_err();
         assert!(matches!(after("SLOWMODE_WAIT_9"), SendError::Later { after, .. } if after.as_secs() == 9));
         assert!(matches!(after("MSG_WAIT_FAILED"), SendError::NotSent { .. }));
         let never = after("not enough rights to send text messages to the chat");
-        assert!(matches!(&never, SendError::Never { why } if why.contains("Whoever runs this chat")), "{never:?}");
+        assert!(
+            matches!(&never, SendError::Never { why } if why.contains("An administrator of this chat")),
+            "{never:?}"
+        );
     }
 }

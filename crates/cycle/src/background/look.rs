@@ -13,22 +13,22 @@ use reveille_store::{Store, StoreError};
 use crate::decide::situation::DueWork;
 
 /// Lists the next steps of the owner's tasks.
-pub(crate) fn steps_due(
+pub(crate) fn list_due_steps(
     tasks: &[Task],
     owner_chat: ChatRef,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
     let is_owners = |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), owner_chat).is_none();
     let with_steps = tasks.iter().filter(is_owners).filter(|task| task.is_in_hand());
-    with_steps.filter_map(|task| step_due(task, &read)).collect()
+    with_steps.filter_map(|task| find_due_step(task, &read)).collect()
 }
 
-fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Option<DueWork> {
-    let plan = task.steps()?;
+fn find_due_step(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Option<DueWork> {
+    let plan = task.steps_name()?;
     let text = read(&steps_path(plan)?).ok().flatten()?;
     let steps = TaskSteps::parse(&text).0;
-    let Upcoming::Step(step) = steps.upcoming() else { return None };
-    let what = format!("step {} of {} of “{}”: {}", step.number, steps.all().len(), task.title, step.what);
+    let Upcoming::Step(step) = steps.find_next_action() else { return None };
+    let what = format!("step {} of {} of “{}”: {}", step.number, steps.steps().len(), task.title, step.what);
     Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })
 }
 
@@ -39,16 +39,16 @@ pub fn is_step_held(
     task: &Task,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Result<bool, StoreError> {
-    let Some(due) = step_due(task, read) else { return Ok(false) };
+    let Some(due) = find_due_step(task, read) else { return Ok(false) };
     let is_open = store.cycles().open_cycles()?.iter().any(|row| row.cycle.work.as_ref() == Some(&due.work));
-    Ok(!is_open && store.maintenance().handled(&due.key())?.is_some())
+    Ok(!is_open && store.maintenance().find_handled_value(&due.key())?.is_some())
 }
 
 /// Keeps the work not yet started by a cycle.
-pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
+pub(crate) fn remove_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
     let mut left = Vec::new();
     for work in due {
-        if store.maintenance().handled(&work.key())?.is_none() {
+        if store.maintenance().find_handled_value(&work.key())?.is_none() {
             left.push(work);
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWor
 }
 
 /// Lists runs of standing jobs waiting for the model, in their order.
-pub(crate) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
+pub(crate) fn list_due_jobs(store: &Store) -> Result<Vec<DueWork>, StoreError> {
     let due = store.jobs().waiting_job_runs()?.into_iter().map(|run| DueWork {
         what: format!("the job {}", run.name),
         work: OwnWork::Job { name: run.name, run: run.id },

@@ -24,8 +24,8 @@ pub(crate) fn begin(
     match (reasons, &cycle.work) {
         ([Reason::Reflection { from, until, .. }], _) => {
             let days = *from..*until;
-            let (rule, found) = reflection::run::by_rule(session, repo, cycle, &days)?;
-            Ok(Begun { block: reflection::run::shown(session, repo, &days, &found)?, rule, ..Begun::default() })
+            let (rule, found) = reflection::run::apply_rules(session, repo, cycle, &days)?;
+            Ok(Begun { block: reflection::run::render_block(session, repo, &days, &found)?, rule, ..Begun::default() })
         }
         (_, Some(OwnWork::Step { plan, step, .. })) => steps::run::begin(session, repo, plan, *step),
         (_, Some(OwnWork::Initiative { .. })) => initiative::run::begin(session, repo),
@@ -35,17 +35,17 @@ pub(crate) fn begin(
 }
 
 /// Returns the assignment of a cycle's tools. `None` if the cycle is no background job.
-pub(crate) fn assignment(
+pub(crate) fn find_assignment(
     repo: &Repo,
     cycle: &NewCycle,
     documents: &Documents,
 ) -> Result<Option<Assignment>, WakeError> {
     if orient::is_reflection(cycle) {
-        return Ok(Some(Assignment::Reflection(reflection::run::by_hand(repo)?)));
+        return Ok(Some(Assignment::Reflection(reflection::run::collect_hand_edits(repo)?)));
     }
     Ok(match &cycle.work {
-        Some(OwnWork::Step { plan, step, .. }) => Some(steps::run::assignment(plan, *step)),
-        Some(OwnWork::Job { name, .. }) => Some(jobs::run::assignment(documents, name)),
+        Some(OwnWork::Step { plan, step, .. }) => Some(steps::run::build_assignment(plan, *step)),
+        Some(OwnWork::Job { name, .. }) => Some(jobs::run::build_assignment(documents, name)),
         Some(OwnWork::Initiative { slot }) => Some(Assignment::Initiative { slot: slot.clone() }),
         Some(OwnWork::Reflection) | None => None,
     })

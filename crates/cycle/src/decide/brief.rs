@@ -17,17 +17,17 @@ mod text;
 
 use blocks::{kept_block, text_block, user_blocks, with_blocks};
 pub use files::{File, FileView, with_images};
-pub use folded::{FoldedBrief, carried, folded};
-use memories::memories;
+pub use folded::{FoldedBrief, carry_over_blocks, render_folded_opening};
+use memories::render_memories;
 pub use projects::{SpokenProject, spoken_projects};
 pub use recalled::Recollection;
-pub use shrunk::shrunk;
-pub(crate) use text::{attribute, clip, escape};
+pub use shrunk::shrink_message;
+pub(crate) use text::{clip, escape, escape_attribute};
 
 use crate::decide::{stale, tokens::TokenRate};
 use reveille_base::{
     types::ChatRef,
-    words::{count, local},
+    words::{format_count, format_local_time},
     zone::Tz,
 };
 use reveille_memory as memory;
@@ -116,7 +116,7 @@ pub fn short_system() -> String {
 }
 
 /// The system blocks, as raw JSON: ground rules, standing orders and the list of skills.
-pub fn system(standing_orders: &str, skills: &[Skill]) -> String {
+pub fn render_system(standing_orders: &str, skills: &[Skill]) -> String {
     let mut text = format!("{GROUND_RULES}\n\n{}", standing_orders.trim());
     if !skills.is_empty() {
         text.push_str("\n\n# Skills\n\nRead one with `look_up` before you do what it describes.\n");
@@ -128,51 +128,53 @@ pub fn system(standing_orders: &str, skills: &[Skill]) -> String {
 }
 
 /// The cycle's first user message, as raw JSON. Stable parts come first, because prompt caches match from the beginning up to a mark.
-pub fn opening(brief: &Brief<'_>) -> String {
+pub fn render_opening(brief: &Brief<'_>) -> String {
     let recall = brief.recalled.is_some();
     let (mut content, mut blocks) = (Vec::new(), Vec::new());
     if !brief.is_short {
-        let [lasting, current] = memories(brief.documents, brief.reader, &brief.rate, recall);
+        let [lasting, current] = render_memories(brief.documents, brief.reader, &brief.rate, recall);
         content.push(kept_block(&lasting));
         blocks.push(current);
     }
-    let exchanges = shown_of(brief.exchanges, recall);
+    let exchanges = select_exchanges(brief.exchanges, recall);
     let short = exchanges.len().saturating_sub(if brief.is_short { SHORT_EXCHANGES } else { exchanges.len() });
     let exchanges = exchanges.get(short..).unwrap_or_default();
     if !exchanges.is_empty() {
-        blocks.push(recent(exchanges, brief.tz));
+        blocks.push(render_exchanges(exchanges, brief.tz));
     }
-    blocks.extend(projects::projects(brief.documents, brief.projects, &brief.rate, brief.is_short));
+    blocks.extend(projects::render_projects(brief.documents, brief.projects, &brief.rate, brief.is_short));
     let found = brief.recalled.map(|found| found.get(..SHORT_RECALLED).filter(|_| brief.is_short).unwrap_or(found));
-    blocks.extend(found.and_then(|found| recalled::recalled(found, &brief.rate, |path| is_shown(brief, path))));
+    blocks.extend(
+        found.and_then(|found| recalled::render_recollections(found, &brief.rate, |path| is_shown(brief, path))),
+    );
     if !brief.similar_work.is_empty() {
         blocks.push(brief.similar_work.to_owned());
     }
     if !brief.own_work.is_empty() {
         blocks.push(brief.own_work.to_owned());
     }
-    blocks.push(situation(brief));
+    blocks.push(render_situation(brief));
     if !brief.messages.is_empty() {
-        blocks.push(messages(brief.messages, brief.files, brief.now, brief.tz));
+        blocks.push(render_messages(brief.messages, brief.files, brief.now, brief.tz));
     }
     content.extend(blocks.iter().map(|text| text_block(text)));
     serde_json::json!({"role": "user", "content": content}).to_string()
 }
 
 /// A user message with messages that arrived during the cycle, as raw JSON.
-pub fn joined(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
-    user_blocks(&news(new, files, now, tz))
+pub fn render_new_messages(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
+    user_blocks(&render_news(new, files, now, tz))
 }
 
 /// Appends messages that arrived meanwhile to a raw user message with the results of calls. `None` if the raw message can't be parsed.
-pub fn results_and_joined(
+pub fn append_new_messages(
     results: &str,
     new: &[&Incoming],
     files: &[File],
     now: DateTime<Utc>,
     tz: Tz,
 ) -> Option<String> {
-    with_blocks(results, news(new, files, now, tz).iter().map(|text| text_block(text)).collect())
+    with_blocks(results, render_news(new, files, now, tz).iter().map(|text| text_block(text)).collect())
 }
 
 /// Appends a text to a raw user message. `None` if the message can't be parsed.
@@ -180,12 +182,12 @@ pub fn with_text(raw: &str, text: &str) -> Option<String> {
     with_blocks(raw, vec![text_block(text)])
 }
 
-fn news(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> [String; 2] {
+fn render_news(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> [String; 2] {
     let clock = now.with_timezone(&tz).format("%H:%M");
-    [format!("It is {clock} now. More has come in while you worked."), messages(new, files, now, tz)]
+    [format!("It is {clock} now. More has come in while you worked."), render_messages(new, files, now, tz)]
 }
 
-fn situation(brief: &Brief<'_>) -> String {
+fn render_situation(brief: &Brief<'_>) -> String {
     let now = brief.now.with_timezone(&brief.tz);
     let mut text = format!(
         "<situation wake=\"{}\">\nIt is {} in {} (UTC{}).\nWhy you are awake: {}.",
@@ -211,9 +213,9 @@ fn last_days(documents: &Documents, today: NaiveDate) -> String {
     let mut text = String::new();
     for path in [memory::ACTIVE, memory::BACKLOG] {
         for task in TaskList::parse(&documents.text(path)).0.tasks() {
-            let is_open = !task.is_unconfirmed() && !decay::rests(task);
+            let is_open = !task.is_unconfirmed() && !decay::is_resting(task);
             let is_soon = |due: &NaiveDate| due.signed_duration_since(today).num_days() <= 1;
-            if let Some(due) = task.due().filter(|due| is_open && is_soon(due)) {
+            if let Some(due) = task.due_date().filter(|due| is_open && is_soon(due)) {
                 text.push_str(&format!("\nThe task “{}”: {}.", escape(&task.title), due_in_words(due, today)));
             }
         }
@@ -222,7 +224,7 @@ fn last_days(documents: &Documents, today: NaiveDate) -> String {
 }
 
 /// Returns the recent exchange entries shown in an opening. `recall` is true if search results are shown too.
-pub fn shown_of(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
+pub fn select_exchanges(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
     let shown = if recall { LAST_EXCHANGES } else { MAX_EXCHANGES };
     exchanges.get(exchanges.len().saturating_sub(shown)..).unwrap_or_default()
 }
@@ -230,7 +232,7 @@ pub fn shown_of(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
 /// Returns `true` if the opening shows this path anyway: as a whole document, one of its messages, or a recent exchange.
 fn is_shown(brief: &Brief<'_>, path: &str) -> bool {
     let said = |folder| path.strip_prefix(folder)?.strip_prefix('/')?.parse::<i64>().ok();
-    let last = shown_of(brief.exchanges, true);
+    let last = select_exchanges(brief.exchanges, true);
     let is_last = |row, is_ours| last.iter().any(|entry| entry.row == row && entry.from.is_none() == is_ours);
     match (said(MESSAGES), said(ANSWERS)) {
         (Some(row), _) => is_last(row, false) || brief.messages.iter().any(|message| message.id == row),
@@ -245,14 +247,14 @@ const MESSAGES: &str = "messages";
 /// The path prefix of the assistant's answers; a number follows.
 const ANSWERS: &str = "answers";
 
-fn recent(exchanges: &[Exchange], tz: Tz) -> String {
+fn render_exchanges(exchanges: &[Exchange], tz: Tz) -> String {
     let mut text = String::from("<recent_exchange>");
     for exchange in exchanges {
-        let at = exchange.at.map_or_else(String::new, |at| local(at, tz));
-        let who = attribute(exchange.from.as_deref().unwrap_or("you"));
+        let at = exchange.at.map_or_else(String::new, |at| format_local_time(at, tz));
+        let who = escape_attribute(exchange.from.as_deref().unwrap_or("you"));
         if exchange.taint.is_some() {
             // The origin is hidden too: the author of a page also chose its address.
-            let (entry, length) = (exchange.number(), exchange.text.chars().count());
+            let (entry, length) = (exchange.format_number(), exchange.text.chars().count());
             text.push_str(&format!(
                 "\n<said by=\"{who}\" at=\"{at}\" entry=\"{entry}\" withheld=\"{length} characters; read_exchange shows them\"/>"
             ));
@@ -265,25 +267,29 @@ fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     text
 }
 
-fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
+fn render_messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
     let mut text = String::from("<messages>");
     for message in messages {
         // A row written by hand may have an unreadable time, which counts as now.
         let at = message.received_at.unwrap_or(now).with_timezone(&tz).to_rfc3339();
-        text.push_str(&format!("\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"", message.id, attribute(&message.kind)));
+        text.push_str(&format!(
+            "\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"",
+            message.id,
+            escape_attribute(&message.kind)
+        ));
         if let Some(since) = stale::kept_since(message, now) {
             let days = now.signed_duration_since(since).num_days();
             let said = since.with_timezone(&tz).format("%a %-d %b %Y at %H:%M");
             text.push_str(&format!(
                 " kept=\"said on {said}, {} ago: answer with that in mind\"",
-                count(days.unsigned_abs() as usize, "day")
+                format_count(days.unsigned_abs() as usize, "day")
             ));
         }
         if let Some(name) = &message.sender_name {
-            text.push_str(&format!(" from=\"{}\"", attribute(name)));
+            text.push_str(&format!(" from=\"{}\"", escape_attribute(name)));
         }
         if let Some(name) = &message.forwarded_from {
-            text.push_str(&format!(" forwarded_from=\"{}\"", attribute(name)));
+            text.push_str(&format!(" forwarded_from=\"{}\"", escape_attribute(name)));
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
@@ -293,7 +299,7 @@ fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) 
         }
         text.push_str(&escape(&clip(&message.text, MAX_MESSAGE_CHARS)));
         for file in files.iter().filter(|file| file.message_id == message.id) {
-            text.push_str(&format!("\n{}", files::element(file)));
+            text.push_str(&format!("\n{}", files::render_attachment(file)));
         }
         text.push_str("\n</message>");
     }

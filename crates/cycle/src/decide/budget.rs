@@ -11,7 +11,7 @@ use reveille_base::{schedule, types::ChatRef, zone::Tz};
 use reveille_config::Config;
 use reveille_store::{Cap, SpendCap, Store, StoreError};
 
-/// Prefix of the keys, followed by a chat, that hold the cap without room for a request: see [`Budget::mark`].
+/// Prefix of the keys, followed by a chat, that hold the cap without room for a request: see [`Budget::format_mark`].
 const NO_ROOM: &str = "budget-no-room/";
 /// The separator between a mark and the possible cost of its request.
 const NEEDS: &str = " needs ";
@@ -24,7 +24,7 @@ pub(crate) fn no_room_key(chat: Option<ChatRef>) -> String {
 }
 
 /// Parses the chat of such a key.
-fn chat_of(key: &str) -> Option<Option<ChatRef>> {
+fn parse_chat(key: &str) -> Option<Option<ChatRef>> {
     match key.strip_prefix(NO_ROOM)? {
         NO_CHAT => Some(None),
         id => id.parse().ok().map(Some),
@@ -42,7 +42,7 @@ pub enum Waits {
 
 impl Waits {
     /// Returns the beginning of a sentence about the waiting work, and its continuation.
-    fn words(self) -> (&'static str, &'static str) {
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
             Self::Message => ("Your message is safe", "I'll answer it"),
             Self::Work => ("What I was working on is safe", "I'll continue it"),
@@ -75,7 +75,7 @@ pub struct Budget {
 
 impl Budget {
     /// Builds a budget from today's and this month's spending and caps, in US dollars.
-    pub fn spent(
+    pub fn from_spending(
         (now, tz): (DateTime<Utc>, Tz),
         (today_usd, daily_usd): (f64, f64),
         (month_usd, monthly_usd): (f64, Option<f64>),
@@ -95,17 +95,17 @@ impl Budget {
     }
 
     /// Reads the budget.
-    pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let tz = config.timezone;
         let today_usd = store.ledger().spent_since(day_begin(now, tz))?.cost_usd;
         let month_usd = store.ledger().spent_since(month_begin(now, tz))?.cost_usd;
         let of_day = (today_usd, config.daily_budget_usd);
-        let mut budget = Self::spent((now, tz), of_day, (month_usd, config.monthly_budget_usd));
+        let mut budget = Self::from_spending((now, tz), of_day, (month_usd, config.monthly_budget_usd));
         budget.reserved_usd = store.ledger().reserved_since(budget.month_begin)?;
         let marks = store.maintenance().handled_values(NO_ROOM)?;
         budget.no_room = budget.without_room(&marks);
         let needs = |mark: &String| mark.split_once(NEEDS).and_then(|(_, usd)| usd.parse().ok());
-        budget.needs_usd = marks.iter().filter_map(|(key, mark)| chat_of(key).zip(needs(mark))).collect();
+        budget.needs_usd = marks.iter().filter_map(|(key, mark)| parse_chat(key).zip(needs(mark))).collect();
         Ok(budget)
     }
 
@@ -113,50 +113,52 @@ impl Budget {
     fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
         let cap = |mark: &str| {
             let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
-            [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark))
+            [Cap::Month, Cap::Day].into_iter().find(|cap| self.format_mark(*cap).as_deref() == Some(mark))
         };
-        marks.iter().filter_map(|(key, mark)| chat_of(key).zip(cap(mark))).collect()
+        marks.iter().filter_map(|(key, mark)| parse_chat(key).zip(cap(mark))).collect()
     }
 
     /// Explains why a budget prevents requests for this chat, as a sentence without its end: the budget is spent, or less is left than the
     /// next request may cost. `None` if no budget is in the way.
-    pub fn in_the_way(&self, chat: Option<ChatRef>) -> Option<String> {
-        if let Some(cap) = self.reached() {
-            let (_, may_usd) = self.of(cap);
+    pub fn find_obstacle(&self, chat: Option<ChatRef>) -> Option<String> {
+        if let Some(cap) = self.find_reached_cap() {
+            let (_, may_usd) = self.amounts(cap);
             return Some(match may_usd {
-                Some(usd) if usd <= 0.0 => format!("{} is 0, so nothing may be asked", cap.setting()),
-                _ => format!("{} budget is spent ({})", cap.whose(), cap.setting()),
+                Some(usd) if usd <= 0.0 => format!("{} is 0, so nothing may be asked", cap.setting_name()),
+                _ => format!("{} budget is spent ({})", cap.possessive(), cap.setting_name()),
             });
         }
         let cap = *self.no_room.get(&chat)?;
-        let (spent_usd, may_usd) = self.of(cap);
+        let (spent_usd, may_usd) = self.amounts(cap);
         let left_usd = (may_usd.unwrap_or(spent_usd) - spent_usd).max(0.0);
         Some(match self.needs_usd.get(&chat) {
             Some(needs_usd) => format!(
-                "the next call may cost up to ${needs_usd:.2}, which doesn't fit under the ${left_usd:.2} that is left of {} budget ({})",
-                cap.whose(),
-                cap.setting()
+                "the next call may cost up to ${needs_usd:.2}, but only ${left_usd:.2} of {} budget is left ({})",
+                cap.possessive(),
+                cap.setting_name()
             ),
-            None => format!("what is left of {} budget has no room for the next call ({})", cap.whose(), cap.setting()),
+            None => {
+                format!("{} budget has too little left for the next call ({})", cap.possessive(), cap.setting_name())
+            }
         })
     }
 
     /// Returns the smallest value of the setting with room for the blocked request, rounded up to whole cents.
     pub fn enough_usd(&self, chat: Option<ChatRef>) -> Option<f64> {
         let cap = *self.no_room.get(&chat)?;
-        let (spent_usd, _) = self.of(cap);
+        let (spent_usd, _) = self.amounts(cap);
         Some(((spent_usd + self.needs_usd.get(&chat)?) * 100.0).ceil() / 100.0)
     }
 
     /// The mark for a request without room, with its possible cost.
-    pub(crate) fn mark_of(&self, cap: Cap, needs_usd: f64) -> String {
-        format!("{}{NEEDS}{needs_usd}", self.mark(cap).unwrap_or_default())
+    pub(crate) fn format_request_mark(&self, cap: Cap, needs_usd: f64) -> String {
+        format!("{}{NEEDS}{needs_usd}", self.format_mark(cap).unwrap_or_default())
     }
 
     /// Returns the reached cap. The month's cap comes before the day's, because it lasts longer.
-    pub fn reached(&self) -> Option<Cap> {
+    pub fn find_reached_cap(&self) -> Option<Cap> {
         [Cap::Month, Cap::Day].into_iter().find(|cap| {
-            let (spent_usd, most_usd) = self.of(*cap);
+            let (spent_usd, most_usd) = self.amounts(*cap);
             most_usd.is_some_and(|most_usd| spent_usd >= most_usd)
         })
     }
@@ -168,8 +170,8 @@ impl Budget {
     }
 
     /// The mark for a cap without room, made of its day or month and its amount. A changed amount may have room again.
-    pub fn mark(&self, cap: Cap) -> Option<String> {
-        let (_, most_usd) = self.of(cap);
+    pub fn format_mark(&self, cap: Cap) -> Option<String> {
+        let (_, most_usd) = self.amounts(cap);
         let day = match cap {
             Cap::Day => self.today,
             Cap::Month => self.today.with_day(1).unwrap_or(self.today),
@@ -179,14 +181,14 @@ impl Budget {
 
     /// The key of the notice that work waits in a chat without an open message, so that the notice is sent once per mark.
     pub(crate) fn work_key(&self, chat: ChatRef, cap: Cap) -> String {
-        format!("budget/{chat}/{}", self.mark(cap).unwrap_or_default())
+        format!("budget/{chat}/{}", self.format_mark(cap).unwrap_or_default())
     }
 
     /// Renders the notice for a chat. `most_usd` is the possible cost of the request without room.
-    pub fn notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
-        let (spent_usd, may_usd) = self.of(cap);
-        let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
-        let (kept, goes_on) = waits.words();
+    pub fn render_notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
+        let (spent_usd, may_usd) = self.amounts(cap);
+        let (setting, name, until) = (cap.setting_name(), cap.name(), cap.describe_end());
+        let (kept, goes_on) = waits.describe();
         match may_usd {
             Some(usd) if usd <= 0.0 => {
                 format!("I can't use the AI model, because {setting} is 0. {kept}; {goes_on} once you raise it.")
@@ -212,11 +214,11 @@ impl Budget {
 
     /// Renders the budget for people: `0.20 of 5.00 USD today, 3.10 of 50.00 this month; 0.15 of it set aside …`.
     pub fn describe(&self) -> String {
-        describe((self.today_usd, self.daily_usd), (self.month_usd, self.monthly_usd), self.reserved_usd)
+        describe_spending((self.today_usd, self.daily_usd), (self.month_usd, self.monthly_usd), self.reserved_usd)
     }
 
     /// Returns the spending under a cap, and the cap's amount.
-    fn of(&self, cap: Cap) -> (f64, Option<f64>) {
+    fn amounts(&self, cap: Cap) -> (f64, Option<f64>) {
         match cap {
             Cap::Day => (self.today_usd, Some(self.daily_usd)),
             Cap::Month => (self.month_usd, self.monthly_usd),
@@ -225,7 +227,7 @@ impl Budget {
 }
 
 /// Renders spending, caps and reservations as [`Budget::describe`] does.
-pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64) -> String {
+pub fn describe_spending(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64) -> String {
     let (today_usd, daily_usd) = today;
     let month = match month {
         (usd, Some(most_usd)) => format!(", {usd:.2} of {most_usd:.2} this month"),
@@ -242,7 +244,7 @@ pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64)
 /// The instant when the person's day began.
 pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
-    let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
+    let begin = schedule::resolve_local_time(today.and_time(NaiveTime::MIN), tz).at;
     // On a day with two midnights the first counts; never later than now.
     if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
 }
@@ -251,14 +253,14 @@ pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
 pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let first = today.with_day(1).unwrap_or(today);
-    schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
+    schedule::resolve_local_time(first.and_time(NaiveTime::MIN), tz).at.min(now)
 }
 
 /// A budget on 21 November with these amounts spent and allowed.
 #[cfg(test)]
 pub(crate) fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
-    Budget::spent((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
+    Budget::from_spending((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
 }
 
 #[cfg(test)]
@@ -272,28 +274,29 @@ mod tests {
 
     #[test]
     fn a_cap_is_reached_when_it_is_spent_and_the_months_is_told_first() {
-        assert_eq!(budget(5.0, None).reached(), None);
-        assert_eq!(budget(5.0, Some(20.1)).reached(), None);
-        assert_eq!(budget(1.0, None).reached(), Some(Cap::Day));
-        assert_eq!(budget(5.0, Some(20.0)).reached(), Some(Cap::Month));
-        assert_eq!(budget(1.0, Some(20.0)).reached(), Some(Cap::Month));
-        assert_eq!(budget(0.0, None).reached(), Some(Cap::Day));
+        assert_eq!(budget(5.0, None).find_reached_cap(), None);
+        assert_eq!(budget(5.0, Some(20.1)).find_reached_cap(), None);
+        assert_eq!(budget(1.0, None).find_reached_cap(), Some(Cap::Day));
+        assert_eq!(budget(5.0, Some(20.0)).find_reached_cap(), Some(Cap::Month));
+        assert_eq!(budget(1.0, Some(20.0)).find_reached_cap(), Some(Cap::Month));
+        assert_eq!(budget(0.0, None).find_reached_cap(), Some(Cap::Day));
     }
 
     #[test]
     fn a_cap_has_no_room_for_one_chat_until_its_time_is_over_or_it_is_changed() {
         for cap in [Cap::Day, Cap::Month] {
             let full = budget(5.0, Some(50.0));
-            let marks: BTreeMap<String, String> =
-                [Some(ChatRef::telegram(7)), None].map(|chat| (no_room_key(chat), full.mark(cap).unwrap())).into();
+            let marks: BTreeMap<String, String> = [Some(ChatRef::from_telegram(7)), None]
+                .map(|chat| (no_room_key(chat), full.format_mark(cap).unwrap()))
+                .into();
             assert_eq!(
-                (full.without_room(&marks), full.reached()),
-                ([(Some(ChatRef::telegram(7)), cap), (None, cap)].into(), None)
+                (full.without_room(&marks), full.find_reached_cap()),
+                ([(Some(ChatRef::from_telegram(7)), cap), (None, cap)].into(), None)
             );
             let other = |change: &dyn Fn(&mut Budget)| {
                 let mut other = full.clone();
                 change(&mut other);
-                other.without_room(&marks).get(&Some(ChatRef::telegram(7))).copied()
+                other.without_room(&marks).get(&Some(ChatRef::from_telegram(7))).copied()
             };
             let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
             assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));
@@ -302,35 +305,40 @@ mod tests {
             assert_eq!(other(&|it| it.monthly_usd = Some(50.5)), (cap == Cap::Day).then_some(cap));
             assert_eq!(other(&|it| it.monthly_usd = None), (cap == Cap::Day).then_some(cap));
         }
-        assert_eq!(budget(5.0, None).mark(Cap::Month), None);
+        assert_eq!(budget(5.0, None).format_mark(Cap::Month), None);
     }
 
     #[test]
     fn a_chat_is_told_which_cap_and_until_when() {
         let both = budget(5.0, Some(50.0));
-        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Message), @"Today's budget is spent (DAILY_BUDGET_USD). Your message is safe; I'll answer it tomorrow.");
-        insta::assert_snapshot!(both.notice(Cap::Month, 0.2, Waits::Message), @"This month's budget is spent (MONTHLY_BUDGET_USD). Your message is safe; I'll answer it when the next month begins.");
-        insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"This may cost up to $5.25, more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it once you raise it.");
-        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget is spent (DAILY_BUDGET_USD). What I was working on is safe; I'll continue it tomorrow.");
-        assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0"));
+        insta::assert_snapshot!(both.render_notice(Cap::Day, 0.2, Waits::Message), @"Today's budget is spent (DAILY_BUDGET_USD). Your message is safe; I'll answer it tomorrow.");
+        insta::assert_snapshot!(both.render_notice(Cap::Month, 0.2, Waits::Message), @"This month's budget is spent (MONTHLY_BUDGET_USD). Your message is safe; I'll answer it when the next month begins.");
+        insta::assert_snapshot!(both.render_notice(Cap::Day, 5.25, Waits::Message), @"This may cost up to $5.25, more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it once you raise it.");
+        insta::assert_snapshot!(both.render_notice(Cap::Day, 0.2, Waits::Work), @"Today's budget is spent (DAILY_BUDGET_USD). What I was working on is safe; I'll continue it tomorrow.");
+        assert!(
+            budget(5.0, Some(0.0)).render_notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0")
+        );
     }
 
     #[test]
     fn what_merely_does_not_fit_is_not_called_spent() {
         let mut budget = of((0.0, 0.03), (0.0, None));
-        budget.no_room = [(Some(ChatRef::telegram(7)), Cap::Day)].into();
-        budget.needs_usd = [(Some(ChatRef::telegram(7)), 0.19)].into();
-        insta::assert_snapshot!(budget.in_the_way(Some(ChatRef::telegram(7))).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
-        assert_eq!((budget.enough_usd(Some(ChatRef::telegram(7))), budget.in_the_way(None)), (Some(0.19), None));
+        budget.no_room = [(Some(ChatRef::from_telegram(7)), Cap::Day)].into();
+        budget.needs_usd = [(Some(ChatRef::from_telegram(7)), 0.19)].into();
+        insta::assert_snapshot!(budget.find_obstacle(Some(ChatRef::from_telegram(7))).unwrap(), @"the next call may cost up to $0.19, but only $0.03 of today's budget is left (DAILY_BUDGET_USD)");
+        assert_eq!(
+            (budget.enough_usd(Some(ChatRef::from_telegram(7))), budget.find_obstacle(None)),
+            (Some(0.19), None)
+        );
         let some_left = of((4.9, 5.0), (4.9, None));
-        insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
+        insta::assert_snapshot!(some_left.render_notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
         let spent = of((5.0, 5.0), (5.0, None));
-        assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
+        assert!(spent.find_obstacle(None).unwrap().contains("today's budget is spent"));
         // Marks from before the amount was noted still hold.
-        let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::telegram(7))), mark)]);
-        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::telegram(7))).copied();
-        assert_eq!(of_mark(some_left.mark(Cap::Day).unwrap()), Some(Cap::Day));
-        assert_eq!(of_mark(some_left.mark_of(Cap::Day, 0.19)), Some(Cap::Day));
+        let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::from_telegram(7))), mark)]);
+        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::from_telegram(7))).copied();
+        assert_eq!(of_mark(some_left.format_mark(Cap::Day).unwrap()), Some(Cap::Day));
+        assert_eq!(of_mark(some_left.format_request_mark(Cap::Day, 0.19)), Some(Cap::Day));
     }
 
     #[test]

@@ -53,24 +53,25 @@ pub struct Window {
 
 impl Window {
     /// Builds the window of a model that accepts this many tokens.
-    pub const fn of(model_tokens: u64) -> Self {
+    pub const fn for_model(model_tokens: u64) -> Self {
         let tokens = if model_tokens < CONVERSATION_TOKENS_MAX { model_tokens } else { CONVERSATION_TOKENS_MAX };
         Self { tokens }
     }
 
     /// Narrows the window if a conversation of this size was too long.
-    fn below(self, too_long: Option<u64>) -> Self {
+    fn narrow_to(self, too_long: Option<u64>) -> Self {
         Self { tokens: too_long.map_or(self.tokens, |tokens| tokens.min(self.tokens)) }
     }
 
-    fn percent(&self, percent: u64) -> u64 {
+    fn take_percent(&self, percent: u64) -> u64 {
         self.tokens.saturating_mul(percent) / 100
     }
 
     /// Returns the token counts for flushing and for folding, given the initial count.
     fn marks(&self, began_with: u64) -> (u64, u64) {
         let (to_flush, to_fold) = GROWTH_PERCENT;
-        let mark = |percent, growth| self.percent(percent).max(began_with.saturating_add(self.percent(growth)));
+        let mark =
+            |percent, growth| self.take_percent(percent).max(began_with.saturating_add(self.take_percent(growth)));
         (mark(FLUSH_PERCENT, to_flush), mark(FOLD_PERCENT, to_fold))
     }
 }
@@ -133,25 +134,25 @@ impl Folding {
 
     /// The tokens of the conversation.
     pub fn tokens(&self) -> u64 {
-        self.count.now()
+        self.count.total()
     }
 
     /// The tokens of the conversation with a further message.
-    pub fn with(&self, raw: &str) -> u64 {
-        self.count.with(raw)
+    pub fn count_with(&self, raw: &str) -> u64 {
+        self.count.count_with(raw)
     }
 
     /// The tokens of a new conversation with this beginning.
-    pub fn tokens_of(&self, system: &str, tools: &str, raw: &str) -> u64 {
-        TokenCount::new(self.count.rate(), system, tools).with(raw)
+    pub fn count_new_conversation(&self, system: &str, tools: &str, raw: &str) -> u64 {
+        TokenCount::new(self.count.rate(), system, tools).count_with(raw)
     }
 
-    pub(super) fn said(&mut self, raw: &str) {
-        self.count.said(raw);
+    pub(super) fn add_message(&mut self, raw: &str) {
+        self.count.add_message(raw);
     }
 
-    pub(super) fn heard(&mut self, content: &str, usage: &Usage) {
-        self.count.heard(content, usage);
+    pub(super) fn add_answer(&mut self, content: &str, usage: &Usage) {
+        self.count.add_answer(content, usage);
         if let Stage::Flushing { is_answered, .. } = &mut self.stage {
             *is_answered = true;
         }
@@ -161,7 +162,7 @@ impl Folding {
         }
     }
 
-    pub(super) fn asked(&mut self, ask: FoldAsk) {
+    pub(super) fn record_ask(&mut self, ask: FoldAsk) {
         self.stage = match (ask, self.stage) {
             (FoldAsk::Flush, Stage::Flushing { asks, .. }) => {
                 Stage::Flushing { asks: asks.saturating_add(1), is_answered: false }
@@ -173,14 +174,14 @@ impl Folding {
     }
 
     /// Records a successful tool call.
-    pub(super) fn did(&mut self, tool: &str) {
+    pub(super) fn record_call(&mut self, tool: &str) {
         if self.is_flushing() && MEMORY_TOOLS.contains(&tool) {
             self.stage = Stage::Flushed;
         }
     }
 
     /// Returns `true` if this turn says that there is nothing to write down, and records that.
-    pub(super) fn takes_as_flushed(&mut self, text: &str) -> bool {
+    pub(super) fn accept_empty_flush(&mut self, text: &str) -> bool {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let says_nothing = words.map(str::to_uppercase).eq(NOTHING_TO_KEEP.split(' ').map(str::to_owned));
         let is_flushed = self.is_flushing() && says_nothing;
@@ -205,7 +206,7 @@ impl Folding {
     }
 
     fn marks(&self, window: &Window) -> (u64, u64) {
-        window.below(self.too_long).marks(self.count.first().unwrap_or_default())
+        window.narrow_to(self.too_long).marks(self.count.first().unwrap_or_default())
     }
 
     /// Returns `true` if a summary was requested.
@@ -214,7 +215,7 @@ impl Folding {
     }
 
     /// Cancels the request for a summary because messages arrived in its place.
-    pub(super) fn interrupted(&mut self) {
+    pub(super) fn cancel_summary(&mut self) {
         if self.is_summing() {
             self.stage = Stage::Flushed;
         }
@@ -229,30 +230,30 @@ impl Folding {
     }
 
     /// Records a folding and starts the count of the new conversation.
-    pub(super) fn folded(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
+    pub(super) fn record_fold(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
         // Folding by rule says nothing about the model's limit.
         if !self.is_summing() && !self.is_refused() {
             self.too_long = Some(self.too_long.map_or(folded.before, |known| known.min(folded.before)));
         }
         self.count = TokenCount::new(self.count.rate(), system, tools);
-        self.count.said(raw);
+        self.count.add_message(raw);
         self.stage = Stage::Open;
         self.done.push(folded);
     }
 
     /// Starts the count of a new conversation with another model, whose bytes per token are still unknown.
-    pub(super) fn handed(&mut self, (system, tools): (&str, &str), raw: &str) {
+    pub(super) fn restart_count(&mut self, (system, tools): (&str, &str), raw: &str) {
         self.count = TokenCount::new(TokenRate::default(), system, tools);
-        self.count.said(raw);
+        self.count.add_message(raw);
         self.stage = Stage::Open;
         self.too_long = None;
         self.settled = self.done.len();
     }
 
     /// Returns the request to be added after this message.
-    pub(super) fn ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
+    pub(super) fn choose_ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
         let (flush_at, fold_at) = self.marks(window);
-        let tokens = self.count.with(raw);
+        let tokens = self.count.count_with(raw);
         match self.stage {
             Stage::Open if tokens >= flush_at => Some(FoldAsk::Flush),
             Stage::Flushing { .. } if tokens >= fold_at && !self.is_refused() => Some(FoldAsk::Flush),
@@ -264,7 +265,7 @@ impl Folding {
 }
 
 /// Renders the request for the model.
-pub fn words(ask: FoldAsk, tokens: u64) -> String {
+pub fn render_ask(ask: FoldAsk, tokens: u64) -> String {
     match ask {
         FoldAsk::Flush => format!(
             "(This conversation is about {tokens} tokens long. Soon a summary of it will begin a new one, and what stands nowhere else \
@@ -284,10 +285,10 @@ pub fn words(ask: FoldAsk, tokens: u64) -> String {
 mod tests {
     use super::*;
 
-    const WINDOW: Window = Window::of(1_000_000);
+    const WINDOW: Window = Window::for_model(1_000_000);
 
     fn heard(folding: &mut Folding, tokens: u64) {
-        folding.heard("", &Usage { cache_read: tokens, ..Usage::default() });
+        folding.add_answer("", &Usage { cache_read: tokens, ..Usage::default() });
     }
 
     /// A conversation with a first request of 10,000 tokens and a last one of `tokens`.
@@ -301,115 +302,115 @@ mod tests {
     #[test]
     fn a_window_is_flushed_and_folded_at_its_shares_and_never_larger_than_ours() {
         assert_eq!(WINDOW.marks(0), (85_000, 95_000));
-        assert_eq!(Window::of(32_000).marks(4_000), (27_200, 30_400));
+        assert_eq!(Window::for_model(32_000).marks(4_000), (27_200, 30_400));
         assert_eq!(WINDOW.marks(90_000), (100_000, 110_000), "what began long isn't folded for nothing");
-        assert_eq!(Window::of(u64::MAX).marks(u64::MAX), (u64::MAX, u64::MAX));
+        assert_eq!(Window::for_model(u64::MAX).marks(u64::MAX), (u64::MAX, u64::MAX));
     }
 
     #[test]
     fn a_conversation_that_was_too_long_tells_where_the_next_one_is_folded() {
         let mut folding = at(40_000);
-        folding.folded(("", ""), "", FoldedTokens { messages: 9, before: 40_000, after: 1 });
+        folding.record_fold(("", ""), "", FoldedTokens { messages: 9, before: 40_000, after: 1 });
         heard(&mut folding, 5_000);
         heard(&mut folding, 33_999);
-        assert_eq!(folding.ask(&WINDOW, ""), None);
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None);
         heard(&mut folding, 34_000);
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
-        folding.handed(("", ""), "");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
+        folding.restart_count(("", ""), "");
         heard(&mut folding, 34_000);
-        assert_eq!(folding.ask(&WINDOW, ""), None, "another model takes more");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "another model takes more");
     }
 
     #[test]
     fn what_comes_with_the_next_message_counts() {
-        assert_eq!(at(84_999).ask(&WINDOW, ""), None);
-        assert_eq!(at(85_000).ask(&WINDOW, ""), Some(FoldAsk::Flush));
-        assert_eq!(at(80_000).ask(&WINDOW, &"x".repeat(30_000)), Some(FoldAsk::Flush));
+        assert_eq!(at(84_999).choose_ask(&WINDOW, ""), None);
+        assert_eq!(at(85_000).choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
+        assert_eq!(at(80_000).choose_ask(&WINDOW, &"x".repeat(30_000)), Some(FoldAsk::Flush));
     }
 
     #[test]
     fn nothing_is_folded_before_what_matters_is_written_down() {
         let mut folding = at(96_000);
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush), "however long it is");
-        folding.asked(FoldAsk::Flush);
-        folding.did("bash");
-        folding.did("reply");
-        assert!(!folding.takes_as_flushed("There is nothing to keep about Anna, is there?"));
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush), "it is asked for again");
-        folding.did("remember");
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush), "however long it is");
+        folding.record_ask(FoldAsk::Flush);
+        folding.record_call("bash");
+        folding.record_call("reply");
+        assert!(!folding.accept_empty_flush("There is nothing to keep about Anna, is there?"));
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush), "it is asked for again");
+        folding.record_call("remember");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
     }
 
     #[test]
     fn a_model_that_never_writes_down_what_matters_is_folded_by_rule() {
         let mut folding = at(96_000);
         for _ in 0..FLUSH_ASKS_MAX {
-            assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
-            folding.asked(FoldAsk::Flush);
+            assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
+            folding.record_ask(FoldAsk::Flush);
             assert!(!folding.is_overdue(&WINDOW), "a request waits for its answer");
             heard(&mut folding, 97_000);
-            folding.did("bash");
+            folding.record_call("bash");
         }
-        assert_eq!((folding.ask(&WINDOW, ""), folding.is_overdue(&WINDOW)), (None, true));
+        assert_eq!((folding.choose_ask(&WINDOW, ""), folding.is_overdue(&WINDOW)), (None, true));
         let mut shorter = folding.clone();
         heard(&mut shorter, 90_000);
         assert!(!shorter.is_overdue(&WINDOW), "nor before it is long enough");
         let mut flushed = folding.clone();
-        flushed.did("remember");
-        assert_eq!((flushed.ask(&WINDOW, ""), flushed.is_overdue(&WINDOW)), (Some(FoldAsk::Summary), false));
-        folding.folded(("", ""), "", FoldedTokens { messages: 9, before: 97_000, after: 1 });
+        flushed.record_call("remember");
+        assert_eq!((flushed.choose_ask(&WINDOW, ""), flushed.is_overdue(&WINDOW)), (Some(FoldAsk::Summary), false));
+        folding.record_fold(("", ""), "", FoldedTokens { messages: 9, before: 97_000, after: 1 });
         heard(&mut folding, 5_000);
         heard(&mut folding, 84_999);
-        assert_eq!(folding.ask(&WINDOW, ""), None, "the next one may become as long");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "the next one may become as long");
     }
 
     #[test]
     fn below_the_mark_it_is_asked_once() {
         let mut folding = at(86_000);
-        folding.asked(FoldAsk::Flush);
-        assert_eq!(folding.ask(&WINDOW, ""), None);
-        folding.did("note");
-        assert_eq!(folding.ask(&WINDOW, ""), None, "written down, it goes on until it is folded");
+        folding.record_ask(FoldAsk::Flush);
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None);
+        folding.record_call("note");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "written down, it goes on until it is folded");
         heard(&mut folding, 95_000);
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
     }
 
     #[test]
     fn that_there_is_nothing_has_to_be_said_and_only_when_it_was_asked() {
         let mut folding = at(96_000);
-        assert!(!folding.takes_as_flushed(NOTHING_TO_KEEP));
-        folding.asked(FoldAsk::Flush);
-        assert!(folding.takes_as_flushed("  **Nothing to keep.**\n"));
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+        assert!(!folding.accept_empty_flush(NOTHING_TO_KEEP));
+        folding.record_ask(FoldAsk::Flush);
+        assert!(folding.accept_empty_flush("  **Nothing to keep.**\n"));
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
     }
 
     #[test]
     fn a_memory_written_before_it_was_asked_for_does_not_count() {
         let mut folding = at(96_000);
-        folding.did("remember");
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
+        folding.record_call("remember");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
     }
 
     #[test]
     fn a_summary_is_text_and_asked_for_twice_at_most() {
         let mut folding = at(96_000);
         assert!(!folding.takes_as_summary("words", &Stop::EndTurn));
-        folding.asked(FoldAsk::Summary);
+        folding.record_ask(FoldAsk::Summary);
         assert!(
             folding.takes_as_summary("words", &Stop::ToolUse) && folding.takes_as_summary("", &Stop::ContextExceeded)
         );
         assert!(!folding.takes_as_summary(" ", &Stop::EndTurn) && !folding.takes_as_summary("wor", &Stop::MaxTokens));
-        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
-        folding.asked(FoldAsk::Summary);
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
+        folding.record_ask(FoldAsk::Summary);
         assert!(folding.takes_as_summary(" ", &Stop::MaxTokens), "it is folded without");
     }
 
     #[test]
     fn a_new_conversation_is_counted_anew_and_its_first_answer_says_how_long_it_is() {
         let mut folding = at(96_000);
-        folding.asked(FoldAsk::Summary);
-        folding.folded(("", ""), &"x".repeat(3_000), FoldedTokens { messages: 9, before: 96_000, after: 1 });
-        assert_eq!(folding.ask(&WINDOW, ""), None);
+        folding.record_ask(FoldAsk::Summary);
+        folding.record_fold(("", ""), &"x".repeat(3_000), FoldedTokens { messages: 9, before: 96_000, after: 1 });
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None);
         assert!(folding.tokens() < 5_000, "{}", folding.tokens());
         heard(&mut folding, 12_000);
         heard(&mut folding, 20_000);

@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn later_messages_of_the_same_chat_and_topic_wait_behind() {
-        let topic = Incoming { thread_id: Some(7), ..message(5, ChatRef::telegram(1), 2, false) };
+        let topic = Incoming { thread_id: Some(7), ..message(5, ChatRef::from_telegram(1), 2, false) };
         let queued = [
-            message(1, ChatRef::telegram(1), 0, false),
-            message(2, ChatRef::telegram(1), 1, true),
-            message(3, ChatRef::telegram(2), 2, false),
-            message(4, ChatRef::telegram(1), 2, false),
+            message(1, ChatRef::from_telegram(1), 0, false),
+            message(2, ChatRef::from_telegram(1), 1, true),
+            message(3, ChatRef::from_telegram(2), 2, false),
+            message(4, ChatRef::from_telegram(1), 2, false),
             topic,
         ];
         assert_eq!(waiting(&queued, 3), [2, 4]);
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn the_wait_behind_a_file_has_an_end_and_the_file_is_waited_for() {
-        let queued = [message(1, ChatRef::telegram(1), 0, true), message(2, ChatRef::telegram(1), 9, false)];
+        let queued = [message(1, ChatRef::from_telegram(1), 0, true), message(2, ChatRef::from_telegram(1), 9, false)];
         assert_eq!(waiting(&queued, 9), [1, 2]);
         assert_eq!(waiting(&queued, 10), [1]);
         let untimed = [
-            Incoming { received_at: None, ..message(1, ChatRef::telegram(1), 0, true) },
-            message(2, ChatRef::telegram(1), 9, false),
+            Incoming { received_at: None, ..message(1, ChatRef::from_telegram(1), 0, true) },
+            message(2, ChatRef::from_telegram(1), 9, false),
         ];
         assert_eq!(waiting(&untimed, 9), [1]);
     }
@@ -76,12 +76,12 @@ mod tests {
     #[test]
     fn each_file_is_waited_behind_from_when_its_own_message_came() {
         let queued = [
-            message(1, ChatRef::telegram(1), 0, true),
-            message(2, ChatRef::telegram(1), 8, true),
-            message(3, ChatRef::telegram(1), 9, false),
+            message(1, ChatRef::from_telegram(1), 0, true),
+            message(2, ChatRef::from_telegram(1), 8, true),
+            message(3, ChatRef::from_telegram(1), 9, false),
         ];
         assert_eq!(waiting(&queued, 11), [1, 2, 3]);
         assert_eq!(waiting(&queued, 18), [1, 2]);
-        assert_eq!(waiting(&[message(1, ChatRef::telegram(1), 0, false)], 0), Vec::<i64>::new());
+        assert_eq!(waiting(&[message(1, ChatRef::from_telegram(1), 0, false)], 0), Vec::<i64>::new());
     }
 }

@@ -35,13 +35,13 @@ pub(crate) enum Interrupt {
         most_usd: f64,
     },
     /// The wake has reached its time limit.
-    #[error("the wake has taken as long as it may (WAKE_TIMEOUT_MIN)")]
+    #[error("the wake reached its time limit (WAKE_TIMEOUT_MIN)")]
     OutOfTime,
     /// The process was asked to end.
     #[error("the wake was asked to stop")]
     Stopped,
     /// Another machine may have taken over the lease.
-    #[error("this machine holds the lease no more")]
+    #[error("this machine no longer holds the lease")]
     LeaseLost,
     /// The chat was made local during the cycle, and the model runs elsewhere.
     #[error("its chat is kept off the cloud by /local")]
@@ -53,14 +53,14 @@ pub(crate) enum Interrupt {
 
 impl Interrupt {
     /// Renders the notice for the asking chat.
-    pub(crate) fn notice(&self) -> String {
+    pub(crate) fn render_notice(&self) -> String {
         match self {
             Self::Unavailable { why, fault, .. } if fault.needs_person() => {
                 format!("I can't reach my AI model: {why}. Your messages are safe; I'll retry hourly.")
             }
             Self::KeptLocal => {
-                "This chat is kept off the cloud, so I ended what a cloud model was doing here. Nothing is lost: \
-                                I go on when a model on this machine can be asked, or after /local off."
+                "This chat is kept off the cloud, so I stopped the cloud model that was working here. Nothing is lost: I'll continue \
+                 once a model on this machine is available, or after /local off."
                     .to_owned()
             }
             other => format!(
@@ -70,12 +70,12 @@ impl Interrupt {
     }
 
     /// A model that can't be created because of a wrong setting, which a person must correct.
-    pub(crate) fn unusable(why: String) -> Self {
+    pub(crate) fn for_unusable_model(why: String) -> Self {
         Self::Unavailable { why, retry_after: None, fault: ModelFault::Account, is_model_gone: false }
     }
 
     /// Classifies an error that remained after retries.
-    pub(crate) fn of(error: &ModelError, why: String, model: &str) -> Self {
+    pub(crate) fn from_error(error: &ModelError, why: String, model: &str) -> Self {
         let (retry_after, fault) = match error {
             ModelError::Transient { retry_after, .. } => (*retry_after, ModelFault::Outage),
             ModelError::Account { .. } => (None, ModelFault::Account),

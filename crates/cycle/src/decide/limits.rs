@@ -46,28 +46,28 @@ pub struct Limits {
 impl Limits {
     /// The limits for a model that costs time and money.
     pub const STANDARD: Self = Self {
-        quick: Stretch::of(10, Some(60)),
-        medium: Stretch::of(30, Some(5 * 60)),
-        complex: Stretch::of(100, Some(30 * 60)),
-        background: Stretch::of(500, None),
+        quick: Stretch::new(10, Some(60)),
+        medium: Stretch::new(30, Some(5 * 60)),
+        complex: Stretch::new(100, Some(30 * 60)),
+        background: Stretch::new(500, None),
         same_results: 3,
         window: None,
     };
     /// The limits for the offline model: it follows rules and costs nothing, and a person may repeat a request.
-    pub const OFFLINE: Self = Self::alike(Stretch::of(500, None), u32::MAX);
+    pub const OFFLINE: Self = Self::from_stretch(Stretch::new(500, None), u32::MAX);
 
     /// The same limits for every complexity.
-    pub const fn alike(stretch: Stretch, same_results: u32) -> Self {
+    pub const fn from_stretch(stretch: Stretch, same_results: u32) -> Self {
         Self { quick: stretch, medium: stretch, complex: stretch, background: stretch, same_results, window: None }
     }
 
     /// Sets the window for a model that accepts this many tokens. `None` if the model manages its own conversations.
     #[must_use]
-    pub fn within(self, window_tokens: Option<u64>) -> Self {
-        Self { window: window_tokens.map(Window::of), ..self }
+    pub fn with_window(self, window_tokens: Option<u64>) -> Self {
+        Self { window: window_tokens.map(Window::for_model), ..self }
     }
 
-    fn of(&self, complexity: Complexity) -> Stretch {
+    fn stretch(&self, complexity: Complexity) -> Stretch {
         match complexity {
             Complexity::Quick => self.quick,
             Complexity::Medium => self.medium,
@@ -79,7 +79,7 @@ impl Limits {
 
 impl Stretch {
     /// Builds a stretch from rounds and seconds.
-    pub const fn of(rounds: u32, work_s: Option<u64>) -> Self {
+    pub const fn new(rounds: u32, work_s: Option<u64>) -> Self {
         let work = match work_s {
             Some(seconds) => Some(Duration::from_secs(seconds)),
             None => None,
@@ -89,7 +89,7 @@ impl Stretch {
 
     /// Describes the stretch for people: `30 rounds or 5 min of work`.
     pub fn describe(&self) -> String {
-        let work = self.work.map(|work| format!(" or {} of work", in_words(work))).unwrap_or_default();
+        let work = self.work.map(|work| format!(" or {} of work", format_duration(work))).unwrap_or_default();
         format!("{} rounds{work}", self.rounds)
     }
 }
@@ -107,7 +107,7 @@ impl WorkTaken {
     /// Describes the work for people: `30 rounds, 2 min of work`.
     pub fn describe(&self) -> String {
         let rounds = if self.rounds == 1 { "1 round" } else { &format!("{} rounds", self.rounds) };
-        format!("{rounds}, {} of work", in_words(self.work))
+        format!("{rounds}, {} of work", format_duration(self.work))
     }
 }
 
@@ -152,17 +152,17 @@ impl Meter {
     }
 
     /// Counts a received turn.
-    pub(crate) fn round(&mut self) {
+    pub(crate) fn count_round(&mut self) {
         self.taken.rounds = self.taken.rounds.saturating_add(1);
     }
 
     /// Adds working time.
-    pub(crate) fn worked(&mut self, ms: u64) {
+    pub(crate) fn add_work(&mut self, ms: u64) {
         self.taken.work = self.taken.work.saturating_add(Duration::from_millis(ms));
     }
 
     /// Records a plan.
-    pub(crate) fn planned(&mut self, complexity: Complexity) {
+    pub(crate) fn record_plan(&mut self, complexity: Complexity) {
         match self.complexity {
             None => {
                 self.complexity = Some(complexity);
@@ -179,9 +179,9 @@ impl Meter {
     }
 
     /// Returns the reached limit, if any.
-    pub fn reached(&self, limits: &Limits) -> Option<Reached> {
+    pub fn find_reached_limit(&self, limits: &Limits) -> Option<Reached> {
         let complexity = self.complexity();
-        let stretch = limits.of(complexity);
+        let stretch = limits.stretch(complexity);
         let taken = WorkTaken {
             rounds: self.taken.rounds.saturating_sub(self.from.rounds),
             work: self.taken.work.saturating_sub(self.from.work),
@@ -193,7 +193,7 @@ impl Meter {
     }
 
     /// The current question's id among the ids of calls, which can't collide (see [`is_reserved`]).
-    pub(crate) fn question(&self) -> String {
+    pub(crate) fn question_id(&self) -> String {
         format!("{GO_ON}/{}", self.decided + 1)
     }
 
@@ -202,12 +202,12 @@ impl Meter {
         self.is_asked
     }
 
-    pub(crate) fn asked(&mut self) {
+    pub(crate) fn mark_asked(&mut self) {
         self.is_asked = true;
     }
 
     /// Records the decision on the current question. Silence counts as a refusal.
-    pub(crate) fn decided(&mut self, is_approved: bool, why: &str) {
+    pub(crate) fn record_decision(&mut self, is_approved: bool, why: &str) {
         self.decided += 1;
         self.is_asked = false;
         if is_approved {
@@ -248,7 +248,7 @@ pub struct Repeated {
 
 impl Repeats {
     /// Counts a result. The formatting of the arguments makes no difference.
-    pub(crate) fn note(&mut self, name: &str, input: &str, result: &str) {
+    pub(crate) fn record_result(&mut self, name: &str, input: &str, result: &str) {
         let input = match serde_json::from_str::<serde_json::Value>(input) {
             Ok(mut value) => {
                 value.sort_all_objects();
@@ -276,7 +276,7 @@ impl Repeats {
 }
 
 /// Renders a duration for people: seconds below two minutes, otherwise whole minutes.
-fn in_words(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds / 60),
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_model_is_told_the_limits_that_hold() {
-        let definitions = Registry::standard().definitions();
+        let definitions = Registry::with_standard_tools().render_definitions();
         for stretch in [Limits::STANDARD.quick, Limits::STANDARD.medium, Limits::STANDARD.complex] {
             let work = stretch.work.unwrap();
             let work = if work.as_secs() < 120 {
@@ -301,7 +301,7 @@ mod tests {
             let told = format!("{} rounds or {work}", stretch.rounds);
             assert!(definitions.contains(&told), "{told}");
         }
-        assert!(definitions.contains(": 500 rounds.") && Limits::STANDARD.background == Stretch::of(500, None));
+        assert!(definitions.contains(": 500 rounds.") && Limits::STANDARD.background == Stretch::new(500, None));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct ModelState {
 
 impl ModelState {
     /// A chain of one available model.
-    pub fn of(name: &str) -> Self {
+    pub fn for_model(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
         let is_here = !is_thinking;
         let only = LinedUp { name: name.to_owned(), is_thinking, is_free: is_here, is_here, out: None };
@@ -83,8 +83,8 @@ impl ModelState {
         let own_work = chats.contains(&owner).then_some(None);
         self.local = chats.into_iter().map(Some).chain(own_work).collect();
         let has_one = self.lineup.iter().any(|model| model.is_here);
-        self.last_here = Self::of(OFFLINE_MODEL).lineup.pop().filter(|_| !has_one);
-        self.reflect = self.reflect.take().filter(|model| self.serves(model, None));
+        self.last_here = Self::for_model(OFFLINE_MODEL).lineup.pop().filter(|_| !has_one);
+        self.reflect = self.reflect.take().filter(|model| self.may_serve(model, None));
         self
     }
 
@@ -102,7 +102,7 @@ impl ModelState {
 
     /// Returns `true` if a model can do background jobs. Otherwise rules do them.
     pub fn is_thinking(&self) -> bool {
-        self.lineup.iter().any(|model| model.is_thinking && self.serves(model, None))
+        self.lineup.iter().any(|model| model.is_thinking && self.may_serve(model, None))
     }
 
     /// Returns `true` if a chat's text must not go to a model elsewhere (`None`: background jobs).
@@ -111,60 +111,64 @@ impl ModelState {
     }
 
     /// Returns `true` if this model may see a chat's text.
-    fn serves(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
+    fn may_serve(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
         model.is_here || !self.is_local(chat)
     }
 
     /// Returns the model for a chat. `None` if no model can be asked.
-    pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
-        let simple = || self.simple_for_nothing(self.cap(Some(chat))).filter(|simple| self.serves(simple, Some(chat)));
-        self.candidates(Some(chat)).next().or_else(simple)
+    pub fn find_model(&self, chat: ChatRef) -> Option<&LinedUp> {
+        let simple = || {
+            self.simple_for_nothing(self.find_blocking_cap(Some(chat)))
+                .filter(|simple| self.may_serve(simple, Some(chat)))
+        };
+        self.list_candidates(Some(chat)).next().or_else(simple)
     }
 
     /// Returns the model for a chat, ignoring requests without room in a budget.
     pub fn asked_at_all(&self) -> Option<&LinedUp> {
-        let first = in_line(self.lineup.iter(), self.over_budget.is_none()).next();
+        let first = filter_available(self.lineup.iter(), self.over_budget.is_none()).next();
         first.or_else(|| self.simple_for_nothing(self.over_budget))
     }
 
     /// Returns the simple model if it is free and only this cap blocks the chain.
     fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&LinedUp> {
-        let is_money_all = cap.is_some() && in_line(self.lineup.iter(), true).next().is_some();
+        let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), true).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
     /// Returns the model for background jobs.
     pub fn for_own_work(&self) -> Option<&LinedUp> {
-        self.candidates(None).find(|model| model.is_thinking)
+        self.list_candidates(None).find(|model| model.is_thinking)
     }
 
     /// Returns the model for reflection. `None` if no model can be asked now.
     pub fn for_reflection(&self) -> Option<&LinedUp> {
-        self.of_task(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
+        self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
     }
 
     /// Returns the name of the model that begins a chat's request, or its stand-in.
     pub fn who_begins(&self, chat: ChatRef) -> &str {
-        let simple = self.of_task(self.simple.as_ref(), Some(chat));
+        let simple = self.find_task_model(self.simple.as_ref(), Some(chat));
         simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
     }
 
     /// Returns the model that continues work too large for the simple model. `None` if this model keeps the work.
-    pub fn outgrown(&self, model: &str, chat: Option<ChatRef>) -> Option<&str> {
+    pub fn find_larger_model(&self, model: &str, chat: Option<ChatRef>) -> Option<&str> {
         let is_simple = self.simple.as_ref().is_some_and(|simple| simple.name == model);
-        let mut others = self.candidates(chat).filter(|other| other.is_thinking && other.name != model);
+        let mut others = self.list_candidates(chat).filter(|other| other.is_thinking && other.name != model);
         others.next().filter(|_| is_simple).map(|other| other.name.as_str())
     }
 
     /// Returns the model with a task of its own, if it may be asked.
-    fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
-        let may_be_asked = |model: &&LinedUp| model.out.is_none() && (model.is_free || self.cap(chat).is_none());
-        model.filter(may_be_asked).filter(|model| self.serves(model, chat))
+    fn find_task_model<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
+        let may_be_asked =
+            |model: &&LinedUp| model.out.is_none() && (model.is_free || self.find_blocking_cap(chat).is_none());
+        model.filter(may_be_asked).filter(|model| self.may_serve(model, chat))
     }
 
     /// Returns the name of the model that answers a chat, or its stand-in.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
-        match self.asked(chat) {
+        match self.find_model(chat) {
             Some(asked) => &asked.name,
             None if self.grammar.is_some() || self.is_local(Some(chat)) => OFFLINE_MODEL,
             None => self.name(),
@@ -173,45 +177,46 @@ impl ModelState {
 
     /// Returns the model that resumes a cycle begun by this one. `None` if there is none now. Only a thinking model can take over from
     /// another, because the journal is retold in words.
-    pub fn goes_on_with(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
+    pub fn find_resuming_model(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
-        let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
-        let own = self.able(chat).chain(of_task).find(|model| model.name == begun_by);
+        let of_task =
+            [&self.simple, &self.reflect].into_iter().filter_map(|model| self.find_task_model(model.as_ref(), chat));
+        let own = self.list_resume_candidates(chat).chain(of_task).find(|model| model.name == begun_by);
         let thinks = self.lineup.iter().any(|model| model.is_thinking);
-        let other = || self.able(chat).find(|model| model.is_thinking || !thinks);
+        let other = || self.list_resume_candidates(chat).find(|model| model.is_thinking || !thinks);
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
     /// Returns the state without one model, unless that model stops the chain.
-    pub fn without(&self, name: &str) -> Self {
+    pub fn without_model(&self, name: &str) -> Self {
         let stays = |model: &&LinedUp| model.name != name || model.out == Some(OutOfLine::Stops);
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
     /// Returns `true` if another model can be asked for this chat. `has_begun` is true for started work.
-    pub fn goes_on_without(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
+    pub fn has_other_model(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
         match has_begun {
-            true => self.able(chat).any(|model| model.is_thinking),
-            false => self.candidates(chat).any(|model| model.is_thinking || chat.is_some()),
+            true => self.list_resume_candidates(chat).any(|model| model.is_thinking),
+            false => self.list_candidates(chat).any(|model| model.is_thinking || chat.is_some()),
         }
     }
 
     /// Returns `true` if this name stands for the fallback grammar, which the chain doesn't name.
-    pub fn is_stood_in_for(&self, name: &str) -> bool {
+    pub fn is_fallback_grammar(&self, name: &str) -> bool {
         name == OFFLINE_MODEL && self.grammar.is_some()
     }
 
     /// Returns the budget that a chat waits for (`None`: background jobs).
     pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
-        self.cap(chat).filter(|_| match chat {
-            Some(chat) => self.asked(chat).is_none(),
+        self.find_blocking_cap(chat).filter(|_| match chat {
+            Some(chat) => self.find_model(chat).is_none(),
             None => self.for_own_work().is_none(),
         })
     }
 
     /// Returns `true` if the fallback grammar answers this message: no model can be asked, and the grammar surely understands it.
     pub fn grammar_takes(&self, message: &Incoming) -> bool {
-        self.asked(message.chat).is_none() && self.is_understood(message)
+        self.find_model(message.chat).is_none() && self.is_understood(message)
     }
 
     /// Returns `true` if the fallback grammar surely understands this message.
@@ -222,30 +227,33 @@ impl ModelState {
     }
 
     /// Returns the cap that blocks paid models.
-    fn cap(&self, chat: Option<ChatRef>) -> Option<Cap> {
+    fn find_blocking_cap(&self, chat: Option<ChatRef>) -> Option<Cap> {
         self.over_budget.or_else(|| self.no_room.get(&chat).copied())
     }
 
     /// Lists the models that may be asked for a chat, in their order.
-    fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
-        in_line(self.serving(chat), self.cap(chat).is_none())
+    fn list_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+        filter_available(self.list_serving_models(chat), self.find_blocking_cap(chat).is_none())
     }
 
     /// Lists the models for started work. It isn't lost to a wrong setting, so a model that stops the chain is skipped.
-    fn able(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
-        let has_money = self.cap(chat).is_none();
-        self.serving(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
+    fn list_resume_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+        let has_money = self.find_blocking_cap(chat).is_none();
+        self.list_serving_models(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
 
     /// Lists the models that may see a chat's text, in their order.
-    fn serving(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+    fn list_serving_models(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         let last_here = self.last_here.iter().filter(move |_| self.is_local(chat));
-        self.lineup.iter().chain(last_here).filter(move |model| self.serves(model, chat))
+        self.lineup.iter().chain(last_here).filter(move |model| self.may_serve(model, chat))
     }
 }
 
 /// Keeps the models that may be asked now, in their order.
-fn in_line<'m>(models: impl Iterator<Item = &'m LinedUp>, has_money: bool) -> impl Iterator<Item = &'m LinedUp> {
+fn filter_available<'m>(
+    models: impl Iterator<Item = &'m LinedUp>,
+    has_money: bool,
+) -> impl Iterator<Item = &'m LinedUp> {
     let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
     in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
 }
@@ -257,7 +265,7 @@ mod tests {
     use super::*;
     use reveille_base::{clock::parse_time, zone::Tz};
 
-    const CHAT: ChatRef = ChatRef::telegram(7);
+    const CHAT: ChatRef = ChatRef::from_telegram(7);
 
     /// A chain of these models; `!` marks one that is passed over, `#` one that stops the chain, `0` a free one.
     fn chain(names: &[&str]) -> ModelState {
@@ -272,11 +280,11 @@ mod tests {
             let is_here = !is_thinking || marked.trim_start_matches(['!', '#']).starts_with('0');
             LinedUp { name, is_thinking, is_free: is_here, is_here, out }
         };
-        ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::of("") }
+        ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::for_model("") }
     }
 
     fn asked(state: &ModelState) -> Option<&str> {
-        state.asked(CHAT).map(|model| model.name.as_str())
+        state.find_model(CHAT).map(|model| model.name.as_str())
     }
 
     #[test]
@@ -298,15 +306,18 @@ mod tests {
         ] {
             let state = local(names);
             assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
-            assert_eq!(state.asked(ChatRef::telegram(8)).map(|model| model.name.as_str()), asked(&chain(names)));
+            assert_eq!(
+                state.find_model(ChatRef::from_telegram(8)).map(|model| model.name.as_str()),
+                asked(&chain(names))
+            );
         }
         // A local model in trouble is waited for; no remote model replaces it.
         let state = local(&["a", "!0here"]);
         assert_eq!((asked(&state), state.who_answers(CHAT)), (None, OFFLINE_MODEL));
         // A cycle that a cloud model began continues on a local model or stops.
-        assert_eq!(local(&["a", "0here"]).goes_on_with("a", Some(CHAT)), Some("here"));
-        assert_eq!(local(&["a"]).goes_on_with("a", Some(CHAT)), None);
-        assert_eq!(local(&["a", "b"]).outgrown("a", Some(CHAT)), None);
+        assert_eq!(local(&["a", "0here"]).find_resuming_model("a", Some(CHAT)), Some("here"));
+        assert_eq!(local(&["a"]).find_resuming_model("a", Some(CHAT)), None);
+        assert_eq!(local(&["a", "b"]).find_larger_model("a", Some(CHAT)), None);
     }
 
     #[test]
@@ -316,7 +327,7 @@ mod tests {
         let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
         assert_eq!(owners.for_own_work().unwrap().name, "here");
         assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
-        let guests = state.with_local_chats([CHAT].into(), ChatRef::telegram(8));
+        let guests = state.with_local_chats([CHAT].into(), ChatRef::from_telegram(8));
         assert_eq!(
             (guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
             ("a", "c")
@@ -330,7 +341,7 @@ mod tests {
         assert_eq!(asked(&chain(&["#a", "b"])), None);
         assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
         assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
-        let goes_on = |names: &[&str]| chain(names).without("a").goes_on_without(false, Some(CHAT));
+        let goes_on = |names: &[&str]| chain(names).without_model("a").has_other_model(false, Some(CHAT));
         assert!(goes_on(&["!a", "b"]) && goes_on(&["!a", "offline"]) && !goes_on(&["#a", "b"]) && !goes_on(&["!a"]));
     }
 
@@ -339,7 +350,7 @@ mod tests {
         let mut state = chain(&["a", "0local", "offline"]);
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
-        assert_eq!(state.asked(ChatRef::telegram(8)).unwrap().name, "a", "what others ask may cost less");
+        assert_eq!(state.find_model(ChatRef::from_telegram(8)).unwrap().name, "a", "what others ask may cost less");
         state.over_budget = Some(Cap::Month);
         assert_eq!(state.for_own_work().unwrap().name, "local");
         let mut state = chain(&["a", "b"]);
@@ -354,7 +365,7 @@ mod tests {
         assert_eq!((asked(&state), state.who_begins(CHAT)), (Some("a"), "local"));
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
-        assert_eq!((state.who_begins(CHAT), state.outgrown("local", Some(CHAT))), ("local", None));
+        assert_eq!((state.who_begins(CHAT), state.find_larger_model("local", Some(CHAT))), ("local", None));
         state.over_budget = Some(Cap::Day);
         assert_eq!(state.asked_at_all().unwrap().name, "local");
         state.lineup = chain(&["#a"]).lineup;
@@ -366,21 +377,22 @@ mod tests {
 
     #[test]
     fn a_cycle_stays_with_its_model_and_only_one_that_thinks_takes_over() {
-        let goes_on = |names: &[&str], begun_by| chain(names).goes_on_with(begun_by, Some(CHAT)).map(str::to_owned);
+        let goes_on =
+            |names: &[&str], begun_by| chain(names).find_resuming_model(begun_by, Some(CHAT)).map(str::to_owned);
         assert_eq!(goes_on(&["a", "b"], "b").as_deref(), Some("b"));
         assert_eq!(goes_on(&["!a", "b"], "a").as_deref(), Some("b"));
         assert_eq!(goes_on(&["b", "c"], "gone").as_deref(), Some("b"));
         assert_eq!(goes_on(&["#a", "b"], "a").as_deref(), Some("b"), "what has begun isn't thrown away");
         assert_eq!(goes_on(&["#a", "b"], "b").as_deref(), Some("b"));
         assert_eq!(goes_on(&["#a", "offline"], "a"), None);
-        assert!(chain(&["#a", "b"]).without("a").goes_on_without(true, Some(CHAT)));
-        assert!(!chain(&["#a", "offline"]).without("a").goes_on_without(true, Some(CHAT)));
+        assert!(chain(&["#a", "b"]).without_model("a").has_other_model(true, Some(CHAT)));
+        assert!(!chain(&["#a", "offline"]).without_model("a").has_other_model(true, Some(CHAT)));
         assert_eq!(goes_on(&["!a", "offline"], "a"), None, "the grammar can't read what was done");
         assert_eq!(goes_on(&["!a", "offline"], "offline").as_deref(), Some("offline"));
         assert_eq!(goes_on(&["offline"], "a").as_deref(), Some("offline"), "which gives it up");
         let mut state = chain(&["a"]);
         state.grammar = Some(Offline::new(Tz::UTC));
-        assert_eq!(state.goes_on_with("offline", Some(CHAT)), Some("offline"));
+        assert_eq!(state.find_resuming_model("offline", Some(CHAT)), Some("offline"));
     }
 
     #[test]

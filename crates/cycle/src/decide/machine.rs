@@ -11,19 +11,19 @@ use std::collections::BTreeSet;
 
 use reveille_base::{
     types::{Stop, Usage},
-    words::shortened,
+    words::truncate_text,
 };
 use reveille_model::{
     Conversation,
-    content::{assistant_message, text_of, tool_calls},
+    content::{assistant_message, join_text, tool_calls},
 };
 use reveille_policy::Decision;
 use reveille_store::{Entry, MessageOutcome};
 use reveille_tools::Plan;
 
-use self::calls::{CallResult, Pending, results};
+use self::calls::{CallResult, Pending, render_results};
 pub use self::{
-    calls::{ToolRequest, doubt},
+    calls::{ToolRequest, find_doubt},
     step::{FailedCall, Receipt, Step, Summary},
 };
 use crate::decide::{
@@ -174,11 +174,11 @@ impl Cycle {
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
             Entry::Said { raw, messages, handles, head, taint } => {
-                self.taint(taint.as_deref());
+                self.add_taint(taint.as_deref());
                 self.handles.extend(handles.iter().cloned());
                 self.head_shown = head.clone().or(self.head_shown.take());
                 self.conversation.messages.push(raw.clone());
-                self.folding.said(raw);
+                self.folding.add_message(raw);
                 self.open.extend(messages);
                 self.messages.extend(messages);
                 match &self.phase {
@@ -194,46 +194,46 @@ impl Cycle {
                     self.text.clear();
                     self.is_going_on = false;
                     self.repeats.forget();
-                    self.folding.interrupted();
+                    self.folding.cancel_summary();
                 }
                 self.phase = Phase::Asking;
             }
             Entry::Discarded { usage, .. } => self.usage += *usage,
-            Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
+            Entry::Turn { content, stop, usage } => self.apply_turn(content, stop, *usage),
             // A request without an answer is no round, so an unavailable model doesn't use up the limit.
             Entry::Asked | Entry::Verified { .. } => {}
-            Entry::FoldAsked { ask, .. } => self.folding.asked(*ask),
+            Entry::FoldAsked { ask, .. } => self.folding.record_ask(*ask),
             Entry::Folded { raw, messages, before, after } => {
                 self.fold(raw, FoldedTokens { messages: *messages, before: *before, after: *after });
             }
             Entry::Handed { from, system, tools, raw, .. } => self.hand_over(from, (system, tools), raw),
-            Entry::Worked { ms } => self.meter.worked(*ms),
-            Entry::Judged { call, .. } if *call == self.meter.question() => self.meter.asked(),
-            Entry::Decided { call, is_approved, why } if *call == self.meter.question() => {
-                self.meter.decided(*is_approved, why);
+            Entry::Worked { ms } => self.meter.add_work(*ms),
+            Entry::Judged { call, .. } if *call == self.meter.question_id() => self.meter.mark_asked(),
+            Entry::Decided { call, is_approved, why } if *call == self.meter.question_id() => {
+                self.meter.record_decision(*is_approved, why);
             }
             Entry::Judged { call, verdict } => {
-                if let Some(pending) = self.pending(call) {
+                if let Some(pending) = self.find_pending(call) {
                     pending.verdict = Some(verdict.decision);
                 }
             }
             Entry::Decided { call, is_approved, why } => {
-                if let Some(pending) = self.pending(call) {
+                if let Some(pending) = self.find_pending(call) {
                     pending.decided = Some((*is_approved, why.clone()));
                 }
             }
             Entry::Called { call, taint, .. } => {
-                self.taint(taint.as_deref());
-                if let Some(pending) = self.pending(call) {
+                self.add_taint(taint.as_deref());
+                if let Some(pending) = self.find_pending(call) {
                     pending.was_begun = true;
                 }
             }
             Entry::Outcome { call, name, content, is_error, receipt, closed, taint, image } => {
-                self.taint(taint.as_deref());
+                self.add_taint(taint.as_deref());
                 if *is_error {
                     self.note_failure(call, name, taint.is_none().then_some(content));
                 }
-                self.outcome(
+                self.apply_outcome(
                     call,
                     name,
                     CallResult { content: content.clone(), is_error: *is_error, image: image.clone() },
@@ -241,7 +241,7 @@ impl Cycle {
                 if !is_error {
                     // A memory lookup has no receipt, since nothing was written.
                     if receipt.is_some() {
-                        self.folding.did(name);
+                        self.folding.record_call(name);
                     }
                     self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
@@ -274,9 +274,9 @@ impl Cycle {
         match &self.phase {
             Phase::Asking if self.is_full => self.make_room(),
             Phase::Asking if self.is_to_fold_by_rule(limits) => Step::Fold(self.forced_summary()),
-            Phase::Asking => self.ask(limits),
+            Phase::Asking => self.ask_model(limits),
             Phase::Acting(calls) => next_call(calls),
-            Phase::Spoken(stop) => self.after_text(stop),
+            Phase::Spoken(stop) => self.decide_after_text(stop),
             Phase::Noted(told) => Step::Tell(user_text(told)),
             Phase::Summed(summary) => Step::Fold(summary.clone()),
             Phase::Unusable => Step::Say(user_text(
@@ -295,33 +295,33 @@ impl Cycle {
     }
 
     /// Requests the model's next turn, unless a limit is reached.
-    fn ask(&self, limits: &Limits) -> Step {
+    fn ask_model(&self, limits: &Limits) -> Step {
         if let Some(why) = self.meter.refusal() {
-            return self.end_with(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
+            return self.end_with_reason(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
         }
-        match self.meter.reached(limits) {
-            Some(reached) if self.meter.is_asked() => Step::Await(self.question(&reached)),
-            Some(reached) => Step::Limit(self.question(&reached)),
+        match self.meter.find_reached_limit(limits) {
+            Some(reached) if self.meter.is_asked() => Step::Await(self.build_question(&reached)),
+            Some(reached) => Step::Limit(self.build_question(&reached)),
             None => Step::Ask,
         }
     }
 
     /// Returns the step before a slow call after the working time is over: the question whether to continue, or its answer. `None` if the
     /// call may begin. A turn can hold many calls, each as slow as its tool allows.
-    pub fn before_call(&self, call: &ToolRequest, limits: &Limits) -> Option<Step> {
+    pub fn check_call(&self, call: &ToolRequest, limits: &Limits) -> Option<Step> {
         if let Some(why) = self.meter.refusal() {
             let why = format!("{why} This was not run; tell your person what is left undone.");
             return Some(Step::Reject { call: call.clone(), why });
         }
-        let reached = self.meter.reached(limits).filter(Reached::is_of_time)?;
-        let question = self.question(&reached);
+        let reached = self.meter.find_reached_limit(limits).filter(Reached::is_of_time)?;
+        let question = self.build_question(&reached);
         Some(if self.meter.is_asked() { Step::Await(question) } else { Step::Limit(question) })
     }
 
     /// Builds the question whether to continue.
-    fn question(&self, reached: &Reached) -> ToolRequest {
+    fn build_question(&self, reached: &Reached) -> ToolRequest {
         let more = serde_json::json!({ "more": reached.stretch.describe() });
-        ToolRequest { id: self.meter.question(), name: GO_ON.to_owned(), input: more.to_string() }
+        ToolRequest { id: self.meter.question_id(), name: GO_ON.to_owned(), input: more.to_string() }
     }
 
     /// Ends a cycle that repeats itself. The person is told even if all messages are answered, since no other sign would reach them.
@@ -329,33 +329,33 @@ impl Cycle {
         if self.has_spoken {
             return Step::Finish;
         }
-        let input = shortened(&input.replace('`', "'"), ARGUMENTS_CHARS_MAX);
+        let input = truncate_text(&input.replace('`', "'"), ARGUMENTS_CHARS_MAX);
         let why = format!(
-            "I stopped because I was going round in circles: I made the same call {times} times and it came to the same each time \
+            "I stopped because I was going round in circles: I made the same call {times} times with the same result \
              (`{name} {input}`)."
         );
-        Step::Answer { text: self.closing(&why), outcome: MessageOutcome::Answered }
+        Step::Answer { text: self.render_closing(&why), outcome: MessageOutcome::Answered }
     }
 
     /// Ends a stuck cycle with an account of its work. Fails with `failure` if there is nothing to tell.
     fn end_with_words(&self, why: &str, failure: &str) -> Step {
         let has_done = self.receipts.iter().any(|receipt| receipt.what.is_some());
         if self.open.is_empty() || has_done || !self.text.trim().is_empty() {
-            return self.end_with(why);
+            return self.end_with_reason(why);
         }
         Step::Fail(failure.to_owned())
     }
 
     /// Ends a stuck cycle: open messages are answered with the reason.
-    pub fn end_with(&self, why: &str) -> Step {
+    pub fn end_with_reason(&self, why: &str) -> Step {
         if self.open.is_empty() {
             return Step::Finish;
         }
-        Step::Answer { text: self.closing(why), outcome: MessageOutcome::Answered }
+        Step::Answer { text: self.render_closing(why), outcome: MessageOutcome::Answered }
     }
 
     /// Builds the final text of a stuck cycle: the model's last words, the reason, and the completed work.
-    fn closing(&self, why: &str) -> String {
+    fn render_closing(&self, why: &str) -> String {
         let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
         let done = if done.is_empty() {
             "Nothing was changed.".to_owned()
@@ -368,19 +368,19 @@ impl Cycle {
 
     /// Keeps a failed call for a later model. `told` is the result if it is in our own words.
     fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
-        let Some(pending) = self.pending(call) else { return };
+        let Some(pending) = self.find_pending(call) else { return };
         let input = pending.request.input.clone();
         self.failed.push(FailedCall { tool: tool.to_owned(), input, why: told.cloned() });
         let before = self.failed.len().saturating_sub(MAX_FAILED);
         self.failed.drain(..before);
     }
 
-    fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
+    fn apply_turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
         self.usage += usage;
         self.turns += 1;
-        self.meter.round();
+        self.meter.count_round();
         self.has_spoken = false;
-        self.folding.heard(content, &usage);
+        self.folding.add_answer(content, &usage);
         let calls = tool_calls(content, stop);
         let has_own_ids = calls.iter().all(|call| !is_reserved(&call.id) && self.call_ids.insert(call.id.clone()));
         if !std::mem::take(&mut self.is_going_on) {
@@ -391,7 +391,7 @@ impl Cycle {
             return;
         }
         self.conversation.messages.extend(assistant_message(content));
-        let text = text_of(content);
+        let text = join_text(content);
         let mut calls: Vec<_> = calls.into_iter().map(Pending::new).collect();
         if !matches!(stop, Stop::Refusal(_)) && self.fold_turn(&text, stop, &calls) {
             return;
@@ -414,20 +414,20 @@ impl Cycle {
         };
     }
 
-    fn outcome(&mut self, call: &str, name: &str, told: CallResult) {
-        let Some(pending) = self.pending(call) else { return };
+    fn apply_outcome(&mut self, call: &str, name: &str, told: CallResult) {
+        let Some(pending) = self.find_pending(call) else { return };
         let input = pending.request.input.clone();
         pending.outcome = Some(told.clone());
         if name == "plan" && !told.is_error {
             self.plan = serde_json::from_str(&input).ok();
-            self.plan.iter().for_each(|plan| self.meter.planned(plan.complexity));
+            self.plan.iter().for_each(|plan| self.meter.record_plan(plan.complexity));
         }
         let CallResult { content, is_error, image } = told;
         let result = format!("{is_error} {content}{}", image.unwrap_or_default());
-        self.repeats.note(name, &input, &result);
+        self.repeats.record_result(name, &input, &result);
     }
 
-    fn taint(&mut self, origin: Option<&str>) {
+    fn add_taint(&mut self, origin: Option<&str>) {
         if let Some(origin) = origin
             && !self.taints.iter().any(|known| known == origin)
         {
@@ -438,12 +438,12 @@ impl Cycle {
     }
 
     /// Finds the call with this id that waits for its outcome.
-    fn pending(&mut self, call: &str) -> Option<&mut Pending> {
+    fn find_pending(&mut self, call: &str) -> Option<&mut Pending> {
         let Phase::Acting(calls) = &mut self.phase else { return None };
         calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none())
     }
 
-    fn after_text(&self, stop: &Stop) -> Step {
+    fn decide_after_text(&self, stop: &Stop) -> Step {
         let text = self.text.trim();
         match stop {
             Stop::Refusal(_) if self.open.is_empty() => Step::Finish,
@@ -462,7 +462,7 @@ impl Cycle {
             )),
             Stop::MaxTokens => self.end_with_words(
                 "(My answer was cut off here: it was too long.)",
-                "my AI model used up its longest answer before it said a word",
+                "my AI model reached its output limit before it said a word",
             ),
             Stop::ContextExceeded => self.make_room(),
             _ if self.open.is_empty() => Step::Join,
@@ -480,7 +480,7 @@ impl Cycle {
 
 fn next_call(calls: &[Pending]) -> Step {
     let Some(pending) = calls.iter().find(|pending| pending.outcome.is_none()) else {
-        return Step::Tell(results(calls));
+        return Step::Tell(render_results(calls));
     };
     let call = pending.request.clone();
     match pending {

@@ -12,7 +12,7 @@ use reveille_model::{Conversation, Turn, offline::Offline};
 use reveille_store::{Entry, Incoming};
 
 use crate::decide::{
-    brief::joined,
+    brief::render_new_messages,
     limits::Limits,
     machine::{Cycle, Step, user_text},
 };
@@ -20,7 +20,7 @@ use crate::decide::{
 fn message(id: i64, text: &str) -> Incoming {
     Incoming {
         id,
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         text: text.to_owned(),
         received_at: parse_time("2026-11-21T14:00:00Z"),
         kind: "text".to_owned(),
@@ -31,7 +31,12 @@ fn message(id: i64, text: &str) -> Incoming {
 fn said(messages: &[Incoming]) -> Entry {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
     Entry::Said {
-        raw: joined(&messages.iter().collect::<Vec<_>>(), &[], now, "Europe/Berlin".parse::<Tz>().unwrap()),
+        raw: render_new_messages(
+            &messages.iter().collect::<Vec<_>>(),
+            &[],
+            now,
+            "Europe/Berlin".parse::<Tz>().unwrap(),
+        ),
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
         head: None,
@@ -234,7 +239,7 @@ fn a_yes_does_what_the_persons_own_words_were_near_to() {
     let mut talk = Talk::begin(&[message(1, "the moon is cheese")], &[]);
     assert_eq!(
         talk.last("reply")["text"],
-        "Did you mean: *remember that the moon is cheese*? Nothing has been set or saved yet: “yes” does it."
+        "Did you mean: *remember that the moon is cheese*? Say “yes” to do it. Nothing has been set or saved yet."
     );
     talk.go_on(&[message(2, "yes")], &[]);
     assert_eq!(talk.last("remember")["fact"], "the moon is cheese");
@@ -316,7 +321,7 @@ fn a_yes_does_nothing_of_what_others_said() {
 fn what_was_said_before_is_what_it_and_a_bare_time_refer_to() {
     let mut talk = Talk::begin(&[message(1, "remind me to call Bob")], &[]);
     assert_eq!(talk.tools(), ["plan", "reply"]);
-    let asked = "When shall I remind you to call Bob?";
+    let asked = "When should I remind you to call Bob?";
     assert!(talk.last("reply")["text"].as_str().unwrap().starts_with(asked));
     talk.go_on(&[message(2, "in 20 minutes")], &[]);
     assert_eq!(
@@ -364,7 +369,7 @@ fn without_messages_it_says_nothing() {
 
 #[test]
 fn every_tool_it_calls_is_in_its_registry() {
-    let registry = reveille_tools::Registry::offline();
+    let registry = reveille_tools::Registry::for_offline_model();
     let all = [
         "remember that I like tea",
         "forget that I like tea",

@@ -11,7 +11,10 @@ use reveille_store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo};
 
 pub use self::{
     backlog::{Backlog, without_backlog},
-    messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
+    messages::{
+        Standing, budget_key, find_still_due, is_answerable, is_any_due, last_channel_id, list_new_messages,
+        list_standings,
+    },
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, due_key, task_key},
 };
@@ -23,32 +26,32 @@ use chrono::NaiveDate;
 
 /// Lists all due reasons, the most urgent first. Undo comes before work that builds on the wake, and works even while all else is stopped:
 /// undo is the likely next step of a person who stopped a mistake.
-pub fn due(observed: &Situation) -> Vec<Reason> {
+pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
     // A cut-off cycle by rule only lacks its commit and its end, so a committed undo doesn't start again.
-    let (mut reasons, resumptions): (Vec<_>, Vec<_>) = resumptions(observed)
+    let (mut reasons, resumptions): (Vec<_>, Vec<_>) = list_resumptions(observed)
         .into_iter()
-        .partition(|reason| resumes(reason, &observed.open_cycles, NewCycle::is_by_rule));
+        .partition(|reason| is_resumption(reason, &observed.open_cycles, NewCycle::is_by_rule));
     reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
     if observed.is_stopped {
         return reasons;
     }
     let (own_work, resumptions): (Vec<_>, Vec<_>) =
-        resumptions.into_iter().partition(|reason| resumes(reason, &observed.open_cycles, is_own_work));
+        resumptions.into_iter().partition(|reason| is_resumption(reason, &observed.open_cycles, is_own_work));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
     // One at a time, because each changes the memory for the next.
     let pressed = observed.pressed.iter().find(|nudge| !observed.stopped_chats.contains(&nudge.chat));
     reasons.extend(pressed.map(|nudge| Reason::Pressed { nudge: nudge.clone() }));
     reasons.extend(tasks::agreed_change(observed));
-    reasons.extend(messages::due(observed));
+    reasons.extend(messages::list_due_messages(observed));
     reasons.extend(messages::over_budget(observed));
     let may_think = observed.model.for_own_work().is_some() || !observed.model.is_thinking();
     if observed.is_on_duty {
-        reasons.extend(tasks::of_guests(observed));
+        reasons.extend(tasks::list_guest_reasons(observed));
         reasons.extend(tasks::last_days_of_owner(observed));
     }
     if may_think && observed.is_on_duty {
-        reasons.extend(tasks::of_owner(observed));
+        reasons.extend(tasks::list_owner_reasons(observed));
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
             reasons.push(Reason::PersonCommits { subjects });
@@ -63,10 +66,10 @@ pub fn due(observed: &Situation) -> Vec<Reason> {
         reasons.extend(due_own_work(observed).take(1));
     }
     if reasons.is_empty() {
-        reasons.extend(unasked::reason(observed));
+        reasons.extend(unasked::find_reason(observed));
     }
     if observed.model.for_reflection().is_some() || looks_back_by_rule(&observed.model) {
-        reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
+        reasons.extend(find_reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
 }
@@ -135,7 +138,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     // Unasked work needs a thinking model. If something else answers this chat, that work gets a cycle of its own.
     let is_owners = match chosen.first() {
         Some(Reason::Messages { chat, .. }) => {
-            *chat == owner_chat && model.asked(*chat).is_none_or(|asked| asked.is_thinking)
+            *chat == owner_chat && model.find_model(*chat).is_none_or(|asked| asked.is_thinking)
         }
         _ => true,
     };
@@ -167,7 +170,7 @@ pub fn reflection_key(today: NaiveDate) -> String {
 }
 
 /// Returns the due reflection. Reflection runs only if nothing else is due and no reflection is open.
-fn reflection(observed: &Situation) -> Option<Reason> {
+fn find_reflection(observed: &Situation) -> Option<Reason> {
     if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
         return None;
     }
@@ -183,7 +186,7 @@ fn due_own_work<'a>(observed: &'a Situation) -> impl Iterator<Item = Reason> + '
     observed.own_work.iter().filter(is_free).map(|due| Reason::Own { due: due.clone() })
 }
 
-fn resumptions(observed: &Situation) -> Vec<Reason> {
+fn list_resumptions(observed: &Situation) -> Vec<Reason> {
     observed
         .open_cycles
         .iter()
@@ -191,14 +194,14 @@ fn resumptions(observed: &Situation) -> Vec<Reason> {
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
         .filter(|cycle| !cycle.cycle.chat.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
         .filter(|cycle| {
-            let goes_on = || observed.model.goes_on_with(&cycle.cycle.model, cycle.cycle.chat).is_some();
+            let goes_on = || observed.model.find_resuming_model(&cycle.cycle.model, cycle.cycle.chat).is_some();
             cycle.state == CycleState::Running || goes_on()
         })
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()
 }
 
-fn resumes(reason: &Reason, open_cycles: &[CycleRow], is_such: impl Fn(&NewCycle) -> bool) -> bool {
+fn is_resumption(reason: &Reason, open_cycles: &[CycleRow], is_such: impl Fn(&NewCycle) -> bool) -> bool {
     let Reason::Resume { cycle_id, .. } = reason else { return false };
     open_cycles.iter().any(|row| row.cycle.id == *cycle_id && is_such(&row.cycle))
 }

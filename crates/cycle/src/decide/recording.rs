@@ -26,14 +26,14 @@ const FAILED_ENDS: [&str; 3] = ["[exit code ", "[it took longer than ", "[the sh
 
 /// Builds the recording of a cycle from its journal. `None` if the cycle only read, spoke and planned. `request` holds the texts of its
 /// messages without untrusted parts; `acts` returns `true` for tools with effects.
-pub(crate) fn recording(
+pub(crate) fn build_recording(
     cycle: &NewCycle,
     journal: &[Entry],
     request: &[String],
     acts: impl Fn(&str) -> bool,
     redactor: &Redactor,
 ) -> Option<NewRecording> {
-    let masked = |text: &str, max: usize| clip(&redactor.redact(&outside::unmarked(text)), max).trim().to_owned();
+    let masked = |text: &str, max: usize| clip(&redactor.redact(&outside::strip_marks(text)), max).trim().to_owned();
     let (mut inputs, mut calls, mut taints) = (BTreeMap::new(), Vec::new(), Vec::<&str>::new());
     let (mut dead_ends, mut rounds) = (0, 0);
     for entry in journal {
@@ -76,9 +76,9 @@ pub(crate) fn recording(
     Some(NewRecording {
         cycle_id: cycle.id.clone(),
         chat: cycle.chat,
-        words: words_of(&request),
+        words: extract_terms(&request),
         request,
-        narrative: narrative(&calls, (more, dead_ends, rounds)),
+        narrative: render_narrative(&calls, (more, dead_ends, rounds)),
         calls,
         taint: (!taints.is_empty()).then(|| masked(&taints.join(", "), MAX_RECEIPT_CHARS)),
         rounds,
@@ -86,7 +86,7 @@ pub(crate) fn recording(
 }
 
 /// The search terms of a request: its content words, each once, sorted.
-pub(crate) fn words_of(request: &str) -> Vec<String> {
+pub(crate) fn extract_terms(request: &str) -> Vec<String> {
     let mut words = content_words(request);
     words.sort_unstable();
     words
@@ -97,7 +97,7 @@ fn has_failed(content: &str) -> bool {
     content.lines().rev().take(2).any(|line| FAILED_ENDS.iter().any(|end| line.starts_with(end)))
 }
 
-fn narrative(calls: &[RecordedCall], (more, dead_ends, rounds): (usize, usize, u32)) -> String {
+fn render_narrative(calls: &[RecordedCall], (more, dead_ends, rounds): (usize, usize, u32)) -> String {
     let did: Vec<&str> = calls.iter().map(|call| call.did.as_str()).collect();
     let mut text = format!("{}.", did.join("; "));
     if more > 0 {
@@ -175,7 +175,8 @@ mod tests {
             turn(),
         ];
         let redactor = Redactor::new([&Secret::new("sk-12345678")]);
-        let kept = recording(&cycle(), &journal, &["Please move the report".to_owned()], acts, &redactor).unwrap();
+        let kept =
+            build_recording(&cycle(), &journal, &["Please move the report".to_owned()], acts, &redactor).unwrap();
         let calls: Vec<_> = kept.calls.iter().map(|call| (call.input.as_str(), call.is_after_others)).collect();
         assert_eq!(calls, [(r#"{"task":"Report","key":"***"}"#, false), (r#"{"command":"make all"}"#, true)]);
         assert_eq!(kept.narrative, "Moved “Report”; Ran “make all”. 2 failed and are left out. It took 3 rounds.");
@@ -193,13 +194,13 @@ mod tests {
             called("t1", "web_fetch", "{}"),
             ended("t1", "web_fetch", "page", Some("Read a page"), Some("a page")),
         ];
-        assert_eq!(recording(&cycle(), &journal, &[], acts, &Redactor::default()), None);
+        assert_eq!(build_recording(&cycle(), &journal, &[], acts, &Redactor::default()), None);
     }
 
     #[test]
     fn a_cycle_without_a_message_is_found_by_its_reasons() {
         let journal = [called("t1", "remember", "{}"), ended("t1", "remember", "", Some("Remembered “x”"), None)];
-        let kept = recording(&cycle(), &journal, &[], acts, &Redactor::default()).unwrap();
+        let kept = build_recording(&cycle(), &journal, &[], acts, &Redactor::default()).unwrap();
         assert_eq!(kept.request, "task “Report” is due");
     }
 
@@ -211,7 +212,8 @@ mod tests {
             journal.push(called(&n.to_string(), "bash", &long));
             journal.push(ended(&n.to_string(), "bash", "", Some(&long), None));
         }
-        let kept = recording(&cycle(), &journal, std::slice::from_ref(&long), acts, &Redactor::default()).unwrap();
+        let kept =
+            build_recording(&cycle(), &journal, std::slice::from_ref(&long), acts, &Redactor::default()).unwrap();
         assert_eq!(kept.calls.len(), MAX_CALLS);
         assert!(kept.narrative.contains("75 further calls are left out."), "{}", kept.narrative);
         let chars = |call: &RecordedCall| call.input.chars().count() + call.did.chars().count();

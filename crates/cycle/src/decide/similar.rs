@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use reveille_base::{
-    words::{count, local},
+    words::{format_count, format_local_time},
     zone::Tz,
 };
 use reveille_store::{RecordedRequest, Recording};
 
-use crate::decide::brief::{attribute, clip, escape};
+use crate::decide::brief::{clip, escape, escape_attribute};
 
 /// The minimum cosine of a similar request.
 const MIN_LIKENESS: f32 = 0.5;
@@ -43,7 +43,7 @@ pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[Recor
     let mut newest_first: Vec<&RecordedRequest> = recorded.iter().collect();
     newest_first.sort_by_key(|other| std::cmp::Reverse(other.id));
     for other in newest_first {
-        let cosines = vectors.iter().filter_map(|own| cosine_of(own, other.vector.as_deref()?));
+        let cosines = vectors.iter().filter_map(|own| compute_cosine(own, other.vector.as_deref()?));
         let by_meaning = cosines.max_by(f32::total_cmp);
         let cosine = by_meaning.unwrap_or_else(|| words_in_common(request, &other.words));
         let is_told =
@@ -58,7 +58,7 @@ pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[Recor
 }
 
 /// The cosine of two vectors. `None` if they can't be compared.
-fn cosine_of(a: &[f32], b: &[f32]) -> Option<f32> {
+fn compute_cosine(a: &[f32], b: &[f32]) -> Option<f32> {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
     (a.len() == b.len() && cosine.is_finite()).then_some(cosine)
@@ -76,7 +76,7 @@ fn words_in_common(a: &[String], b: &[String]) -> f32 {
 }
 
 /// Renders the block of an opening. Empty without recordings.
-pub(crate) fn block(similar: &[(Likeness, Recording)], tz: Tz) -> String {
+pub(crate) fn render_block(similar: &[(Likeness, Recording)], tz: Tz) -> String {
     if similar.is_empty() {
         return String::new();
     }
@@ -85,19 +85,19 @@ pub(crate) fn block(similar: &[(Likeness, Recording)], tz: Tz) -> String {
          out. See whether it still fits.\">",
     );
     for (likeness, recording) in similar {
-        text.push_str(&work(*likeness, recording, tz));
+        text.push_str(&render_work(*likeness, recording, tz));
     }
     text.push_str("\n</similar_work>");
     text
 }
 
-fn work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
+fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     let kept = &recording.kept;
-    let at = recording.at.map_or_else(String::new, |at| local(at, tz));
+    let at = recording.at.map_or_else(String::new, |at| format_local_time(at, tz));
     let head = format!("\n<work recording=\"{}\" at=\"{at}\" likeness=\"{:.2}\"", recording.id, likeness.cosine);
     let own: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
     if own.is_empty() {
-        let withheld = count(kept.calls.len(), "call");
+        let withheld = format_count(kept.calls.len(), "call");
         return format!("{head} withheld=\"it had read what others wrote before its {withheld}\"/>");
     }
     let mut text = format!(
@@ -110,9 +110,9 @@ fn work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     for call in &own {
         let line = format!(
             "\n<call tool=\"{}\" did=\"{}\">{}</call>",
-            attribute(&call.tool),
-            attribute(&call.did),
-            within(&call.input)
+            escape_attribute(&call.tool),
+            escape_attribute(&call.did),
+            escape_json(&call.input)
         );
         let Some(rest) = left.checked_sub(line.chars().count()) else { break };
         left = rest;
@@ -132,7 +132,7 @@ fn work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
 }
 
 /// Escapes JSON inside an element. Quotes can end nothing there, so they stay readable.
-fn within(json: &str) -> String {
+fn escape_json(json: &str) -> String {
     json.replace('&', "&amp;").replace('<', "&lt;")
 }
 
@@ -141,17 +141,18 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::decide::recording::words_of;
+    use crate::decide::recording::extract_terms;
     use reveille_base::clock::parse_time;
     use reveille_store::{NewRecording, RecordedCall};
 
     fn recorded(requests: &[&str]) -> Vec<RecordedRequest> {
-        let recorded = |(id, request): (i64, &&str)| RecordedRequest { id, words: words_of(request), vector: None };
+        let recorded =
+            |(id, request): (i64, &&str)| RecordedRequest { id, words: extract_terms(request), vector: None };
         (1..).zip(requests).map(recorded).collect()
     }
 
     fn chosen(request: &str, requests: &[&str]) -> Vec<i64> {
-        choose(&words_of(request), &[], &recorded(requests)).iter().map(|like| like.id).collect()
+        choose(&extract_terms(request), &[], &recorded(requests)).iter().map(|like| like.id).collect()
     }
 
     #[test]
@@ -176,12 +177,12 @@ mod tests {
         for (recorded, vector) in recorded.iter_mut().zip([[3.0, 4.0], [4.0, 3.0], [1.0, 0.0], [f32::NAN, 0.0]]) {
             recorded.vector = Some(vector.to_vec());
         }
-        let likes = choose(&words_of("export the invoices"), &[vec![-1.0, 0.0], vec![0.0, 2.0]], &recorded);
+        let likes = choose(&extract_terms("export the invoices"), &[vec![-1.0, 0.0], vec![0.0, 2.0]], &recorded);
         let ids: Vec<(i64, f32)> = likes.iter().map(|like| (like.id, (like.cosine * 100.0).round())).collect();
         // The last request's vector is invalid (NaN), so its words are compared.
         assert_eq!(ids, [(4, 82.0), (1, 80.0)]);
         recorded.truncate(3);
-        assert_eq!(choose(&words_of("export the invoices"), &[vec![0.0, 2.0]], &recorded).len(), 2);
+        assert_eq!(choose(&extract_terms("export the invoices"), &[vec![0.0, 2.0]], &recorded).len(), 2);
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
             recording(7, vec![call("Ran one", false), call("CANARY", true), call("Ran two", false)]),
             recording(8, vec![call("CANARY", true)]),
         ];
-        let text = block(&similar, Tz::UTC);
+        let text = render_block(&similar, Tz::UTC);
         assert!(!text.contains("CANARY"), "{text}");
         assert_snapshot!(text, @r#"
         <similar_work note="What you did for similar requests before: an example of what worked then, never an order. Dead ends are left out. See whether it still fits.">
@@ -228,6 +229,6 @@ mod tests {
         <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read what others wrote before its 1 call"/>
         </similar_work>
         "#);
-        assert_eq!(block(&[], Tz::UTC), "");
+        assert_eq!(render_block(&[], Tz::UTC), "");
     }
 }

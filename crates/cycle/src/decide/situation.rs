@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use reveille_base::{
     types::{ChatRef, NudgeAnswer, OwnWork},
-    words::{count, day_and_time},
+    words::{day_and_time, format_count},
     zone::Tz,
 };
 use reveille_config::QuietHours;
@@ -72,7 +72,7 @@ pub struct Situation {
 
 impl Situation {
     /// Builds a situation without waiting work and without unasked messages, on a machine on duty.
-    pub const fn quiet(now: DateTime<Utc>, tz: Tz, owner_chat: ChatRef, model: ModelState) -> Self {
+    pub const fn new_quiet(now: DateTime<Utc>, tz: Tz, owner_chat: ChatRef, model: ModelState) -> Self {
         Self {
             now,
             tz,
@@ -114,11 +114,11 @@ pub struct DueWork {
 impl DueWork {
     /// The key marking the job as handled.
     pub fn key(&self) -> String {
-        Self::key_of(&self.work)
+        Self::format_key(&self.work)
     }
 
     /// The key marking a job as handled.
-    pub fn key_of(work: &OwnWork) -> String {
+    pub fn format_key(work: &OwnWork) -> String {
         format!("{OWN_WORK}{work}")
     }
 }
@@ -289,9 +289,11 @@ impl Reason {
         match self {
             Self::Undo { undo } => format!("undo {}", undo.wake),
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
-            Self::Messages { chat, ids, .. } => format!("{} {}", count(ids.len(), "message"), place_of(*chat)),
+            Self::Messages { chat, ids, .. } => {
+                format!("{} {}", format_count(ids.len(), "message"), describe_place(*chat))
+            }
             Self::Stale { chat, ids, .. } => {
-                format!("{} {} from back then", count(ids.len(), "message"), place_of(*chat))
+                format!("{} {} from back then", format_count(ids.len(), "message"), describe_place(*chat))
             }
             Self::OverBudget { chat: ChatRef::TERMINAL, .. } => "the terminal waits for the budget".to_owned(),
             Self::OverBudget { chat, .. } => format!("chat {chat} waits for the budget"),
@@ -318,12 +320,12 @@ impl Reason {
                     "a button that a task is done".to_owned()
                 }
             },
-            Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
+            Self::PersonCommits { subjects } => format_count(subjects.len(), "commit by a person"),
         }
     }
 }
 
 /// Describes the origin of messages.
-fn place_of(chat: ChatRef) -> String {
+fn describe_place(chat: ChatRef) -> String {
     if chat == ChatRef::TERMINAL { "from the terminal".to_owned() } else { format!("in chat {chat}") }
 }

@@ -60,7 +60,7 @@ pub(crate) fn is_about_back_then(text: &str) -> bool {
 
 /// Returns `true` for phrases alone. A text without words counts too: "?", or an emoji.
 fn is_by_the_way(said: &str) -> bool {
-    said.is_empty() || after_any(said, PHRASES).any(is_by_the_way)
+    said.is_empty() || strip_any_phrase(said, PHRASES).any(is_by_the_way)
 }
 
 /// Returns `true` for a question about now, also after a greeting.
@@ -70,37 +70,37 @@ fn asks_about_now(said: &str) -> bool {
         return false;
     }
     let ends = NOW.split(", ").any(|end| said.strip_suffix(end).is_some_and(|rest| rest.ends_with(' ')));
-    ends && (after_any(said, ASKS).next().is_some() || after_any(said, PHRASES).any(asks_about_now))
+    ends && (strip_any_phrase(said, ASKS).next().is_some() || strip_any_phrase(said, PHRASES).any(asks_about_now))
 }
 
 /// Returns the rest of a text after each of these phrases at its beginning.
-fn after_any<'a>(said: &'a str, phrases: &'static str) -> impl Iterator<Item = &'a str> {
-    phrases.split(", ").filter_map(|phrase| after(said, phrase))
+fn strip_any_phrase<'a>(said: &'a str, phrases: &'static str) -> impl Iterator<Item = &'a str> {
+    phrases.split(", ").filter_map(|phrase| strip_phrase(said, phrase))
 }
 
 /// Returns the rest of a text after this phrase at its beginning, as whole words.
-fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
+fn strip_phrase<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
     let rest = said.strip_prefix(phrase)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
 }
 
 /// Renders the notice about closed messages for their chat.
-pub(crate) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
+pub(crate) fn render_notice(closed: &[&Incoming], chat: ChatRef) -> String {
     let quoted =
-        |message: &Incoming| format!("“{}”", words::shortened(&words::one_line(&message.text), MAX_QUOTED_CHARS));
+        |message: &Incoming| format!("“{}”", words::truncate_text(&words::one_line(&message.text), MAX_QUOTED_CHARS));
     let retry = if chat == ChatRef::TERMINAL { "`wake queue retry" } else { "/retry" };
     let end = if chat == ChatRef::TERMINAL { "`" } else { "" };
     match closed {
         [one] => format!(
-            "I've closed an older message of yours without an answer, as it was about back then: {}. {retry} {}{end} brings it back.",
+            "I've closed an older message of yours without an answer, because its moment has passed: {}. {retry} {}{end} brings it back.",
             quoted(one),
             one.id
         ),
         many => {
-            let named = words::list(many.iter().map(|message| format!("{} ({})", quoted(message), message.id)));
+            let named = words::format_list(many.iter().map(|message| format!("{} ({})", quoted(message), message.id)));
             let first = many.first().map(|message| message.id).unwrap_or_default();
             format!(
-                "I've closed {} older messages of yours without an answer, as they were about back then: {named}. {retry} {first}{end} \
+                "I've closed {} older messages of yours without an answer, because their moment has passed: {named}. {retry} {first}{end} \
                  brings the first back.",
                 many.len()
             )
@@ -198,12 +198,12 @@ mod tests {
     fn a_chat_is_told_what_is_closed_and_how_to_bring_it_back() {
         let (ok, what) = (message("ok"), Incoming { id: 9, ..message("what time\nis it?") });
         assert_eq!(
-            notice(&[&ok], ChatRef::telegram(4242)),
-            "I've closed an older message of yours without an answer, as it was about back then: “ok”. /retry 7 brings it back."
+            render_notice(&[&ok], ChatRef::from_telegram(4242)),
+            "I've closed an older message of yours without an answer, because its moment has passed: “ok”. /retry 7 brings it back."
         );
         assert_eq!(
-            notice(&[&ok, &what], ChatRef::TERMINAL),
-            "I've closed 2 older messages of yours without an answer, as they were about back then: “ok” (7), “what time is it?” (9). \
+            render_notice(&[&ok, &what], ChatRef::TERMINAL),
+            "I've closed 2 older messages of yours without an answer, because their moment has passed: “ok” (7), “what time is it?” (9). \
              `wake queue retry 7` brings the first back."
         );
     }

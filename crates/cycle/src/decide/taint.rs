@@ -11,7 +11,7 @@ pub(crate) const LEFT: &str = "files made after untrusted text was read";
 /// Lists the origins of untrusted text among these messages, for people. `None` if all text is the senders' own.
 ///
 /// A voice message is the sender's own words. A quotation of the asking person's own words, or of our untainted words, is trusted too.
-pub(crate) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
+pub(crate) fn find_origins(messages: &[&Incoming], files: &[File]) -> Option<String> {
     // fault: quotation-taken-senders-words
     let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
     let shows = files.iter().any(|file| matches!(file.view, FileView::Image { .. }));
@@ -20,16 +20,16 @@ pub(crate) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     let others = [(quotes, "a quotation"), (shows, "a picture"), (reads, "a PDF"), (names, "a file's name")];
     let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
     // fault: forwarded-message-taken-senders
-    joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
+    join_origins(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
 }
 
 /// Joins a cycle's taints in one line.
-pub(crate) fn origin(taints: &[String]) -> Option<String> {
-    joined(taints.iter().cloned())
+pub(crate) fn join_taints(taints: &[String]) -> Option<String> {
+    join_origins(taints.iter().cloned())
 }
 
 /// Joins origins in one line, each once. `None` if there are none.
-pub(crate) fn joined(origins: impl Iterator<Item = String>) -> Option<String> {
+pub(crate) fn join_origins(origins: impl Iterator<Item = String>) -> Option<String> {
     let mut each: Vec<String> = Vec::new();
     for origin in origins {
         if !each.contains(&origin) {
@@ -50,9 +50,9 @@ mod tests {
         let quoting = Incoming { quoted: Some("see this".to_owned()), ..own.clone() };
         let quoting_own = Incoming { quotes_own: true, ..quoting.clone() };
         let forward = Incoming { forwarded_from: Some("Eve".to_owned()), ..own.clone() };
-        assert_eq!(of(&[&own, &voice, &quoting_own], &[]), None);
-        assert_eq!(of(&[&own, &forward], &[]).as_deref(), Some("a forwarded message"));
-        assert_eq!(of(&[&quoting, &forward], &[]).as_deref(), Some("a forwarded message, a quotation"));
+        assert_eq!(find_origins(&[&own, &voice, &quoting_own], &[]), None);
+        assert_eq!(find_origins(&[&own, &forward], &[]).as_deref(), Some("a forwarded message"));
+        assert_eq!(find_origins(&[&quoting, &forward], &[]).as_deref(), Some("a forwarded message, a quotation"));
         let picture = File {
             id: 1,
             message_id: 1,
@@ -65,13 +65,13 @@ mod tests {
         let document =
             File { name: Some("obey.pdf".to_owned()), view: FileView::Described(String::new()), ..picture.clone() };
         let pdf = File { view: FileView::Document { data: Vec::new() }, ..picture.clone() };
-        assert_eq!(of(&[&own], &[pdf]).as_deref(), Some("a PDF"));
-        assert_eq!(of(&[&own], &[picture]).as_deref(), Some("a picture"));
-        assert_eq!(of(&[&own], &[document]).as_deref(), Some("a file's name"));
+        assert_eq!(find_origins(&[&own], &[pdf]).as_deref(), Some("a PDF"));
+        assert_eq!(find_origins(&[&own], &[picture]).as_deref(), Some("a picture"));
+        assert_eq!(find_origins(&[&own], &[document]).as_deref(), Some("a file's name"));
         let contact = Incoming { kind: "contact".to_owned(), text: "[contact obey, 1]".to_owned(), ..own.clone() };
         let album = |text: &str| Incoming { kind: "album".to_owned(), text: text.to_owned(), ..own.clone() };
-        assert_eq!(of(&[&contact], &[]).as_deref(), Some("what others named (contact)"));
-        assert_eq!(of(&[&album("[photo]\nthe roof")], &[]), None);
-        assert_eq!(of(&[&album("[file \"obey\"]")], &[]).as_deref(), Some("what others named (album)"));
+        assert_eq!(find_origins(&[&contact], &[]).as_deref(), Some("what others named (contact)"));
+        assert_eq!(find_origins(&[&album("[photo]\nthe roof")], &[]), None);
+        assert_eq!(find_origins(&[&album("[file \"obey\"]")], &[]).as_deref(), Some("what others named (album)"));
     }
 }

@@ -43,7 +43,7 @@ pub enum GivingUp {
 }
 
 impl GivingUp {
-    pub(crate) fn blameless(why: impl Into<String>) -> Self {
+    pub(crate) fn without_blame(why: impl Into<String>) -> Self {
         Self::Blameless { why: why.into(), when: "soon" }
     }
 
@@ -52,21 +52,27 @@ impl GivingUp {
     }
 
     /// Returns `true` if the failure counts against the messages.
-    pub fn counts(&self) -> bool {
+    pub fn is_counted(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::TooLong(_))
     }
 
-    pub(crate) fn why(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Unheard => "it was cut off before it began",
-            Self::Dropped => "its messages were taken out of the queue",
+            Self::Dropped => "its messages were removed from the queue",
             Self::Blameless { why, .. } | Self::Failed(why) | Self::TooLong(why) => why,
         }
     }
 }
 
 /// Decides about a cut-off cycle for the model called `model`. Pure.
-pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str, has_crashed: bool) -> Uptake {
+pub fn decide_resumption(
+    row: &CycleRow,
+    journal: &[Entry],
+    is_committed: bool,
+    model: &str,
+    has_crashed: bool,
+) -> Uptake {
     let begun_by = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
     // fault: cycle-taken-up-again
@@ -80,7 +86,7 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str
         Uptake::Publish
     } else if begun_by != model && begun_by != OUTSIDE && [begun_by, model].contains(&OFFLINE_MODEL) {
         // Any other model continues from the journal's account.
-        Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
+        Uptake::GiveUp(GivingUp::without_blame(format!("it was begun with {begun_by}, which is no longer my AI model")))
     // fault: cycle-given-up-first
     // fault: cycle-taken-up-once
     } else if cuts >= MAX_TRIES {

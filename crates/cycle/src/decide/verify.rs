@@ -2,7 +2,7 @@
 
 use reveille_base::{
     types::VerbGroup,
-    words::{count, one_line, shortened},
+    words::{format_count, one_line, truncate_text},
 };
 use reveille_tools::Plan;
 
@@ -16,18 +16,18 @@ const SUBJECT_RESERVE_CHARS: usize = 26;
 const MAX_LINE_CHARS: usize = 500;
 
 /// Lists the plan's steps without a successful call of their tool, in order. A tool that is planned twice needs two receipts.
-pub fn not_done(plan: &Plan, receipts: &[Receipt]) -> Vec<String> {
+pub fn list_missing_steps(plan: &Plan, receipts: &[Receipt]) -> Vec<String> {
     let tools: Vec<&str> = receipts.iter().map(|receipt| receipt.tool.as_str()).collect();
     without_receipt(plan, tools).map(|(_, what)| what.to_owned()).collect()
 }
 
 /// Returns the first such step and its index from 0, given the tools whose calls have succeeded so far.
-pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a str)> {
+pub fn find_first_missing<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a str)> {
     without_receipt(plan, tools.to_vec()).next()
 }
 
 fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
-    let meant: Vec<Vec<&str>> = plan.steps.iter().map(|step| VerbGroup::meant(&step.tool)).collect();
+    let meant: Vec<Vec<&str>> = plan.steps.iter().map(|step| VerbGroup::list_tools(&step.tool)).collect();
     let mut is_done = vec![false; meant.len()];
     // Steps that allow a single tool come first; steps that allow several take what is left.
     for of_one in [true, false] {
@@ -43,7 +43,7 @@ fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<I
 }
 
 /// Renders the notice about the missing steps. `None` if all were done.
-pub fn notice(not_done: &[String]) -> Option<String> {
+pub fn render_notice(not_done: &[String]) -> Option<String> {
     if not_done.is_empty() {
         return None;
     }
@@ -78,30 +78,30 @@ impl Account {
 
     /// Renders the commit message's subject and body, without trailers.
     pub fn commit_message(&self) -> String {
-        let subject = format!("Wake: {}", self.summary());
+        let subject = format!("Wake: {}", self.render_summary());
         let mut body: Vec<String> = self.receipts.iter().map(|what| format!("- {what}")).collect();
         body.extend(self.not_done.iter().map(|what| format!("- not done: {what}")));
         body.extend(self.notes.iter().map(|what| format!("- {what}")));
         // One line each, so that quoted text can't pose as a trailer.
-        let body: Vec<String> = body.iter().map(|line| shortened(&one_line(line), MAX_LINE_CHARS)).collect();
-        let subject = shortened(&one_line(&subject), MAX_SUBJECT_CHARS);
+        let body: Vec<String> = body.iter().map(|line| truncate_text(&one_line(line), MAX_LINE_CHARS)).collect();
+        let subject = truncate_text(&one_line(&subject), MAX_SUBJECT_CHARS);
         if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{}\n", body.join("\n")) }
     }
 
     /// Summarises the effects as the end of the sentence "Wake: …": as many receipts as fit, and the number of others.
-    fn summary(&self) -> String {
-        let clauses: Vec<String> = self.receipts.iter().map(|receipt| clause(receipt)).collect();
+    fn render_summary(&self) -> String {
+        let clauses: Vec<String> = self.receipts.iter().map(|receipt| render_clause(receipt)).collect();
         let Some((first, rest)) = clauses.split_first() else {
             return match (self.not_done.len(), self.notes.is_empty()) {
                 (0, true) => "nothing to do".to_owned(),
                 (0, false) => "notes".to_owned(),
-                (n, _) => format!("{} not done", count(n, "step of the plan")),
+                (n, _) => format!("{} not done", format_count(n, "step of the plan")),
             };
         };
         let mut summary = first.clone();
         for (at, clause) in rest.iter().enumerate() {
             if summary.chars().count() + clause.chars().count() > MAX_SUBJECT_CHARS - SUBJECT_RESERVE_CHARS {
-                return format!("{summary}, and {} more", count(rest.len() - at, "thing"));
+                return format!("{summary}, and {} more", format_count(rest.len() - at, "thing"));
             }
             summary.push_str("; ");
             summary.push_str(clause);
@@ -111,7 +111,7 @@ impl Account {
 }
 
 /// Renders a receipt as part of the subject's sentence. The text of an answer is left out, since the other receipts name the effects.
-fn clause(receipt: &str) -> String {
+fn render_clause(receipt: &str) -> String {
     let what = match receipt.split_once(": ") {
         Some((answered, _)) if answered.starts_with("Answered ") => answered,
         _ => receipt,
@@ -153,21 +153,25 @@ mod tests {
     #[test]
     fn a_step_is_done_when_a_call_of_its_tool_succeeded_and_each_needs_its_own() {
         let plan = plan(&[("keep a", "remember"), ("keep b", "remember"), ("answer", "reply")]);
-        assert_eq!(not_done(&plan, &receipts(&["remember", "reply", "remember", "note"])), [""; 0]);
-        assert_eq!(not_done(&plan, &receipts(&["reply", "remember"])), ["keep b"]);
-        assert_eq!(not_done(&plan, &[]), ["keep a", "keep b", "answer"]);
+        assert_eq!(list_missing_steps(&plan, &receipts(&["remember", "reply", "remember", "note"])), [""; 0]);
+        assert_eq!(list_missing_steps(&plan, &receipts(&["reply", "remember"])), ["keep b"]);
+        assert_eq!(list_missing_steps(&plan, &[]), ["keep a", "keep b", "answer"]);
         let plan = self::plan(&[("add", "tasks add"), ("look", "look_up"), ("change", "tasks")]);
-        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list", "task_done"])), [""; 0]);
-        assert_eq!(not_done(&plan, &receipts(&["task_list", "task_done"])), ["add"]);
-        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list"])), ["change"], "reading changes nothing");
+        assert_eq!(list_missing_steps(&plan, &receipts(&["task_add", "task_list", "task_done"])), [""; 0]);
+        assert_eq!(list_missing_steps(&plan, &receipts(&["task_list", "task_done"])), ["add"]);
+        assert_eq!(
+            list_missing_steps(&plan, &receipts(&["task_add", "task_list"])),
+            ["change"],
+            "reading changes nothing"
+        );
         let plan = self::plan(&[("change", "tasks"), ("add", "tasks add")]);
-        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_done"])), [""; 0]);
+        assert_eq!(list_missing_steps(&plan, &receipts(&["task_add", "task_done"])), [""; 0]);
     }
 
     #[test]
     fn what_was_not_done_is_told_and_nothing_else_is() {
-        assert_eq!(notice(&[]), None);
-        insta::assert_snapshot!(notice(&["call Anna".into(), "keep it".into()]).unwrap(), @r"
+        assert_eq!(render_notice(&[]), None);
+        insta::assert_snapshot!(render_notice(&["call Anna".into(), "keep it".into()]).unwrap(), @r"
         Planned, but **not done**:
         - call Anna
         - keep it

@@ -22,7 +22,7 @@ pub trait Handed: Send {
     /// Accepts the keys handled by the previous holder.
     fn take_over(&mut self, handled: Vec<(String, String)>);
     /// Called when the lease is gained or lost.
-    fn changed(&mut self, is_held: bool);
+    fn on_change(&mut self, is_held: bool);
 }
 
 /// A thread that keeps a lease.
@@ -37,7 +37,7 @@ impl Keeper {
         let (leave, left) = mpsc::channel();
         let kept = Arc::clone(&lease);
         let thread = thread::spawn(move || {
-            renew(kept.as_ref(), term, Some(since_boot() + at_most), &left, &mut Nothing);
+            renew_lease(kept.as_ref(), term, Some(since_boot() + at_most), &left, &mut Nothing);
         });
         Self { lease, leave: Some((leave, thread)) }
     }
@@ -79,7 +79,7 @@ impl Handed for Nothing {
         Vec::new()
     }
     fn take_over(&mut self, _handled: Vec<(String, String)>) {}
-    fn changed(&mut self, _is_held: bool) {}
+    fn on_change(&mut self, _is_held: bool) {}
 }
 
 /// Takes and renews the lease until the owner leaves.
@@ -103,9 +103,9 @@ fn take_turns(
                 failures = 0;
                 say("this machine has the lease now".to_owned());
                 handed.take_over(handled);
-                handed.changed(true);
-                let has_left = renew(lease, term, None, left, handed);
-                handed.changed(false);
+                handed.on_change(true);
+                let has_left = renew_lease(lease, term, None, left, handed);
+                handed.on_change(false);
                 if has_left {
                     return;
                 }
@@ -121,7 +121,7 @@ fn take_turns(
             }
             Err(error) => {
                 failures = failures.saturating_add(1);
-                say(format!("the lease can't be asked for: {error}"));
+                say(format!("the lease can't be requested: {error}"));
                 term * failures.min(8)
             }
         };
@@ -133,7 +133,7 @@ fn take_turns(
 
 /// Renews the lease until it is lost or `until` has passed (`false`), or its owner leaves (`true`). In the latter case the lease is given
 /// back.
-fn renew(
+fn renew_lease(
     lease: &dyn Lease,
     term: Duration,
     until: Option<Duration>,
@@ -142,7 +142,7 @@ fn renew(
 ) -> bool {
     loop {
         if left.recv_timeout(renew_every(term)) != Err(mpsc::RecvTimeoutError::Timeout) {
-            handed.changed(false);
+            handed.on_change(false);
             lease.release(handed.to_hand_over());
             return true;
         }
@@ -154,7 +154,7 @@ fn renew(
             Err(LeaseError::Lost) => return false,
             Err(error) => {
                 tracing::debug!(%error, "the lease was not renewed");
-                if lease.left().is_zero() {
+                if lease.remaining_term().is_zero() {
                     return false;
                 }
             }

@@ -81,10 +81,10 @@ pub enum LeaseError {
         reference: String,
     },
     /// Another machine took over, or the term is over.
-    #[error("this machine holds the lease no more")]
+    #[error("this machine no longer holds the lease")]
     Lost,
     /// The record can't be written.
-    #[error("the lease can't be written down here: {0}")]
+    #[error("the lease can't be saved here: {0}")]
     Record(#[from] std::io::Error),
     /// No name can be generated for this machine.
     #[error(transparent)]
@@ -112,7 +112,7 @@ pub trait Lease: Send + Sync {
     fn fence(&self) -> Option<u64>;
 
     /// The rest of the term. Zero if the lease isn't held.
-    fn left(&self) -> Duration;
+    fn remaining_term(&self) -> Duration;
 
     /// Pushes together with a swap that makes the push fail if the lease is lost.
     ///
@@ -123,7 +123,7 @@ pub trait Lease: Send + Sync {
 }
 
 /// Reads the local record of a lease, without any request.
-pub fn record(config: &Config, part: LeasePart) -> LeaseRecord {
+pub fn read_record(config: &Config, part: LeasePart) -> LeaseRecord {
     record::RecordFile::new(&config.lease_dir(), part.name()).read()
 }
 
@@ -135,14 +135,14 @@ pub fn is_on_duty(config: &Config) -> bool {
     match config.lease.duty {
         Duty::Always => true,
         Duty::Never => false,
-        Duty::Bot => is_held_here(&record(config, LeasePart::Bot)),
+        Duty::Bot => is_held_here(&read_record(config, LeasePart::Bot)),
     }
 }
 
 /// Returns `true` if a process of this machine holds the lease, according to its record.
 pub fn is_held_here(record: &LeaseRecord) -> bool {
     let holds = |(boot, until_ms): &(String, u64)| {
-        *boot == Identity::current().boot_id && protocol::millis(since_boot()) < *until_ms
+        *boot == Identity::current().boot_id && protocol::to_millis(since_boot()) < *until_ms
     };
     record.until.as_ref().is_some_and(holds)
 }

@@ -107,7 +107,7 @@ pub enum LeaseStep {
 
 /// Decides the next step after a look. `mine` are ids written by an ended process of this machine. `fence` is the last one known here, so
 /// that an emptied place starts no lower.
-pub fn decide(
+pub fn decide_step(
     seen: &SeenLease,
     mine: &[String],
     watch: Option<&LeaseWatch>,
@@ -117,18 +117,18 @@ pub fn decide(
 ) -> LeaseStep {
     let (id, note) = match seen {
         SeenLease::Absent => return LeaseStep::Take { old: None, fence: fence.saturating_add(1) },
-        SeenLease::Moving => return LeaseStep::Wait { watch: None, left: waited_for(own_term) },
+        SeenLease::Moving => return LeaseStep::Wait { watch: None, left: compute_wait(own_term) },
         SeenLease::Foreign => return LeaseStep::Foreign,
         SeenLease::Note { id, note } => (id, note),
     };
-    let now_ms = millis(now.at);
+    let now_ms = to_millis(now.at);
     let is_same = |watch: &&LeaseWatch| watch.id == *id && watch.boot == now.boot && watch.first_seen_ms <= now_ms;
     let watch = watch.filter(is_same).cloned();
     let watch =
         watch.unwrap_or_else(|| LeaseWatch { id: id.clone(), boot: now.boot.to_owned(), first_seen_ms: now_ms });
     let seen_for = Duration::from_millis(now_ms.saturating_sub(watch.first_seen_ms));
     // fault: waits-lease-waits-half
-    let left = waited_for(note.term()).saturating_sub(seen_for);
+    let left = compute_wait(note.term()).saturating_sub(seen_for);
     if !note.is_held || mine.contains(id) || left.is_zero() {
         return LeaseStep::Take { old: Some(id.clone()), fence: fence.max(note.fence).saturating_add(1) };
     }
@@ -136,7 +136,7 @@ pub fn decide(
 }
 
 /// Returns the time that a note must stay unchanged before its holder has certainly given up.
-fn waited_for(term: Duration) -> Duration {
+fn compute_wait(term: Duration) -> Duration {
     term + term / MARGIN_PART
 }
 
@@ -145,7 +145,7 @@ pub fn renew_every(term: Duration) -> Duration {
     term / RENEWALS
 }
 
-pub(super) fn millis(time: Duration) -> u64 {
+pub(super) fn to_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -178,12 +178,12 @@ impl Tenure {
     /// Starts a holding after a successful swap to `id` that began at `began`. The term ends at a whole millisecond, because its recorded
     /// end is one.
     pub fn begin(note: LeaseNote, id: String, began: Duration) -> Self {
-        let until = Duration::from_millis(millis(began + note.term()));
+        let until = Duration::from_millis(to_millis(began + note.term()));
         Self { note, id, pending: Vec::new(), until }
     }
 
     /// Returns `true` while the term runs.
-    pub fn holds(&self, now: Duration) -> bool {
+    pub fn is_running(&self, now: Duration) -> bool {
         now < self.until
     }
 
@@ -193,7 +193,7 @@ impl Tenure {
     }
 
     /// Records a swap with an unknown end.
-    pub fn in_doubt(&mut self, id: String) {
+    pub fn record_doubt(&mut self, id: String) {
         self.pending.push(id);
     }
 

@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     file::replace_unsynced,
     random,
 };
@@ -67,12 +67,12 @@ pub struct LastSeenLease {
 
 impl LastSeenLease {
     /// The start of the holding.
-    pub fn since(&self) -> Option<DateTime<Utc>> {
+    pub fn start_time(&self) -> Option<DateTime<Utc>> {
         parse_time(&self.since)
     }
 
     /// The time of the observation.
-    pub fn at(&self) -> Option<DateTime<Utc>> {
+    pub fn observation_time(&self) -> Option<DateTime<Utc>> {
         parse_time(&self.at)
     }
 
@@ -80,7 +80,7 @@ impl LastSeenLease {
         // The remote's content may be anyone's, so only a valid name is shown.
         let is_shown = |c: &char| c.is_alphanumeric() || "._-".contains(*c);
         let name = name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect();
-        Self { name, is_ours, is_held, since: since.to_owned(), at: rfc3339(at) }
+        Self { name, is_ours, is_held, since: since.to_owned(), at: format_rfc3339(at) }
     }
 }
 
@@ -103,7 +103,7 @@ impl RecordFile {
                 return None;
             }
             let record: LeaseRecord = serde_json::from_str(&fs::read_to_string(&self.path).ok()?).ok()?;
-            (record.place == self.place()?).then_some(record)
+            (record.place == self.directory_id()?).then_some(record)
         };
         read().unwrap_or_default()
     }
@@ -112,21 +112,21 @@ impl RecordFile {
     /// other.
     pub(super) fn write(&self, record: &LeaseRecord) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        let place = self.place().ok_or_else(|| std::io::Error::other("the directory vanished"))?;
+        let place = self.directory_id().ok_or_else(|| std::io::Error::other("the directory vanished"))?;
         let record = LeaseRecord { place, ..record.clone() };
         replace_unsynced(&self.path, &serde_json::to_vec(&record)?)
     }
 
-    fn place(&self) -> Option<String> {
+    fn directory_id(&self) -> Option<String> {
         fs::metadata(&self.dir).ok().map(|dir| format!("{}:{}", dir.dev(), dir.ino()))
     }
 }
 
 impl LeaseRecord {
     /// Gives the record a machine name if it has none.
-    pub(super) fn signed(mut self) -> Result<Self, random::NoRandomness> {
+    pub(super) fn with_machine_name(mut self) -> Result<Self, random::NoRandomness> {
         if self.machine.is_empty() {
-            self.machine = random::hex(&random::bytes::<8>()?);
+            self.machine = random::format_hex(&random::generate_bytes::<8>()?);
         }
         Ok(self)
     }
@@ -140,7 +140,7 @@ mod tests {
     fn a_copied_workspace_does_not_take_the_machines_name_along() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| RecordFile::new(&dir.path().join(name), "wake");
-        let record = LeaseRecord { mine: vec!["a".to_owned()], ..LeaseRecord::default() }.signed().unwrap();
+        let record = LeaseRecord { mine: vec!["a".to_owned()], ..LeaseRecord::default() }.with_machine_name().unwrap();
         file("one").write(&record).unwrap();
         assert_eq!(file("one").read().mine, record.mine);
         fs::create_dir(dir.path().join("two")).unwrap();

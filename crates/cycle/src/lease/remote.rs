@@ -11,7 +11,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{rfc3339, since_boot},
+    clock::{format_rfc3339, since_boot},
     process::{self, Identity},
     random,
 };
@@ -20,7 +20,7 @@ use reveille_git::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError};
 
 use crate::lease::{
     Acquired, Lease, LeaseError, LeasePart,
-    protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
+    protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide_step, to_millis},
     record::{LastSeenLease, LeaseRecord, RecordFile},
 };
 
@@ -59,7 +59,7 @@ struct Held {
 
 impl RemoteLease {
     /// Builds the lease of these settings, without any request yet. `None` if this machine works alone.
-    pub fn of(config: &Config, part: LeasePart) -> Option<Self> {
+    pub fn from_config(config: &Config, part: LeasePart) -> Option<Self> {
         let url = config.repo_url.as_ref().filter(|_| config.lease.is_shared()).map(RepoUrl::expose)?;
         let dir = config.lease_dir();
         let name = format!("{}/{}", config.lease.reference, part.name());
@@ -75,7 +75,7 @@ impl RemoteLease {
         })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock_state(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,8 +84,8 @@ impl RemoteLease {
         ASK_BOUND.min(self.term)
     }
 
-    fn look(&self, bound: Duration) -> Result<SeenLease, LeaseError> {
-        Ok(match self.reference.look(bound)? {
+    fn read_shared_lease(&self, bound: Duration) -> Result<SeenLease, LeaseError> {
+        Ok(match self.reference.read_value(bound)? {
             None => SeenLease::Absent,
             Some(RefValue { message: Some(text), .. }) if text.len() > MAX_NOTE_BYTES => SeenLease::Foreign,
             Some(value) => match value.message.as_deref().map(serde_json::from_str) {
@@ -96,23 +96,23 @@ impl RemoteLease {
         })
     }
 
-    fn make(&self, note: &LeaseNote) -> Result<Oid, LeaseError> {
+    fn make_note(&self, note: &LeaseNote) -> Result<Oid, LeaseError> {
         let text = serde_json::to_string(note).map_err(std::io::Error::from)?;
-        Ok(self.reference.make(&text)?)
+        Ok(self.reference.create_value(&text)?)
     }
 
     /// Records a note before it can appear in the shared place.
-    fn announce(&self, held: &mut Held, new: Oid) -> Result<(), LeaseError> {
+    fn record_pending_note(&self, held: &mut Held, new: Oid) -> Result<(), LeaseError> {
         let old = held.tenure.iter().flat_map(|tenure| tenure.pending.iter().chain([&tenure.id])).cloned();
         held.record.mine = old.chain([new.to_string()]).collect();
         Ok(self.file.write(&held.record)?)
     }
 
     /// Records a successful swap that began at `began`.
-    fn settle(&self, held: &mut Held, note: LeaseNote, id: Oid, began: Duration) {
+    fn record_swap(&self, held: &mut Held, note: LeaseNote, id: Oid, began: Duration) {
         let (renewal, fence, now_held) = (note.renewal, note.fence, note.is_held);
         let tenure = Tenure::begin(note, id.to_string(), began);
-        let until_ms = if now_held { millis(tenure.until) } else { 0 };
+        let until_ms = if now_held { to_millis(tenure.until) } else { 0 };
         self.until_ms.store(until_ms, Ordering::SeqCst);
         self.fence.store(fence, Ordering::SeqCst);
         held.record.mine = vec![id.to_string()];
@@ -130,7 +130,7 @@ impl RemoteLease {
         held.tenure = now_held.then_some(tenure);
     }
 
-    fn lose(&self, held: &mut Held) -> LeaseError {
+    fn record_loss(&self, held: &mut Held) -> LeaseError {
         self.until_ms.store(0, Ordering::SeqCst);
         held.tenure = None;
         held.record.until = None;
@@ -139,11 +139,13 @@ impl RemoteLease {
     }
 
     /// Swaps to the next note. Returns `Ok(false)` if an earlier swap of ours turned out to have succeeded, so that the caller tries again.
-    fn swap_to(&self, held: &mut Held, note: &LeaseNote) -> Result<bool, LeaseError> {
+    fn swap_note(&self, held: &mut Held, note: &LeaseNote) -> Result<bool, LeaseError> {
         let began = since_boot();
-        let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
-        let new = self.make(note)?;
-        self.announce(held, new)?;
+        let Some(old) = held.tenure.as_ref().and_then(|tenure| parse_id(&tenure.id)) else {
+            return Err(self.record_loss(held));
+        };
+        let new = self.make_note(note)?;
+        self.record_pending_note(held, new)?;
         let is_time_to_tidy = note.renewal.is_multiple_of(TIDY_EVERY);
         let swapped = if is_time_to_tidy {
             self.reference.swap_by_push(Some(old), new, self.bound())
@@ -152,47 +154,47 @@ impl RemoteLease {
         };
         match swapped {
             Ok(true) => {
-                self.settle(held, note.clone(), new, began);
+                self.record_swap(held, note.clone(), new, began);
                 Ok(true)
             }
-            Ok(false) => self.after_refusal(held).map(|()| false),
-            Err(error) => Err(self.doubt(held, new, error.into())),
+            Ok(false) => self.resolve_failed_swap(held).map(|()| false),
+            Err(error) => Err(self.record_doubt(held, new, error.into())),
         }
     }
 
     /// Records a swap with an unknown end.
-    fn doubt(&self, held: &mut Held, new: Oid, error: LeaseError) -> LeaseError {
+    fn record_doubt(&self, held: &mut Held, new: Oid, error: LeaseError) -> LeaseError {
         held.record.trouble = Some(error.to_string());
         let Some(tenure) = &mut held.tenure else { return LeaseError::Lost };
-        tenure.in_doubt(new.to_string());
-        if tenure.pending.len() > MAX_PENDING { self.lose(held) } else { error }
+        tenure.record_doubt(new.to_string());
+        if tenure.pending.len() > MAX_PENDING { self.record_loss(held) } else { error }
     }
 
     /// Resolves a failed swap. Returns an error unless the swap was ours.
-    fn after_refusal(&self, held: &mut Held) -> Result<(), LeaseError> {
-        let there = self.reference.look(self.bound())?.map(|value| value.id.to_string());
+    fn resolve_failed_swap(&self, held: &mut Held) -> Result<(), LeaseError> {
+        let there = self.reference.read_value(self.bound())?.map(|value| value.id.to_string());
         let Some(tenure) = &mut held.tenure else { return Err(LeaseError::Lost) };
         match tenure.look_again(there.as_deref()) {
             SwapFate::Ours => Ok(()),
             SwapFate::Unchanged => Err(LeaseError::Remote(RemoteError::Locked)),
-            SwapFate::Lost => Err(self.lose(held)),
+            SwapFate::Lost => Err(self.record_loss(held)),
         }
     }
 
     /// Builds the next note while the term runs.
     fn next(&self, held: &mut Held, handled: &[(String, String)]) -> Result<LeaseNote, LeaseError> {
-        let Some(tenure) = held.tenure.as_ref().filter(|tenure| tenure.holds(since_boot())) else {
-            return Err(self.lose(held));
+        let Some(tenure) = held.tenure.as_ref().filter(|tenure| tenure.is_running(since_boot())) else {
+            return Err(self.record_loss(held));
         };
-        Ok(tenure.next(nonce()?, handled.to_vec()))
+        Ok(tenure.next(generate_nonce()?, handled.to_vec()))
     }
 }
 
 impl Lease for RemoteLease {
     fn acquire(&self, now: DateTime<Utc>) -> Result<Acquired, LeaseError> {
-        let mut held = self.held();
-        held.record = self.file.read().signed()?;
-        let seen = match self.look(ASK_BOUND) {
+        let mut held = self.lock_state();
+        held.record = self.file.read().with_machine_name()?;
+        let seen = match self.read_shared_lease(ASK_BOUND) {
             Ok(seen) => seen,
             Err(error) => {
                 held.record.trouble = Some(error.to_string());
@@ -204,19 +206,23 @@ impl Lease for RemoteLease {
         let (record, at) = (&held.record, since_boot());
         let present = BootTime { boot: &self.boot, at };
         // A note of this machine from before a reboot can't be told from a copied machine's.
-        let (old, fence) = match decide(&seen, &record.mine, record.watch.as_ref(), record.fence, present, self.term) {
-            LeaseStep::Take { old, fence } => (old, fence),
-            LeaseStep::Foreign => return Err(LeaseError::Foreign { reference: self.reference.name().to_owned() }),
-            LeaseStep::Wait { watch, left } => {
-                held.record.watch = watch;
-                if let SeenLease::Note { note, .. } = &seen {
-                    held.record.fence = held.record.fence.max(note.fence);
-                    held.record.seen = Some(LastSeenLease::new(&note.name, false, true, &note.since, now));
+        let (old, fence) =
+            match decide_step(&seen, &record.mine, record.watch.as_ref(), record.fence, present, self.term) {
+                LeaseStep::Take { old, fence } => (old, fence),
+                LeaseStep::Foreign => return Err(LeaseError::Foreign { reference: self.reference.name().to_owned() }),
+                LeaseStep::Wait { watch, left } => {
+                    held.record.watch = watch;
+                    if let SeenLease::Note { note, .. } = &seen {
+                        held.record.fence = held.record.fence.max(note.fence);
+                        held.record.seen = Some(LastSeenLease::new(&note.name, false, true, &note.since, now));
+                    }
+                    self.file.write(&held.record)?;
+                    return Ok(Acquired::Others {
+                        holder: held.record.seen.clone().filter(|seen| !seen.is_ours),
+                        left,
+                    });
                 }
-                self.file.write(&held.record)?;
-                return Ok(Acquired::Others { holder: held.record.seen.clone().filter(|seen| !seen.is_ours), left });
-            }
-        };
+            };
         let handled = match seen {
             SeenLease::Note { note, .. } => note.handled,
             _ => Vec::new(),
@@ -225,16 +231,16 @@ impl Lease for RemoteLease {
             machine: held.record.machine.clone(),
             name: self.name.clone(),
             fence,
-            term_ms: millis(self.term),
+            term_ms: to_millis(self.term),
             is_held: true,
             renewal: 0,
-            since: rfc3339(now),
-            nonce: nonce()?,
+            since: format_rfc3339(now),
+            nonce: generate_nonce()?,
             // The keys stay until this holder adds its own.
             handled: handled.clone(),
         };
         let began = since_boot();
-        let new = self.make(&note)?;
+        let new = self.make_note(&note)?;
         held.tenure = None;
         held.since = now;
         // The note of a killed process stays known, in case this swap fails.
@@ -242,8 +248,8 @@ impl Lease for RemoteLease {
         mine.push(new.to_string());
         held.record.mine = mine.split_off(mine.len().saturating_sub(MAX_PENDING));
         self.file.write(&held.record)?;
-        if self.reference.swap(old.as_deref().and_then(id_of), new, ASK_BOUND)? {
-            self.settle(&mut held, note, new, began);
+        if self.reference.swap(old.as_deref().and_then(parse_id), new, ASK_BOUND)? {
+            self.record_swap(&mut held, note, new, began);
             return Ok(Acquired::Ours { handled });
         }
         // The faster machine holds the lease for a term.
@@ -251,10 +257,10 @@ impl Lease for RemoteLease {
     }
 
     fn renew(&self, handled: Vec<(String, String)>) -> Result<(), LeaseError> {
-        let mut held = self.held();
+        let mut held = self.lock_state();
         for _ in 0..RENEW_TRIES {
             let note = self.next(&mut held, &handled)?;
-            if self.swap_to(&mut held, &note)? {
+            if self.swap_note(&mut held, &note)? {
                 return Ok(());
             }
         }
@@ -262,13 +268,13 @@ impl Lease for RemoteLease {
     }
 
     fn release(&self, handled: Vec<(String, String)>) {
-        let mut held = self.held();
+        let mut held = self.lock_state();
         for _ in 0..RENEW_TRIES {
             let Ok(note) = self.next(&mut held, &handled) else { return };
             // Ends the term before the swap is visible, because the next holder may then be at work.
             self.until_ms.store(0, Ordering::SeqCst);
             held.record.until = None;
-            match self.swap_to(&mut held, &LeaseNote { is_held: false, ..note }) {
+            match self.swap_note(&mut held, &LeaseNote { is_held: false, ..note }) {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(error) => {
@@ -277,22 +283,22 @@ impl Lease for RemoteLease {
                 }
             }
         }
-        self.lose(&mut held);
+        self.record_loss(&mut held);
     }
 
     fn fence(&self) -> Option<u64> {
-        (!self.left().is_zero()).then(|| self.fence.load(Ordering::SeqCst))
+        (!self.remaining_term().is_zero()).then(|| self.fence.load(Ordering::SeqCst))
     }
 
-    fn left(&self) -> Duration {
-        Duration::from_millis(self.until_ms.load(Ordering::SeqCst).saturating_sub(millis(since_boot())))
+    fn remaining_term(&self) -> Duration {
+        Duration::from_millis(self.until_ms.load(Ordering::SeqCst).saturating_sub(to_millis(since_boot())))
     }
 
     fn push(
         &self,
         send: &mut dyn FnMut(Option<&Beside>) -> Result<Pushed, RemoteError>,
     ) -> Result<Pushed, RemoteError> {
-        let mut held = self.held();
+        let mut held = self.lock_state();
         let local = |error: LeaseError| match error {
             LeaseError::Remote(error) => error,
             LeaseError::Lost => RemoteError::LeaseLost,
@@ -302,19 +308,19 @@ impl Lease for RemoteLease {
             let began = since_boot();
             let kept = held.tenure.as_ref().map(|tenure| tenure.note.handled.clone()).unwrap_or_default();
             let note = self.next(&mut held, &kept).map_err(local)?;
-            let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else {
+            let Some(old) = held.tenure.as_ref().and_then(|tenure| parse_id(&tenure.id)) else {
                 return Err(RemoteError::LeaseLost);
             };
-            let new = self.make(&note).map_err(local)?;
-            self.announce(&mut held, new).map_err(local)?;
-            match send(Some(&self.reference.beside(old, new))) {
+            let new = self.make_note(&note).map_err(local)?;
+            self.record_pending_note(&mut held, new).map_err(local)?;
+            match send(Some(&self.reference.plan_swap(old, new))) {
                 Ok(pushed) => {
                     if matches!(pushed, Pushed::To(_)) {
-                        self.settle(&mut held, note, new, began);
+                        self.record_swap(&mut held, note, new, began);
                     }
                     return Ok(pushed);
                 }
-                Err(RemoteError::LeaseLost) => self.after_refusal(&mut held).map_err(local)?,
+                Err(RemoteError::LeaseLost) => self.resolve_failed_swap(&mut held).map_err(local)?,
                 // These errors occur before anything is sent, or are final answers of the remote.
                 Err(
                     error @ (RemoteError::Moved
@@ -325,7 +331,7 @@ impl Lease for RemoteLease {
                 ) => return Err(error),
                 // After any other error the push may have happened.
                 Err(error) => {
-                    if let LeaseError::Lost = self.doubt(&mut held, new, LeaseError::Remote(error.clone())) {
+                    if let LeaseError::Lost = self.record_doubt(&mut held, new, LeaseError::Remote(error.clone())) {
                         return Err(RemoteError::LeaseLost);
                     }
                     return Err(error);
@@ -336,10 +342,10 @@ impl Lease for RemoteLease {
     }
 }
 
-fn nonce() -> Result<String, LeaseError> {
-    Ok(random::hex(&random::bytes::<8>()?))
+fn generate_nonce() -> Result<String, LeaseError> {
+    Ok(random::format_hex(&random::generate_bytes::<8>()?))
 }
 
-fn id_of(id: &str) -> Option<Oid> {
+fn parse_id(id: &str) -> Option<Oid> {
     Oid::from_str(id).ok()
 }

@@ -48,33 +48,33 @@ struct Memory {
 
 impl Situation {
     /// Reads the situation. `repo` is `None` before the first run has created it.
-    pub(crate) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
+    pub(crate) fn read(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.cycles().told_to_waiting()?;
         let (config, now) = (context.config, context.clock.now());
-        let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
+        let tasks = repo.map(|repo| read_tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
             holds_nudges: repo
                 .is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
-            steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, config, |path| repo.read_work_tree(path))),
+            steps: repo.map_or_else(Vec::new, |repo| list_due_steps(&tasks, config, |path| repo.read_work_tree(path))),
             tasks,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
-            head: repo.map_or(Ok(None), head_of)?,
+            head: repo.map_or(Ok(None), read_head)?,
         };
-        Self::with(store, memory, told, context)
+        Self::read_with_memory(store, memory, told, context)
     }
 
     /// Reads the situation of a repository at rest, whose last commit is known.
-    fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
-        let tasks = tasks(|path| memory.read_work_tree(path));
+    fn read_at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
+        let tasks = read_tasks(|path| memory.read_work_tree(path));
         let (config, now) = (context.config, context.clock.now());
         let holds_nudges = holds_nudges(&tasks, (config, now), |path| memory.read_work_tree(path));
-        let steps = steps_due(&tasks, config, |path| memory.read_work_tree(path));
+        let steps = list_due_steps(&tasks, config, |path| memory.read_work_tree(path));
         let head = Some(memory.head().to_string());
         let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
-        Self::with(store, memory, store.cycles().told_to_waiting()?, context)
+        Self::read_with_memory(store, memory, store.cycles().told_to_waiting()?, context)
     }
 
-    fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
+    fn read_with_memory(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
         let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
         let (config, now) = (context.config, context.clock.now());
         let mut handled = handled_of_tasks(store)?;
@@ -86,32 +86,33 @@ impl Situation {
             tz: config.timezone,
             owner_chat: config.owner_chat,
             quiet_hours: config.quiet_hours,
-            model: model_state_of(store, context)?,
-            messages: not_stopped(store.inbox().queued()?, &stopped_chats),
+            model: read_model_state(store, context)?,
+            messages: remove_stopped(store.inbox().list_queued_messages()?, &stopped_chats),
             open_cycles: store.cycles().open_cycles()?,
-            reminders: store.reminders().reminders()?,
-            guests: guests(store, (config, now), &tasks)?,
+            reminders: store.reminders().list_reminders()?,
+            guests: list_guests(store, (config, now), &tasks)?,
             tasks,
             handled,
             person_commits,
-            tells_left: tells_left(store, (config, now), config.owner_chat)?,
+            tells_left: count_tells_left(store, (config, now), config.owner_chat)?,
             head,
             holds_nudges,
-            own_work: [background::look::jobs_due(store)?, background::look::not_handled(store, steps)?].concat(),
-            initiative: initiative::look::due(store, config, now)?,
-            to_reflect: reflection::look::days_due(store, config, now)?,
+            own_work: [background::look::list_due_jobs(store)?, background::look::remove_handled(store, steps)?]
+                .concat(),
+            initiative: initiative::look::find_due(store, config, now)?,
+            to_reflect: reflection::look::find_due_days(store, config, now)?,
             undos: store.undos().open_undos()?,
             pressed: store.reminders().open_nudges()?,
             proposals: store.proposals().proposals_to_tell(now)?,
             is_on_duty: lease::is_on_duty(config),
-            is_stopped: store.chats().stopped()?.is_some(),
+            is_stopped: store.chats().find_stop_order()?.is_some(),
             stopped_chats,
         })
     }
 
     /// Reads the messages again: pulling takes a while, and a queued message may have been edited meanwhile.
-    pub(crate) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
-        let mut now = store.inbox().queued()?;
+    pub(crate) fn reread_messages(&mut self, store: &Store) -> Result<(), StoreError> {
+        let mut now = store.inbox().list_queued_messages()?;
         self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
             Some(at) => {
                 *message = now.swap_remove(at);
@@ -124,7 +125,7 @@ impl Situation {
 }
 
 /// Removes messages of chats whose work is stopped. These messages stay queued.
-pub(crate) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
+pub(crate) fn remove_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
     messages.retain(|message| !stopped_chats.contains(&message.chat));
     messages
 }
@@ -136,30 +137,30 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if context.channel.is_some() && store.outbox().has_deliverable(now)? {
         return Ok(true);
     }
-    if is_owner_to_be_sent(store, context)? {
+    if has_texts_for_owner(store, context)? {
         return Ok(true);
     }
-    if store.chats().stopped()?.is_some() {
-        return Ok(!orient::due(&Situation::look(store, None, context)?).is_empty());
+    if store.chats().find_stop_order()?.is_some() {
+        return Ok(!orient::list_due_reasons(&Situation::read(store, None, context)?).is_empty());
     }
     let (dir, url) = (context.config.repo_dir(), context.config.repo_url.as_ref().map(RepoUrl::expose));
     if let Some(memory) =
-        Glance::look(&dir, url).filter(|memory| head_seen(store).is_ok_and(|seen| seen == Some(memory.head())))
+        Glance::read(&dir, url).filter(|memory| read_seen_head(store).is_ok_and(|seen| seen == Some(memory.head())))
     {
         return Ok(is_clock_changed(store, context.config, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
             || jobs::look::is_due(store, context)?
-            || !orient::due(&Situation::at_rest(store, &memory, context)?).is_empty());
+            || !orient::list_due_reasons(&Situation::read_at_rest(store, &memory, context)?).is_empty());
     }
-    let Some(repo) = open(&dir)? else {
+    let Some(repo) = open_repo(&dir)? else {
         return Ok(true);
     };
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
     if is_clock_changed(store, context.config, now)?
-        || repo.is_interrupted() && store.maintenance().upkeep(UpkeepKind::Finish)?.may_try(now)
+        || repo.is_interrupted() && store.maintenance().read_upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, repo.has_remote(), context)?
@@ -168,7 +169,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     {
         return Ok(true);
     }
-    Ok(!orient::due(&Situation::look(store, Some(&repo), context)?).is_empty())
+    Ok(!orient::list_due_reasons(&Situation::read(store, Some(&repo), context)?).is_empty())
 }
 
 /// Returns `true` if the clock was set back, so that waiting items are brought forward and the next slots are computed again; or if the
@@ -176,7 +177,7 @@ pub(crate) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
 fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     Ok(is_zone_new(store, config, now)?
         || store.is_set_back(now)?
-        || store.reminders().reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+        || store.reminders().list_reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
 }
 
 /// The key of the last time zone told to the person.
@@ -185,30 +186,34 @@ pub(crate) const ZONE: &str = "zone";
 /// Returns `true` if the person should be told of their new time zone now.
 pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
-    Ok(!is_quiet && store.maintenance().handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
+    Ok(!is_quiet && store.maintenance().find_handled_value(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
 /// Returns `true` if texts for the terminal should go to the owner's chat.
-pub(crate) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
+pub(crate) fn has_texts_for_owner(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
     Ok(context.instead_of_terminal().is_some() && store.terminals().has_for_owner()?)
 }
 
 /// Reads the state of the configured models, as the gate uses it.
-pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
+pub fn read_model_state(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
     model_state(store, context.config, context.clock.now())
 }
 
 /// Returns the next retry time among the chain's failing models. `None` if no retry is pending.
-pub fn model_again_at(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
-    let chain = config.chain();
+pub fn find_retry_time(
+    store: &Store,
+    config: &Config,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let chain = config.list_usable_models();
     let breakers =
-        store.maintenance().breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
+        store.maintenance().list_breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
     Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
 }
 
 /// Reads the state of the configured models without a wake's context.
 pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
-    let breakers = store.maintenance().breakers()?;
+    let breakers = store.maintenance().list_breakers()?;
     let lined_up = |name: &str| {
         let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));
         LinedUp {
@@ -216,28 +221,29 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
             is_thinking: name != OFFLINE_MODEL,
             is_free: config.is_free(name),
             is_here: config.is_local(name),
-            out: breaker.map(|it| if it.fault.passes_on() { OutOfLine::Passes } else { OutOfLine::Stops }),
+            out: breaker.map(|it| if it.fault.may_fall_back() { OutOfLine::Passes } else { OutOfLine::Stops }),
         }
     };
-    let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
+    let lineup: Vec<LinedUp> = config.list_usable_models().into_iter().map(lined_up).collect();
     let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
     // A model that a person has chosen answers everything. Without a thinking model none could take over from the simple one.
     let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
     let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
     let reflect = of_task(&config.model_reflect);
     let costs = lineup.iter().chain(&simple).chain(&reflect).any(|model| !model.is_free);
-    let budget = if costs { Some(Budget::look(store, config, now)?) } else { None };
-    let over_budget = budget.as_ref().and_then(Budget::reached);
+    let budget = if costs { Some(Budget::read(store, config, now)?) } else { None };
+    let over_budget = budget.as_ref().and_then(Budget::find_reached_cap);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
     let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
-    let state = ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::of(OFFLINE_MODEL) };
+    let state =
+        ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::for_model(OFFLINE_MODEL) };
     Ok(state.with_local_chats(store.chats().local_chats()?, config.owner_chat))
 }
 
 /// Returns `true` if a push is due. A remote that was silent to a fetch gets no push for the same back-off.
 pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
-    let may_try = |kind| Ok::<_, WakeError>(store.maintenance().upkeep(kind)?.may_try(now));
+    let may_try = |kind| Ok::<_, WakeError>(store.maintenance().read_upkeep(kind)?.may_try(now));
     Ok(repo.has_remote()
         && is_ahead(repo)?
         && may_try(UpkeepKind::Push)?
@@ -247,7 +253,7 @@ pub(crate) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Res
 
 pub(crate) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
-    let upkeep = store.maintenance().upkeep(UpkeepKind::Fetch)?;
+    let upkeep = store.maintenance().read_upkeep(UpkeepKind::Fetch)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
     let is_time = upkeep.failures > 0
         || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
@@ -256,23 +262,23 @@ pub(crate) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>
 
 /// Returns `true` if parked work can be committed because HEAD is back. Completing an earlier commit comes first.
 pub(crate) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
-    let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
-    Ok(!repo.parked()?.is_empty()
+    let is_back = || Ok::<_, WakeError>(matches!(repo.read_condition()?, Condition::Normal | Condition::Unborn));
+    Ok(!repo.parked_work().list_parked_branches()?.is_empty()
         && is_back()?
         && !repo.is_interrupted()
-        && store.maintenance().upkeep(UpkeepKind::Parked)?.may_try(now))
+        && store.maintenance().read_upkeep(UpkeepKind::Parked)?.may_try(now))
 }
 
 /// Returns `true` if we have commits that the remote lacked at the last fetch.
 fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
-    Ok(match repo.ahead_behind()? {
+    Ok(match repo.count_ahead_behind()? {
         Some((ahead, _)) => ahead > 0,
         None => repo.head()?.is_some(),
     })
 }
 
 /// Opens the repository. `None` before the first run has created it.
-pub(crate) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
+pub(crate) fn open_repo(dir: &Path) -> Result<Option<Repo>, WakeError> {
     if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
 }
 
@@ -285,7 +291,7 @@ pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreE
     Ok(handled)
 }
 
-pub(crate) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
+pub(crate) fn read_tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
     [memory::ACTIVE, memory::BACKLOG]
         .iter()
         .filter_map(|path| read(path).ok().flatten().map(|text| (path, text)))
@@ -303,12 +309,12 @@ pub(crate) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) ->
 }
 
 /// Lists the next steps of long tasks.
-pub(crate) fn steps_due(
+pub(crate) fn list_due_steps(
     tasks: &[Task],
     config: &Config,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    background::look::steps_due(tasks, config.owner_chat, read)
+    background::look::list_due_steps(tasks, config.owner_chat, read)
 }
 
 /// Returns `true` if the person's context holds nudges back. The context is read only if there is something to nudge about.
@@ -318,12 +324,12 @@ pub(crate) fn holds_nudges(
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> bool {
     let today = now.with_timezone(&config.timezone).date_naive();
-    tasks.iter().any(|task| decay::stage_of(task, today).is_some())
-        && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::of(&text).holds_nudges())
+    tasks.iter().any(|task| decay::find_task_stage(task, today).is_some())
+        && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::parse(&text).holds_nudges())
 }
 
 /// Lists the allowed chats besides the owner's that own tasks, each with its remaining messages for today.
-pub(crate) fn guests(
+pub(crate) fn list_guests(
     store: &Store,
     (config, now): (&Config, DateTime<Utc>),
     tasks: &[Task],
@@ -331,11 +337,11 @@ pub(crate) fn guests(
     let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
     chats
         .filter(|chat| config.allowed_chats.contains(chat))
-        .map(|chat| Ok((chat, tells_left(store, (config, now), chat)?)))
+        .map(|chat| Ok((chat, count_tells_left(store, (config, now), chat)?)))
         .collect()
 }
 
-pub(crate) fn tells_left(
+pub(crate) fn count_tells_left(
     store: &Store,
     (config, now): (&Config, DateTime<Utc>),
     chat: ChatRef,
@@ -346,7 +352,7 @@ pub(crate) fn tells_left(
 }
 
 /// Returns the memory's current commit.
-pub(crate) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
+pub(crate) fn read_head(repo: &Repo) -> Result<Option<String>, WakeError> {
     Ok(repo.head()?.map(|id| id.to_string()))
 }
 
@@ -355,7 +361,7 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
         // A missing commit hides nothing.
-        if let Ok(since) = repo.peoples_commits_since(head, MAX_PERSON_COMMITS) {
+        if let Ok(since) = repo.history().peoples_commits_since(head, MAX_PERSON_COMMITS) {
             commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
         }
     }
@@ -368,14 +374,14 @@ pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, 
 }
 
 /// Returns the last seen commit.
-pub(crate) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
-    Ok(store.maintenance().handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+pub(crate) fn read_seen_head(store: &Store) -> Result<Option<Oid>, WakeError> {
+    Ok(store.maintenance().find_handled_value(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
 }
 
 /// Returns the last seen commit, translated if the history was rewritten. A lost commit hides nothing.
 pub(crate) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
-    let seen = head_seen(store)?;
-    Ok(seen.map(|seen| repo.seen_now(seen)).transpose()?.flatten().or(seen))
+    let seen = read_seen_head(store)?;
+    Ok(seen.map(|seen| repo.history().seen_now(seen)).transpose()?.flatten().or(seen))
 }
 
 /// Lists people's commits since this one, newest first.
@@ -383,7 +389,7 @@ pub(crate) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }
-    let commits = repo.peoples_commits_since(seen, MAX_PERSON_COMMITS)?;
+    let commits = repo.history().peoples_commits_since(seen, MAX_PERSON_COMMITS)?;
     Ok(commits
         .into_iter()
         .map(|commit| (commit.id.to_string(), format!("{} ({})", commit.subject, commit.author)))

@@ -30,7 +30,7 @@ pub(crate) enum RetentionTurn {
     Now,
 }
 
-pub(crate) fn turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
+pub(crate) fn choose_turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
     match (last.not_before, last.last_ok_at) {
         (Some(at), _) if now < at - WATCHED || at + LEAP < now => RetentionTurn::Watch,
         (Some(at), _) if now < at => RetentionTurn::NotYet,
@@ -44,19 +44,19 @@ pub(crate) fn turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
 /// Returns `true` if there are old records and a round is due. Nothing is written.
 pub(crate) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
     let now = context.clock.now();
-    let Some(before) = oldest_kept(context) else {
+    let Some(before) = find_cutoff(context) else {
         return Ok(false);
     };
-    if turn(&store.maintenance().upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
+    if choose_turn(&store.maintenance().read_upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
         return Ok(false);
     }
     Ok(store.retention().has_forgettable(before)?
-        || !files::chores(context.config, store, before, now)?.is_empty()
-        || Copies::of(context.config).has_old(now))
+        || !files::list_chores(context.config, store, before, now)?.is_empty()
+        || Copies::from_config(context.config).has_old(now))
 }
 
 /// Returns the time before which records may go. `None` if everything is kept.
-pub(crate) fn oldest_kept(context: Context<'_>) -> Option<DateTime<Utc>> {
+pub(crate) fn find_cutoff(context: Context<'_>) -> Option<DateTime<Utc>> {
     let keep = TimeDelta::from_std(context.config.keep?).ok()?;
     context.clock.now().checked_sub_signed(keep)
 }
@@ -76,24 +76,24 @@ mod tests {
 
     #[test]
     fn it_is_time_once_a_day() {
-        let turns = [0, 23, 24, 7 * 24].map(|hours| turn(&last(Some(0), None), at(hours)));
+        let turns = [0, 23, 24, 7 * 24].map(|hours| choose_turn(&last(Some(0), None), at(hours)));
         assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
     }
 
     #[test]
     fn a_clock_that_leapt_ahead_is_watched_for_an_hour() {
-        assert_eq!(turn(&last(None, None), at(0)), RetentionTurn::Watch);
-        assert_eq!(turn(&last(Some(0), None), at(7 * 24 + 1)), RetentionTurn::Watch);
+        assert_eq!(choose_turn(&last(None, None), at(0)), RetentionTurn::Watch);
+        assert_eq!(choose_turn(&last(Some(0), None), at(7 * 24 + 1)), RetentionTurn::Watch);
         let watched = last(Some(0), Some(9_001));
-        let turns = [9_000, 9_001, 9_001 + 7 * 24].map(|hours| turn(&watched, at(hours)));
+        let turns = [9_000, 9_001, 9_001 + 7 * 24].map(|hours| choose_turn(&watched, at(hours)));
         assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
         // A clock that is set right or leaps again restarts the watch.
-        assert_eq!(turn(&watched, at(5)), RetentionTurn::Watch);
-        assert_eq!(turn(&watched, at(9_001 + 7 * 24 + 1)), RetentionTurn::Watch);
+        assert_eq!(choose_turn(&watched, at(5)), RetentionTurn::Watch);
+        assert_eq!(choose_turn(&watched, at(9_001 + 7 * 24 + 1)), RetentionTurn::Watch);
     }
 
     #[test]
     fn a_clock_that_went_back_forgets_less_and_goes_on() {
-        assert_eq!(turn(&last(Some(9_000), None), at(0)), RetentionTurn::Now);
+        assert_eq!(choose_turn(&last(Some(9_000), None), at(0)), RetentionTurn::Now);
     }
 }

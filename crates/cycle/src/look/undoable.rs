@@ -7,12 +7,12 @@ use reveille_base::{types::ChatRef, zone::Tz};
 use reveille_store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
 const NOTHING_LEFT: &str =
-    "There's nothing to undo: all that was saved or set here is undone already, or I only answered.";
+    "There's nothing to undo: everything saved or set here is already undone, or I only answered.";
 
-const UNDONE: &str = "That is undone already.";
-const NOT_YET: &str = "I'm not done with that yet: it can be undone once I am.";
-const CAME_TO_NOTHING: &str = "That came to nothing, so there's nothing to undo.";
-const ABOUT_TO_BE: &str = "That is about to be undone already, as soon as I'm done with what I'm at.";
+const UNDONE: &str = "That's already undone.";
+const NOT_YET: &str = "I'm still working on that. You can undo it once I'm done.";
+const CAME_TO_NOTHING: &str = "Nothing came of that, so there's nothing to undo.";
+const ABOUT_TO_BE: &str = "I'm already going to undo that, as soon as I finish my current work.";
 
 /// The result of a request to undo.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,12 +29,12 @@ pub enum Choice {
 
 /// Describes a wake for people: `what I did at 14:03: remembered “x”`. `subject` is the subject of its commit.
 pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
-    let at = moment(row.and_then(|row| row.started_at), now, tz);
+    let at = format_moment(row.and_then(|row| row.started_at), now, tz);
     let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
     format!("what I did{at}{}", did.unwrap_or_default())
 }
 
-fn moment(at: Option<DateTime<Utc>>, now: DateTime<Utc>, tz: Tz) -> String {
+fn format_moment(at: Option<DateTime<Utc>>, now: DateTime<Utc>, tz: Tz) -> String {
     let at = at.map(|at| at.with_timezone(&tz));
     let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
         true => at.format(" at %H:%M").to_string(),
@@ -50,7 +50,7 @@ fn lower_first(text: &str) -> String {
 
 /// Describes a person's own step to them: `what you did at 14:03: finished the task “x”`.
 pub fn what_they_did(step: &PersonsStep, now: DateTime<Utc>, tz: Tz) -> String {
-    format!("what you did{}: {}", moment(step.at, now, tz), lower_first(&step.did))
+    format!("what you did{}: {}", format_moment(step.at, now, tz), lower_first(&step.did))
 }
 
 /// Describes a change of the assistant's own orders for people.
@@ -60,7 +60,12 @@ pub fn which_change(proposal: &Proposal) -> String {
 
 /// Finds the step to undo. Without `id`: the newest step in `chats` (in any chat if empty) without a request to undo, except those in
 /// `already`. With `id`: the wake whose id or commit begins like that, or the step or change of orders with that name.
-pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
+pub fn find_undoable(
+    store: &Store,
+    chats: &[ChatRef],
+    id: Option<&str>,
+    already: &[String],
+) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
         return Ok(match store.undos().last_step(chats, already)? {
@@ -69,22 +74,22 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
             None => Choice::Refused(NOTHING_LEFT.to_owned()),
         });
     };
-    if let Some(number) = PersonsStep::named_by(id) {
-        return of_person(store, number, chats, already);
+    if let Some(number) = PersonsStep::parse_undo_target(id) {
+        return check_person_step(store, number, chats, already);
     }
-    if let Some(number) = Proposal::named_by(id).filter(|_| chats.is_empty()) {
-        return of_change(store, number, already);
+    if let Some(number) = Proposal::parse_undo_target(id).filter(|_| chats.is_empty()) {
+        return check_change(store, number, already);
     }
-    let mut called = store.undos().cycles_called(id, chats)?.into_iter();
+    let mut called = store.undos().find_cycles_by_prefix(id, chats)?.into_iter();
     let row = match (called.next(), called.next()) {
         (Some(row), None) => row,
         (None, _) => {
-            return refused("I find no such id here. Its first four characters are enough.");
+            return refused("There's no such id here. The first four characters are enough.");
         }
-        (Some(_), Some(_)) => return refused("Several ids begin like that: give me more of it."),
+        (Some(_), Some(_)) => return refused("Several ids begin like that. Please give me more characters."),
     };
     let is_asked = already.contains(&row.cycle.id);
-    match (row.state, store.undos().undone(&row.cycle.id)?) {
+    match (row.state, store.undos().find_undo_state(&row.cycle.id)?) {
         (_, Some(true)) => refused(UNDONE),
         (_, Some(false)) => refused(ABOUT_TO_BE),
         _ if is_asked => refused(ABOUT_TO_BE),
@@ -101,11 +106,11 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
 }
 
 /// Checks a request to undo a person's own step.
-fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) -> Result<Choice, StoreError> {
+fn check_person_step(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) -> Result<Choice, StoreError> {
     let name = PersonsStep::undone_as(number);
     let step = store.undos().persons_step(number)?.filter(|(_, chat)| chats.is_empty() || chats.contains(chat));
-    Ok(match (step, store.undos().undone(&name)?) {
-        (None, _) => Choice::Refused("I find no such step here.".to_owned()),
+    Ok(match (step, store.undos().find_undo_state(&name)?) {
+        (None, _) => Choice::Refused("There's no such step here.".to_owned()),
         (_, Some(true)) => Choice::Refused(UNDONE.to_owned()),
         (_, Some(false)) => Choice::Refused(ABOUT_TO_BE.to_owned()),
         _ if already.contains(&name) => Choice::Refused(ABOUT_TO_BE.to_owned()),
@@ -114,17 +119,18 @@ fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) 
 }
 
 /// Checks a request to undo a change of the assistant's orders: agreed to, with a completed wake.
-fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, StoreError> {
+fn check_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
-    let Some(proposal) = store.proposals().proposal(number)?.filter(|proposal| proposal.agreed_at.is_some()) else {
+    let Some(proposal) = store.proposals().find_proposal(number)?.filter(|proposal| proposal.agreed_at.is_some())
+    else {
         return refused("No change of my orders has this number. `wake approvals list --all` shows what I have asked.");
     };
     let name = Proposal::undone_as(number);
-    let undone = match store.undos().undone(&name)? {
-        None => store.undos().undone(&proposal.cycle_id)?,
+    let undone = match store.undos().find_undo_state(&name)? {
+        None => store.undos().find_undo_state(&proposal.cycle_id)?,
         known => known,
     };
-    let state = store.cycles().cycle(&proposal.cycle_id)?.map(|row| row.state);
+    let state = store.cycles().find_cycle(&proposal.cycle_id)?.map(|row| row.state);
     match (undone, state) {
         (Some(true), _) => refused(UNDONE),
         (Some(false), _) => refused(ABOUT_TO_BE),

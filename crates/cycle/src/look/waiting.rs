@@ -34,37 +34,37 @@ pub struct Waiting {
 }
 
 /// Reads the queue. Nothing is written.
-pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
+pub fn read_waiting_work(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
     let stopped_chats = store.chats().stopped_chats()?.into_keys().collect();
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
-    let tasks = observe::tasks(read);
+    let tasks = observe::read_tasks(read);
     let mut handled = observe::handled_of_tasks(store)?;
     handled.extend(store.cycles().told_to_waiting()?.handles);
-    let steps = background::look::not_handled(store, observe::steps_due(&tasks, config, read))?;
+    let steps = background::look::remove_handled(store, observe::list_due_steps(&tasks, config, read))?;
     let model = observe::model_state(store, config, now)?;
     let observed = Situation {
-        messages: observe::not_stopped(store.inbox().queued()?, &stopped_chats),
+        messages: observe::remove_stopped(store.inbox().list_queued_messages()?, &stopped_chats),
         open_cycles: store.cycles().open_cycles()?,
-        reminders: store.reminders().reminders()?,
+        reminders: store.reminders().list_reminders()?,
         handled,
-        tells_left: observe::tells_left(store, (config, now), config.owner_chat)?,
-        guests: observe::guests(store, (config, now), &tasks)?,
+        tells_left: observe::count_tells_left(store, (config, now), config.owner_chat)?,
+        guests: observe::list_guests(store, (config, now), &tasks)?,
         quiet_hours: config.quiet_hours,
         holds_nudges: observe::holds_nudges(&tasks, (config, now), read),
-        own_work: [background::look::jobs_due(store)?, steps].concat(),
-        to_reflect: reflection::look::days_due(store, config, now)?,
+        own_work: [background::look::list_due_jobs(store)?, steps].concat(),
+        to_reflect: reflection::look::find_due_days(store, config, now)?,
         tasks,
         undos: store.undos().open_undos()?,
         pressed: store.reminders().open_nudges()?,
         is_on_duty: lease::is_on_duty(config),
-        is_stopped: store.chats().stopped()?.is_some(),
+        is_stopped: store.chats().find_stop_order()?.is_some(),
         stopped_chats,
-        ..Situation::quiet(now, config.timezone, config.owner_chat, model)
+        ..Situation::new_quiet(now, config.timezone, config.owner_chat, model)
     };
-    let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
+    let mut due: BTreeSet<String> = orient::list_due_reasons(&observed).iter().flat_map(list_names).collect();
     let mut standings = BTreeMap::new();
-    for (_, standing) in orient::standings(&observed) {
+    for (_, standing) in orient::list_standings(&observed) {
         *standings.entry(standing).or_default() += 1;
     }
     if config.telegram_token.is_some() {
@@ -78,16 +78,20 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
     due.extend(jobs::look::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
-        due.extend(store.outbox().has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
+        due.extend(store.outbox().has_doubtful(now)?.then(|| "uncertain deliveries".to_owned()));
     }
-    let times = [store.reminders().next_reminder_at()?, store.jobs().next_job_at()?, store.outbox().next_delivery()?];
+    let times = [
+        store.reminders().find_next_reminder_time()?,
+        store.jobs().find_next_job_time()?,
+        store.outbox().next_delivery()?,
+    ];
     let held = observed.messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, messages: standings, next_at })
 }
 
 /// Names each message separately, so that answering one of two counts as progress.
-fn names(reason: &Reason) -> Vec<String> {
+fn list_names(reason: &Reason) -> Vec<String> {
     match reason {
         Reason::Messages { ids, .. } | Reason::Stale { ids, .. } => {
             ids.iter().map(|id| format!("message {id}")).collect()

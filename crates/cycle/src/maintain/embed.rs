@@ -28,31 +28,31 @@ const WATCHED_BOUND: Duration = Duration::from_secs(2);
 const REQUESTS: usize = 16;
 
 /// Embeds new texts if there is an embedder. A failure is recorded and reported, but never fails a wake.
-pub(crate) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+pub(crate) async fn embed_new_texts(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let config = session.context.config;
-    let upkeep = || session.store.maintenance().upkeep(UpkeepKind::Embed);
-    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_waited_for(session, repo)? {
+    let upkeep = || session.store.maintenance().read_upkeep(UpkeepKind::Embed);
+    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_answer_awaited(session, repo)? {
         return Ok(());
     }
-    let embedder = match embed::of(config) {
+    let embedder = match embed::create_embedder(config) {
         Ok(Some(embedder)) => embedder,
         Ok(None) => return Ok(()),
-        Err(error) => return note(session, &BackfillError::Embed(error)),
+        Err(error) => return record_failure(session, &BackfillError::Embed(error)),
     };
-    if let Some(to) = embedder.leaves_for()
+    if let Some(to) = embedder.destination()
         && session.store.maintenance().allowed_embedder()?.as_deref() != Some(embedder.id())
     {
-        return ask(session, embedder.id(), to);
+        return ask_permission(session, embedder.id(), to);
     }
-    match work(session, repo, embedder.as_ref()).await {
+    match run_backfill(session, repo, embedder.as_ref()).await {
         Ok(done) => {
             if done.embedded > 0 {
                 tracing::info!(texts = done.embedded, whole = done.is_whole, "embedded");
             }
-            Ok(session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Embed)?)
+            Ok(session.store.maintenance_mut().record_upkeep_recovery(UpkeepKind::Embed)?)
         }
         Err(Trouble::Wake(error)) => Err(error),
-        Err(Trouble::Backfill(error)) => note(session, &error),
+        Err(Trouble::Backfill(error)) => record_failure(session, &error),
     }
 }
 
@@ -67,7 +67,7 @@ impl<T: Into<WakeError>> From<T> for Trouble {
     }
 }
 
-async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -> Result<Backfilled, Trouble> {
+async fn run_backfill(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -> Result<Backfilled, Trouble> {
     let context = session.context;
     let bound = match context.terminal {
         Terminal::Unwatched | Terminal::Later => BOUND,
@@ -77,13 +77,13 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
     let index = |error| Trouble::Backfill(BackfillError::Index(error));
     let brain = context.config.repo_dir();
     let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
-    let mut ready = match session.index.ready(&sources, Some(bound)) {
+    let mut ready = match session.index.prepare_index(&sources, Some(bound)) {
         // The process that writes to the index also embeds.
         Err(IndexError::Busy) => return Ok(Backfilled::default()),
         ready => ready.map_err(index)?,
     };
-    let caps = Budget::look(&session.store, context.config, session.now())?.caps();
-    let dims = ready.index.dims(embedder.id()).map_err(index)?;
+    let caps = Budget::read(&session.store, context.config, session.now())?.caps();
+    let dims = ready.index.count_dimensions(embedder.id()).map_err(index)?;
     let requests = fill_requests(session, embedder, &caps, dims);
     match tokio::time::timeout_at(end, requests).await {
         Ok(filled) => filled?,
@@ -96,7 +96,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
         let now = tokio::time::Instant::now();
         longest = longest.max(now - began);
         began = now;
-        if now + longest >= end || session.is_to_end()?.is_some() || sync::is_waited_for(session, repo)? {
+        if now + longest >= end || session.is_to_end()?.is_some() || sync::is_answer_awaited(session, repo)? {
             return Ok(done);
         }
         let now = session.now();
@@ -104,7 +104,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
             EmbedDesk { store: Some(session.store.unfenced()), redactor: context.redactor, caps: &caps, now };
         let mut has_begun = false;
         let mut once = |_: &Backfilled| !std::mem::replace(&mut has_begun, true);
-        let batch = embed::backfill(&mut ready.index, embedder, &mut desk, &mut once);
+        let batch = embed::backfill_vectors(&mut ready.index, embedder, &mut desk, &mut once);
         match tokio::time::timeout_at(end, batch).await {
             Ok(batch) => {
                 let batch = batch.map_err(Trouble::Backfill)?;
@@ -133,7 +133,7 @@ async fn fill_requests(
     caps: &[SpendCap],
     dims: Option<usize>,
 ) -> Result<(), Trouble> {
-    let leaves = embedder.leaves_for().is_some();
+    let leaves = embedder.destination().is_some();
     loop {
         let batch = session.store.recordings().requests_without_vector(embedder.id(), REQUESTS, leaves)?;
         if batch.is_empty() || session.is_to_end()?.is_some() {
@@ -171,11 +171,11 @@ async fn embed_requests(
     let (redactor, now) = (session.context.redactor, session.now());
     let mut desk = EmbedDesk { store: Some(session.store.unfenced()), redactor, caps, now };
     // Requests are compared with requests, hence the same role.
-    embed::embed(embedder, &mut desk, texts, (TextRole::Query, dims)).await
+    embed::embed_texts(embedder, &mut desk, texts, (TextRole::Query, dims)).await
 }
 
 /// Records a failure with a back-off, and reports once to the owner if only they can solve it.
-fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeError> {
+fn record_failure(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeError> {
     let why = session.context.redactor.redact(&error.to_string());
     tracing::warn!(%why, "the memory could not be embedded");
     let wait = match error {
@@ -183,12 +183,12 @@ fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeErro
         _ => None,
     };
     let wait = wait.and_then(|wait| TimeDelta::from_std(wait).ok());
-    let failures = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Embed, &why, wait)?.failures;
+    let failures = session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Embed, &why, wait)?.failures;
     let is_persons = matches!(error, BackfillError::Embed(EmbedError::SetUp(_) | EmbedError::Unusable { .. }));
     if is_persons && failures == 1 {
         let text = format!(
-            "I can't search my memory by meaning: {why}. I search by your words meanwhile, and nothing is lost. \
-             `health check` on my machine says what to do."
+            "I can't search my memory by meaning: {why}. Meanwhile I search by your words, and nothing is lost. To see what to do, run \
+             `health check` on my machine."
         );
         session.alarm(&format!("embed/{why}"), text)?;
     }
@@ -196,9 +196,9 @@ fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeErro
 }
 
 /// Asks the owner, once per embedder, for permission to send everything that is searched.
-fn ask(session: &mut Session<'_>, id: &str, to: &str) -> Result<(), WakeError> {
+fn ask_permission(session: &mut Session<'_>, id: &str, to: &str) -> Result<(), WakeError> {
     let text = format!(
-        "To search my memory by meaning, I'd send **all of it** to {to}: my notes, and everything that anybody has said to me. \
+        "To search my memory by meaning, I'd send **all of it** to {to}: my notes, and everything that anyone has said to me. \
          Nothing has been sent. To allow it, run `wake memory embed allow` on my machine; otherwise I keep searching by your words."
     );
     session.alarm(&format!("embed/ask/{id}"), text).map(drop)

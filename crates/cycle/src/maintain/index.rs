@@ -16,9 +16,9 @@ const BOUND: Duration = Duration::from_secs(2);
 pub(crate) fn keep_current(session: &Session<'_>, repo: &Repo) {
     let config = session.context.config;
     let sources = Sources { brain: repo.root(), store: Some(&session.store), zone: config.timezone };
-    match session.index.ready(&sources, Some(BOUND)) {
+    match session.index.prepare_index(&sources, Some(BOUND)) {
         Ok(Ready { index, note, refreshed }) => {
-            session.index.keep(index);
+            session.index.keep_index(index);
             if let Some(note) = note {
                 tracing::warn!("{note}");
             }

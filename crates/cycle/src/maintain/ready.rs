@@ -1,7 +1,7 @@
 //! Puts the repository and its files in order before a cycle begins, whatever a killed wake left behind.
 
 use reveille_git::{Created, Repo, RepoError};
-use reveille_memory::templates::templates;
+use reveille_memory::templates::list_files;
 use reveille_store::UpkeepKind;
 
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// Completes the files and the index of a commit from a killed wake, because the memory is read from the files.
-pub(crate) fn finish_interrupted(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
-    match repo.finish_interrupted(&merge_texts) {
-        Ok(_) => Ok(session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Finish)?),
+pub(crate) fn finish_interrupted_commit(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    match repo.finish_interrupted_move(&merge_texts) {
+        Ok(_) => Ok(session.store.maintenance_mut().record_upkeep_recovery(UpkeepKind::Finish)?),
         // The lock is released soon; the next commit tries again.
         Err(RepoError::Locked { .. }) => Ok(()),
-        Err(error @ RepoError::Behind { .. }) => trouble::lags_behind(session, &error),
+        Err(error @ RepoError::Behind { .. }) => trouble::report_unfinished_commit(session, &error),
         Err(error) => Err(error.into()),
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn clear_plan_files(session: &mut Session<'_>) -> Result<(), WakeErro
 pub(crate) fn open_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let config = session.context.config;
     let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
-    let (repo, created) = Repo::open_or_create(&config.repo_dir(), url, &templates(), session.now())?;
+    let (repo, created) = Repo::open_or_create(&config.repo_dir(), url, &list_files(), session.now())?;
     let how = match created {
         Created::Existing => return Ok(repo),
         Created::FromTemplates => "made from the templates",

@@ -14,7 +14,7 @@ use reveille_store::UpkeepKind;
 
 use crate::{
     context::WakeError,
-    look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
+    look::retention::{RetentionTurn, WATCHED, choose_turn, files, find_cutoff, is_due},
     session::Session,
 };
 
@@ -29,7 +29,7 @@ const BOUND: Duration = Duration::from_secs(5);
 const PURGED_KEPT: TimeDelta = TimeDelta::days(7);
 
 /// Deletes purged content after its time, whatever `KEEP_DAYS` says.
-fn forget_purged(config: &Config, now: DateTime<Utc>) {
+fn delete_purged(config: &Config, now: DateTime<Utc>) {
     let Ok(entries) = std::fs::read_dir(config.purged_dir()) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
         // Each name begins with its time, including a second file of the same second, a note, or the lock of a killed git.
@@ -46,23 +46,23 @@ fn forget_purged(config: &Config, now: DateTime<Utc>) {
 /// Deletes old records if a round is due. Returns `true` if anything was deleted. Ends early for new work or after a time limit; the next
 /// wake continues.
 pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeError> {
-    forget_purged(session.context.config, session.now());
-    let (Some(before), true) = (oldest_kept(session.context), is_due(&session.store, session.context)?) else {
+    delete_purged(session.context.config, session.now());
+    let (Some(before), true) = (find_cutoff(session.context), is_due(&session.store, session.context)?) else {
         return Ok(false);
     };
     if *session.context.stop.borrow() {
         return Ok(false);
     }
     let now = session.now();
-    if turn(&session.store.maintenance().upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
-        let why = "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
-        session.store.maintenance_mut().upkeep_failed(UpkeepKind::Retention, why, Some(WATCHED))?;
+    if choose_turn(&session.store.maintenance().read_upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
+        let why = "the clock has jumped ahead: nothing is deleted until it has kept the new time for a while";
+        session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Retention, why, Some(WATCHED))?;
         return Ok(false);
     }
     let (begun, last_message) = (tokio::time::Instant::now(), session.store.retention().last_message()?);
     let mut rows = 0;
     loop {
-        let n = session.store.retention_mut().forget(before, BATCH_ROWS)?;
+        let n = session.store.retention_mut().delete_old_rows(before, BATCH_ROWS)?;
         rows += n;
         if n == 0 {
             break;
@@ -74,11 +74,11 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
         }
         tokio::time::sleep(PAUSE).await;
     }
-    let chores = files::chores(session.context.config, &session.store, before, now)?;
+    let chores = files::list_chores(session.context.config, &session.store, before, now)?;
     let n_files = chores.len();
     // Rows first: an unnamed file is deleted another day, but a row that names a missing file would mislead.
     let removed: Vec<String> =
-        chores.iter().filter_map(|chore| chore.removes(&session.context.config.workspace_dir)).collect();
+        chores.iter().filter_map(|chore| chore.find_removed_file(&session.context.config.workspace_dir)).collect();
     if !removed.is_empty() {
         session.store.attachments_mut().forget_files(&removed)?;
     }
@@ -87,7 +87,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
             tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
         }
     }
-    let n_copies = Copies::of(session.context.config).forget_old(now, 0).unwrap_or_else(|error| {
+    let n_copies = Copies::from_config(session.context.config).forget_old(now, 0).unwrap_or_else(|error| {
         tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
         0
     });

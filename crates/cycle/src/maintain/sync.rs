@@ -55,9 +55,9 @@ impl Urgency {
 }
 
 /// Delivers written messages. Returns `true` if there were any.
-pub(crate) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError> {
+pub(crate) async fn deliver_pending(session: &mut Session<'_>) -> Result<bool, WakeError> {
     let has_deliverable = session.context.channel.is_some() && session.store.outbox().has_deliverable(session.now())?;
-    if !has_deliverable && !observe::is_owner_to_be_sent(&session.store, session.context)? {
+    if !has_deliverable && !observe::has_texts_for_owner(&session.store, session.context)? {
         return Ok(false);
     }
     deliver(session).await?;
@@ -67,8 +67,8 @@ pub(crate) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError>
 /// Does slow work when nothing else is due: work put off for answers, then due fetching and pushing. All obey their back-offs, and give way
 /// to new work. Returns `true` if anything was done.
 ///
-/// The caller has just found nothing due; see [`is_wanted`].
-pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+/// The caller has just found nothing due; see [`has_due_work`].
+pub(crate) fn run_slow_work(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if session.is_to_end()?.is_some() {
         return Ok(false);
     }
@@ -91,7 +91,7 @@ pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bo
     session.report.notes.extend(account.notes);
     // Work on newly fetched changes is committed first, so that one push carries everything.
     if may_ask_remote(session)?
-        && !(has_worked && is_wanted(session, repo)?)
+        && !(has_worked && has_due_work(session, repo)?)
         && session.sharing.may_push()
         && observe::is_push_due(&session.store, repo, session.now())?
     {
@@ -104,24 +104,24 @@ pub(crate) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bo
 
 /// Returns `false` for a remote that failed last time while a person waits. Wakes without a waiting person ask it again.
 fn may_ask_remote(session: &Session<'_>) -> Result<bool, WakeError> {
-    let failures = |kind| Ok::<_, WakeError>(session.store.maintenance().upkeep(kind)?.failures);
+    let failures = |kind| Ok::<_, WakeError>(session.store.maintenance().read_upkeep(kind)?.failures);
     let is_awaited = matches!(session.context.terminal, Terminal::AtEnd);
     Ok(!is_awaited || failures(UpkeepKind::Fetch)? + failures(UpkeepKind::Push)? == 0)
 }
 
 fn say_saving(session: &Session<'_>) {
     if let Terminal::AtOnce(screen) = session.context.terminal {
-        screen.saving();
+        screen.announce_saving();
     }
 }
 
 /// Returns `true` if there is due work, or all work must end.
-pub(crate) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+pub(crate) fn has_due_work(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
     }
-    let observation = Situation::look(&session.store, Some(repo), session.context)?;
-    let due = orient::due(&observation);
+    let observation = Situation::read(&session.store, Some(repo), session.context)?;
+    let due = orient::list_due_reasons(&observation);
     Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
@@ -130,8 +130,8 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
     }
-    let observation = Situation::look(&session.store, Some(repo), session.context)?;
-    let due = orient::due(&observation);
+    let observation = Situation::read(&session.store, Some(repo), session.context)?;
+    let due = orient::list_due_reasons(&observation);
     let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
     Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
 }
@@ -159,32 +159,36 @@ pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> 
 }
 
 /// Returns `true` if a person waits for an answer that the current model can give.
-pub(crate) fn is_waited_for(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
-    let due = orient::due(&Situation::look(&session.store, Some(repo), session.context)?);
+pub(crate) fn is_answer_awaited(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    let due = orient::list_due_reasons(&Situation::read(&session.store, Some(repo), session.context)?);
     Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
 }
 
 /// Does housekeeping in the repository if due, as the last step of a wake that worked. An idle wake skips this, so that it writes nothing.
-pub(crate) fn maintain(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+pub(crate) fn maintain_repo(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let now = session.now();
-    let upkeep = session.store.maintenance().upkeep(UpkeepKind::Maintain)?;
+    let upkeep = session.store.maintenance().read_upkeep(UpkeepKind::Maintain)?;
     let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
-    if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || is_waited_for(session, repo)? {
+    if !is_time
+        || !upkeep.may_try(now)
+        || !repo.housekeeping().count_stock().is_large()
+        || is_answer_awaited(session, repo)?
+    {
         return Ok(());
     }
-    match repo.maintain(MAINTAIN_TIMEOUT) {
+    match repo.housekeeping().maintain(MAINTAIN_TIMEOUT) {
         Ok(()) => Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Maintain)?),
         Err(error) => {
             let why = session.context.redactor.redact(&error.to_string());
             tracing::warn!(%why, "housekeeping did not work");
-            session.store.maintenance_mut().upkeep_failed(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
+            session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
             Ok(())
         }
     }
 }
 
 /// Takes in parked work before the memory is read. Returns `true` if there was any.
-pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+pub(crate) fn commit_parked_work(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     let now = session.now();
     if !observe::is_parked_work_due(&session.store, repo, now)? {
         return Ok(false);
@@ -195,19 +199,20 @@ pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<
     if session.sync.has_put_off {
         return Ok(false);
     }
-    match repo.bring_in(now, &merge_texts) {
+    match repo.parked_work().merge_parked_branches(now, &merge_texts) {
         Ok(brought) => {
             for BroughtIn { branch, conflicts } in brought {
                 session.report.notes.push(format!("Brought in {branch}."));
-                session.report.notes.extend(conflicts.iter().map(both_changed));
+                session.report.notes.extend(conflicts.iter().map(describe_merge));
             }
-            session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Parked)?;
+            session.store.maintenance_mut().record_upkeep_recovery(UpkeepKind::Parked)?;
         }
         Err(error) => {
             let why = session.context.redactor.redact(&error.to_string());
             tracing::warn!(%why, "parked work could not be brought in");
-            let failed = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Parked, &why, None)?;
-            let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
+            let failed = session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Parked, &why, None)?;
+            let first =
+                repo.parked_work().list_parked_branches()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
             if let Some((branch, _)) = first {
                 let text = format!(
                     "What I couldn't save is still on the branch `{branch}`: {why}. I'll keep trying. `git merge {branch}` brings it in \
@@ -223,7 +228,7 @@ pub(crate) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<
 /// Takes in the remote's commits once per wake before the memory is read, if the remote worked last time. An answer may wait for this, so a
 /// failing remote is asked later. A person's uncommitted edits are taken in anyway, and first.
 pub(crate) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-    let last = session.store.maintenance().upkeep(UpkeepKind::Fetch)?;
+    let last = session.store.maintenance().read_upkeep(UpkeepKind::Fetch)?;
     let is_well = last.last_ok_at.is_some() && last.failures == 0;
     let may_fetch = repo.has_remote() && !session.sync.has_fetched && is_well;
     if may_fetch && fetch(session, repo, account, Urgency::BeforeAnswer)? {
@@ -239,7 +244,7 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
     }
     session.sync.has_fetched = true;
     // Before an answer the fetch ends soon by itself.
-    let is_over = || urgency == Urgency::Unhurried && is_wanted(session, repo).unwrap_or(true);
+    let is_over = || urgency == Urgency::Unhurried && has_due_work(session, repo).unwrap_or(true);
     let edits = OnceCell::new();
     let meanwhile = || {
         // Edits become a commit before the remote's commits come in, so they are merged like any commit and block nothing.
@@ -251,7 +256,8 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
             index::keep_current(session, repo);
         }
     };
-    let fetched = repo.fetch(Patience { timeout: urgency.fetch_bound(), is_over: &is_over, meanwhile: &meanwhile });
+    let fetched =
+        repo.remote().fetch(Patience { timeout: urgency.fetch_bound(), is_over: &is_over, meanwhile: &meanwhile });
     let edits = edits.into_inner().unwrap_or_else(|| commit_person_edits(session, repo, urgency));
     note_person_edits(session, account, edits)?;
     match fetched {
@@ -264,20 +270,22 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
 /// Merges our branch and the remote's; neither side loses anything. The caller has taken in a person's edits.
 fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency: Urgency) -> Result<(), WakeError> {
     // An error here shows up again when the commits are taken in.
-    if session.sync.has_put_off || urgency == Urgency::BeforeAnswer && repo.has_much_to_take_in(FEW).unwrap_or(false) {
+    if session.sync.has_put_off
+        || urgency == Urgency::BeforeAnswer && repo.remote().has_large_fetch(FEW).unwrap_or(false)
+    {
         session.sync.has_put_off_commits = true;
         return Ok(());
     }
-    match repo.integrate(session.now(), &merge_texts) {
+    match repo.remote().integrate(session.now(), &merge_texts) {
         Ok(Integrated::Merged { conflicts, .. }) => {
             account.notes.push("Merged with the remote.".to_owned());
-            account.notes.extend(conflicts.iter().map(both_changed));
-            alarms::tell_unsettled(session, repo, &conflicts)?;
+            account.notes.extend(conflicts.iter().map(describe_merge));
+            alarms::report_contradictions(session, repo, &conflicts)?;
         }
         Ok(Integrated::RewoundRemote { rescue_ref }) => alarms::alarm_of_rewound(session, repo, &rescue_ref)?,
-        Ok(Integrated::PurgedElsewhere) => alarms::alarm_of_purged(session, repo)?,
+        Ok(Integrated::PurgedElsewhere) => alarms::report_purged_history(session, repo)?,
         // An earlier merge may have been cut off before its report.
-        Ok(_) => alarms::tell_unsettled(session, repo, &[])?,
+        Ok(_) => alarms::report_contradictions(session, repo, &[])?,
         // The first is reported when the work is parked for it; the second is over in a moment.
         Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
             account.notes.push(left_out(&error.to_string()));
@@ -300,9 +308,9 @@ fn leave_out(
     let why = session.context.redactor.redact(&error.to_string());
     tracing::warn!(%why, "the remote's commits are not taken in");
     account.notes.push(left_out(&why));
-    let failures = session.store.maintenance_mut().upkeep_failed(UpkeepKind::Fetch, &why, None)?.failures;
+    let failures = session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Fetch, &why, None)?.failures;
     let key = match error {
-        RepoError::Unrelated => return alarms::alarm_of_unrelated(session, repo),
+        RepoError::Unrelated => return alarms::report_unrelated_history(session, repo),
         RepoError::Blocked { path, .. } => session.context.redactor.redact(path),
         // Other errors may be temporary.
         _ if failures >= TELL_AFTER => String::new(),
@@ -310,7 +318,7 @@ fn leave_out(
     };
     let week = session.now().with_timezone(&session.context.config.timezone).format("%G-W%V");
     let text = format!(
-        "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
+        "I can't merge what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
          answer and save, and I'll keep trying.",
         repo.root().display()
     );
@@ -339,17 +347,19 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
 }
 
 fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> {
-    let is_over = || is_wanted(session, repo).unwrap_or(true);
+    let is_over = || has_due_work(session, repo).unwrap_or(true);
     // Everything is answered and committed by now.
     let meanwhile = || {
         index::keep_current(session, repo);
         session.sync.is_indexed.set(true);
     };
     let patience = Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over, meanwhile: &meanwhile };
-    let secrets_in = |text: &str| session.context.redactor.secrets_in(text);
+    let secrets_in = |text: &str| session.context.redactor.find_secrets(text);
     match &session.sharing {
-        Sharing::Unshared => repo.push(patience, &secrets_in),
-        Sharing::Held(keeper) => keeper.lease().push(&mut |beside| repo.push_beside(patience, &secrets_in, beside)),
+        Sharing::Unshared => repo.remote().push(patience, &secrets_in),
+        Sharing::Held(keeper) => {
+            keeper.lease().push(&mut |beside| repo.remote().push_with_reference(patience, &secrets_in, beside))
+        }
         Sharing::Cut { .. } => Ok(Pushed::UpToDate),
     }
 }
@@ -362,7 +372,7 @@ fn remote_trouble(
     error: &RemoteError,
 ) -> Result<(), WakeError> {
     // Local work interrupted the request, which says little about the remote: a fetch waits briefly once, and failures don't add up.
-    let is_known = || Ok::<_, WakeError>(session.store.maintenance().upkeep(kind)?.failures > 0);
+    let is_known = || Ok::<_, WakeError>(session.store.maintenance().read_upkeep(kind)?.failures > 0);
     // The next wake with the lease pushes.
     if matches!(error, RemoteError::LeaseLost) {
         session.report.notes.push(error.to_string());
@@ -376,10 +386,10 @@ fn remote_trouble(
     tracing::warn!(%why, "{name} did not work");
     session.report.notes.push(format!("{name}: {why}"));
     let now = session.now();
-    let upkeep = session.store.maintenance_mut().upkeep_failed(kind, &why, None)?;
+    let upkeep = session.store.maintenance_mut().record_upkeep_failure(kind, &why, None)?;
     // A fetch before an answer would fail too.
     if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
-        session.store.maintenance_mut().upkeep_failed(UpkeepKind::Fetch, &why, None)?;
+        session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Fetch, &why, None)?;
     }
     if let RemoteError::Rewound { rescue_ref } = error {
         return alarms::alarm_of_rewound(session, repo, rescue_ref);
@@ -435,7 +445,7 @@ fn note_person_edits(
         Ok(edits) => {
             session.sync.has_put_off |= edits.put_off;
             for left in edits.left_alone {
-                alarms::tell_refused(session, &left)?;
+                alarms::report_refused_file(session, &left)?;
                 // Without the mark for untrusted text, which would withhold each entry as long as the file exists.
                 account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
             }
@@ -450,9 +460,9 @@ fn note_person_edits(
 }
 
 fn left_out(why: &str) -> String {
-    format!("Could not take in the remote's commits: {why}")
+    format!("Couldn't merge the remote's commits: {why}")
 }
 
-fn both_changed(path: &String) -> String {
+fn describe_merge(path: &String) -> String {
     format!("Both sides had changed {}; both are kept in it.", outside::name(path))
 }

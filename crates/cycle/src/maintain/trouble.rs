@@ -15,7 +15,9 @@ const TELL_AFTER: u32 = 3;
 pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeError>) {
     let noted = match error {
         Some(error) => note_error(session, error).await,
-        None => session.store.maintenance_mut().upkeep_recovered(UpkeepKind::Repository).map_err(WakeError::Store),
+        None => {
+            session.store.maintenance_mut().record_upkeep_recovery(UpkeepKind::Repository).map_err(WakeError::Store)
+        }
     };
     if let Err(error) = noted {
         tracing::debug!(%error, "how the wake went was not noted");
@@ -36,26 +38,26 @@ async fn note_error(session: &mut Session<'_>, error: &WakeError) -> Result<(), 
 
 fn count_trouble(session: &mut Session<'_>, why: &str) -> Result<(), WakeError> {
     let now = session.now();
-    if session.store.maintenance_mut().upkeep_failed(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
+    if session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
         return Ok(());
     }
     let text = format!(
-        "I can't answer just now, because I can't use my memory: {why}. Your messages are safe, and I'll keep trying. \
-         `health check` on my machine says what to do."
+        "I can't answer just now, because I can't use my memory: {why}. Your messages are safe, and I'll keep trying. To see what to do, \
+         run `health check` on my machine."
     );
     let today = now.with_timezone(&session.context.config.timezone).date_naive();
     session.alarm(&format!("memory/{today}"), text).map(drop)
 }
 
 /// Reports that a commit still lacks a file here. This wake's changes are parked; answers don't need that file.
-pub(crate) fn lags_behind(session: &mut Session<'_>, error: &RepoError) -> Result<(), WakeError> {
+pub(crate) fn report_unfinished_commit(session: &mut Session<'_>, error: &RepoError) -> Result<(), WakeError> {
     let (why, now) = (session.context.redactor.redact(&error.to_string()), session.now());
     tracing::warn!(%why, "a commit could not be finished");
     session.report.notes.push(why.clone());
-    session.store.maintenance_mut().upkeep_failed(UpkeepKind::Finish, &why, None)?;
+    session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Finish, &why, None)?;
     let text = format!(
-        "I can't write a file of my memory: {why}. Nothing is lost, and I can still answer. What I write is kept apart, and \
-         I'll bring it in once the file can be written."
+        "I can't write to a file of my memory: {why}. Nothing is lost, and I can still answer. I keep what I write separately, and I'll \
+         bring it in once the file can be written."
     );
     let today = now.with_timezone(&session.context.config.timezone).date_naive();
     session.alarm(&format!("behind/{today}"), text).map(drop)

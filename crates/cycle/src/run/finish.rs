@@ -22,12 +22,12 @@ use crate::{
 /// Writes the entry, commits, and ends the cycle.
 pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
     let repairs = session.store.maintenance().unnoted_repairs()?;
-    ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
-    note_damaged(repo, &mut ending);
+    ending.account.notes.extend(repairs.iter().map(|(_, what)| format_repair(what)));
+    note_damaged_files(repo, &mut ending);
     let staged = with_entry(session, repo, &ending)?;
     let message = commit_message(session, &ending)?;
     let (mut writable, mut damaged) = (Vec::new(), Vec::new());
-    for change in changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
+    for change in to_changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
         match repo.check_writable(&change.path) {
             Ok(()) => writable.push(change),
             Err(error) if error.is_of_a_file() => damaged.push(change),
@@ -35,7 +35,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
         }
     }
     // Parking comes first, because after the commit a resumption only ends the cycle.
-    park_damaged(session, repo, &ending, &damaged)?;
+    park_damaged_files(session, repo, &ending, &damaged)?;
     let redactor = session.context.redactor;
     let publish = Publish {
         changes: &writable,
@@ -47,7 +47,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
     let published = repo.publish(&publish);
     let commit = match published {
         Ok(published) => {
-            note_published(session, &published)?;
+            report_publication(session, &published)?;
             published.commit.to_string()
         }
         Err(RepoError::Unfinished { commit, source }) => {
@@ -60,12 +60,12 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
             | RepoError::Moved
             | RepoError::Behind { .. }
             | RepoError::UnsafePath { .. }),
-        ) => park(session, repo, &ending, &publish, &error)?,
+        ) => park_work(session, repo, &ending, &publish, &error)?,
         Err(error) => return Err(error.into()),
     };
     let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
-    let head_seen = seen_with(session, repo, ending.head_shown.as_deref())?;
-    let recording = recordings::of_cycle(session, &ending.cycle, &ending.messages)?;
+    let head_seen = find_seen_commit(session, repo, ending.head_shown.as_deref())?;
+    let recording = recordings::record_cycle(session, &ending.cycle, &ending.messages)?;
     let end = CycleEnd {
         commit_id: Some(&commit),
         recording: recording.as_ref(),
@@ -77,11 +77,11 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
     };
     session.store.cycles_mut().end_cycle(&ending.cycle.id, &end)?;
     session.note_clean(&ending.cycle.id)?;
-    close(session, &commit, &ending.plan_file).await
+    close_cycle(session, &commit, &ending.plan_file).await
 }
 
 /// Ends a cycle whose commit was made before the interruption.
-pub(crate) async fn conclude(
+pub(crate) async fn conclude_cycle(
     session: &mut Session<'_>,
     repo: &Repo,
     state: &Cycle,
@@ -89,11 +89,11 @@ pub(crate) async fn conclude(
     commit: repo::Oid,
     plan_file: &PlanFile,
 ) -> Result<(), WakeError> {
-    let repairs = repairs_told(session, &repo.message(commit)?)?;
+    let repairs = list_mentioned_repairs(session, &repo.history().read_message(commit)?)?;
     let commit = &commit.to_string();
-    let head_seen = seen_with(session, repo, state.head_shown.as_deref())?;
-    let recording = match session.store.cycles().cycle(cycle_id)? {
-        Some(row) => recordings::of_cycle(session, &row.cycle, &state.messages)?,
+    let head_seen = find_seen_commit(session, repo, state.head_shown.as_deref())?;
+    let recording = match session.store.cycles().find_cycle(cycle_id)? {
+        Some(row) => recordings::record_cycle(session, &row.cycle, &state.messages)?,
         None => None,
     };
     let end = CycleEnd {
@@ -107,13 +107,13 @@ pub(crate) async fn conclude(
     };
     session.store.cycles_mut().end_cycle(cycle_id, &end)?;
     session.note_clean(cycle_id)?;
-    close(session, commit, plan_file).await
+    close_cycle(session, commit, plan_file).await
 }
 
 /// Returns the repairs mentioned in our commit message. Later repairs remain to be reported.
-fn repairs_told(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeError> {
+fn list_mentioned_repairs(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeError> {
     let is_told = |what: &str| {
-        let alone = Account { notes: vec![repaired(what)], ..Account::default() };
+        let alone = Account { notes: vec![format_repair(what)], ..Account::default() };
         let alone = session.context.redactor.redact(&alone.commit_message());
         alone.lines().last().is_some_and(|line| message.lines().any(|told| told == line))
     };
@@ -121,7 +121,7 @@ fn repairs_told(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeEr
     Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
 }
 
-async fn close(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
+async fn close_cycle(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
     session.report.commit = Some(commit.to_owned());
     session.lay_down();
     sync::deliver(session).await?;
@@ -131,7 +131,7 @@ async fn close(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) ->
 
 /// Returns the last seen commit after the end of a cycle that was shown commits up to `head_shown`. A person's commits during the cycle
 /// were not shown and stay a reason; commits that other cycles saw meanwhile stay seen.
-pub(crate) fn seen_with(
+pub(crate) fn find_seen_commit(
     session: &Session<'_>,
     repo: &Repo,
     head_shown: Option<&str>,
@@ -145,13 +145,13 @@ pub(crate) fn seen_with(
         Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
         None => true,
     };
-    if is_all_seen { observe::head_of(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
+    if is_all_seen { observe::read_head(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
 }
 
 /// Marks all commits so far as seen, so that none is a reason any more.
 pub(crate) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     if let Some(head) = repo.head()? {
-        session.store.maintenance_mut().set_handled(HEAD_SEEN, &head.to_string())?;
+        session.store.maintenance_mut().set_handled_value(HEAD_SEEN, &head.to_string())?;
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
     let local = session.now().with_timezone(&session.context.config.timezone);
     let redactor = session.context.redactor;
     let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
-    let has_read_others = session.store.outbox().taints_of(&ending.cycle.id)?.is_some();
+    let has_read_others = session.store.outbox().find_cycle_taints(&ending.cycle.id)?.is_some();
     // Text from outside within an error is untrusted too.
     let (of_others, own): (Vec<_>, Vec<_>) = ending
         .account
@@ -170,22 +170,22 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
         .into_iter()
         .map(|(line, is_of_others)| {
             let line = redactor.redact(&words::one_line(&line));
-            (outside::unmarked(&line).into_owned(), is_of_others || outside::origins_in(&line).is_some())
+            (outside::strip_marks(&line).into_owned(), is_of_others || outside::describe_origins(&line).is_some())
         })
         .partition(|(_, is_of_others)| *is_of_others || has_read_others && ending.account.own_receipts.is_none());
     let mut log = documents.text(memory::EPISODIC_MEMORY);
     // fault: marked-wake-did-stands
-    for (lines, mark) in [(own, others::mark(false)), (of_others, others::mark(true))] {
+    for (lines, mark) in [(own, others::format_mark(false)), (of_others, others::format_mark(true))] {
         let lines: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
         if !lines.is_empty() {
-            let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
-            log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
+            let wake = format!("{}{}{mark}", ending.cycle.id, view::format_origin(foreign));
+            log = episodic::append_entry(&log, local.date_naive(), local.time(), &lines, &wake);
         }
     }
     let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
     let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
     for (path, days) in archived {
-        let text = episodic::join(&documents.text(&path), &days);
+        let text = episodic::append_days(&documents.text(&path), &days);
         files.push((path, text));
     }
     for (path, content) in files {
@@ -194,12 +194,12 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
         }
     }
     crate::context::check_readable(&documents)?;
-    Ok(documents.staged())
+    Ok(documents.list_staged_files())
 }
 
 fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
-    let spent = session.store.ledger().spent_by(&ending.cycle.id)?;
-    let row = session.store.cycles().cycle(&ending.cycle.id)?;
+    let spent = session.store.ledger().sum_cycle_cost(&ending.cycle.id)?;
+    let row = session.store.cycles().find_cycle(&ending.cycle.id)?;
     let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);
     let model = ending.models_before.iter().chain([&model]).cloned().collect::<Vec<_>>().join(", ");
     let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
@@ -209,7 +209,7 @@ fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, Wake
         tokens.input, tokens.output, tokens.cache_read, tokens.cache_write
     );
     let cost = format!("{:.4}", spent.cost_usd);
-    let message = session.context.redactor.redact(&outside::unmarked(&ending.account.commit_message()));
+    let message = session.context.redactor.redact(&outside::strip_marks(&ending.account.commit_message()));
     let messages = if messages.is_empty() { "none".to_owned() } else { messages.join(",") };
     let mut trailers = vec![
         ("Wake-Id", ending.cycle.id.as_str()),
@@ -220,22 +220,22 @@ fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, Wake
         ("Cost-USD", &cost),
     ];
     trailers.extend(ending.undoes.as_deref().map(|wake| ("Undoes", wake)));
-    Ok(repo::trailers(&message, &trailers))
+    Ok(repo::append_trailers(&message, &trailers))
 }
 
-fn note_published(session: &mut Session<'_>, published: &Published) -> Result<(), WakeError> {
+fn report_publication(session: &mut Session<'_>, published: &Published) -> Result<(), WakeError> {
     for path in &published.merged {
-        session.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
+        session.report.notes.push(format!("{path} was edited while I worked; it now has both versions."));
     }
     for left in &published.left_alone {
-        alarms::tell_refused(session, left)?;
+        alarms::report_refused_file(session, left)?;
         session.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
     }
     Ok(())
 }
 
 /// Notes in the wake's account unwritable files.
-fn note_damaged(repo: &Repo, ending: &mut Ending) {
+fn note_damaged_files(repo: &Repo, ending: &mut Ending) {
     let paths = ending.staged.iter().map(|file| file.path.as_str());
     for path in paths.chain([memory::EPISODIC_MEMORY]) {
         if let Err(error) = repo.check_writable(path)
@@ -247,7 +247,7 @@ fn note_damaged(repo: &Repo, ending: &mut Ending) {
 }
 
 /// Parks changes to unwritable files on a separate branch. The person is told once per day and file.
-fn park_damaged(
+fn park_damaged_files(
     session: &mut Session<'_>,
     repo: &Repo,
     ending: &Ending,
@@ -265,7 +265,7 @@ fn park_damaged(
         merge: &merge_texts,
         is_secret: &|text| redactor.contains_secret(text),
     };
-    let Parked { branch, .. } = repo.park(&format!("unwritten/{id}"), &publish, Parking::ForAPerson)?;
+    let Parked { branch, .. } = repo.parked_work().park(&format!("unwritten/{id}"), &publish, Parking::ForAPerson)?;
     let today = now.with_timezone(&session.context.config.timezone).date_naive();
     for change in damaged {
         let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
@@ -281,7 +281,7 @@ fn park_damaged(
 }
 
 /// Parks work that can't be committed at the current HEAD on a separate branch until it can, and tells the person.
-fn park(
+fn park_work(
     session: &mut Session<'_>,
     repo: &Repo,
     ending: &Ending,
@@ -290,28 +290,28 @@ fn park(
 ) -> Result<String, WakeError> {
     let is_persons = matches!(error, RepoError::UnsafePath { .. });
     let parking = if is_persons { Parking::ForAPerson } else { Parking::UntilHeadIsBack };
-    let parked = repo.park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
+    let parked = repo.parked_work().park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
     for path in &parked.left_out {
         session.report.notes.push(format!("{path} was not kept on {}: it {HOLDS_SECRET}", parked.branch));
     }
     session.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
-    tell_parked(session, repo, &parked.branch, ending.cycle.chat, &error.to_string())?;
+    report_parked_branch(session, repo, &parked.branch, ending.cycle.chat, &error.to_string())?;
     Ok(parked.commit.to_string())
 }
 
 /// Tells the person about a parked branch and its cause, once for all parked work until it can be taken in.
-pub(crate) fn tell_parked(
+pub(crate) fn report_parked_branch(
     session: &mut Session<'_>,
     repo: &Repo,
     branch: &str,
     chat: Option<ChatRef>,
     why: &str,
 ) -> Result<(), WakeError> {
-    let waiting = repo.parked()?;
+    let waiting = repo.parked_work().list_parked_branches()?;
     let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
     let (key, next) = if is_waiting {
         let next = format!(
-            "Until then what I write is kept on branches of its own, which I can't read: `{branch}` is the first. I'll bring \
+            "Until then I keep what I write on separate branches, which I can't read: `{branch}` is the first. I'll bring \
              them in afterwards; `git branch -D {branch}` drops this one."
         );
         (waiting.first().map_or(branch, |(first, _)| first), next)
@@ -330,12 +330,12 @@ pub(crate) fn tell_parked(
 }
 
 /// The account's sentence about a repair.
-fn repaired(what: &str) -> String {
+fn format_repair(what: &str) -> String {
     format!("Repaired: {what}")
 }
 
 /// Converts staged files to the repository's changes.
-pub(crate) fn changes(staged: &[StagedFile]) -> Vec<repo::FileChange> {
+pub(crate) fn to_changes(staged: &[StagedFile]) -> Vec<repo::FileChange> {
     staged
         .iter()
         .map(|file| repo::FileChange {

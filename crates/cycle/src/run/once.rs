@@ -26,14 +26,14 @@ const MAX_LOOKS: u32 = 5;
 ///
 /// # Errors
 /// If the workspace, the database or the repository can't be used. An unavailable model or remote is no error.
-pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
-    let ended = look(context, store, trigger).await;
+pub async fn run_wake(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    let ended = run_cycles(context, store, trigger).await;
     let now = context.clock.now();
     let noted = match &ended {
         // These errors don't affect the next attempt.
         Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
         Err(error) => {
-            store.maintenance_mut().trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now)
+            store.maintenance_mut().record_trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now)
         }
         Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
         Ok(_) => store.maintenance_mut().trouble_over(UpkeepKind::Wake, now),
@@ -53,7 +53,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
 /// Makes room for this wake's writes by emptying the scratch folder if necessary. With plenty of room, some is reserved for a last message.
 fn make_room(context: Context<'_>) {
     let Config { workspace_dir, disk_reserve, .. } = context.config;
-    let cleared = CommandRoom::look(&context.config.scratch_dir(), *disk_reserve).empty_if_short();
+    let cleared = CommandRoom::measure(&context.config.scratch_dir(), *disk_reserve).empty_if_short();
     if cleared.files > 0 {
         tracing::warn!(
             files = cleared.files,
@@ -67,19 +67,19 @@ fn make_room(context: Context<'_>) {
     }
 }
 
-async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+async fn run_cycles(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     store.terminals_mut().forget_dead_sessions()?;
-    let means = Means::of(context.config);
+    let means = Means::from_config(context.config);
     let mut report = Report::default();
     for look in 0..if context.is_turn { 1 } else { MAX_LOOKS } {
         if *context.stop.borrow() {
             break;
         }
-        let (settles_doubts, is_due) = store.reading(|| {
+        let (settles_doubts, is_due) = store.with_snapshot(|| {
             // Deliveries that became doubtful in this wake are repeated by the next one.
             let settles_doubts = look == 0
                 && context.channel.is_some()
-                && store.chats().stopped()?.is_none()
+                && store.chats().find_stop_order()?.is_none()
                 && store.outbox().has_doubtful(context.clock.now())?;
             let is_due = match observe::is_anything_due(store, context) {
                 // The lock's holder finds the same error and reports it.
@@ -98,7 +98,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
                 taken.lock
             }
             Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
-                report.leave_to(held.in_words(context.config.timezone));
+                report.note_lock_holder(held.describe(context.config.timezone));
                 break;
             }
             Err(error) => return Err(WakeError::Lock(error)),
@@ -108,7 +108,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
         let sharing = match sharing::take(context, store)? {
             Ok(sharing) => sharing,
             Err(others) => {
-                report.leave_to(others);
+                report.note_lock_holder(others);
                 break;
             }
         };
@@ -117,12 +117,12 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             Ok(session) => session,
             // Another machine's wake works on the shared database; its lock file isn't here.
             Err(WakeError::Store(StoreError::Busy)) if is_shared => {
-                report.leave_to("A wake of another machine is at work.".to_owned());
+                report.note_lock_holder("A wake of another machine is at work.".to_owned());
                 break;
             }
             Err(error) => return Err(error),
         };
-        let ran = match wake::introduce(&mut session) {
+        let ran = match wake::register_holder(&mut session) {
             Ok(()) => Box::pin(wake::run(&mut session, settles_doubts)).await,
             Err(error) => Err(error),
         };
@@ -134,8 +134,8 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             break;
         }
     }
-    if let Some(stopped) = store.chats().stopped()? {
-        report.notes.push(stop::notice(stopped, context.config.timezone));
+    if let Some(stopped) = store.chats().find_stop_order()? {
+        report.notes.push(stop::render_notice(stopped, context.config.timezone));
     }
     Ok(report)
 }

@@ -25,7 +25,7 @@ use reveille_tools::{
         client::{self, settings::Settings},
         server::Unread,
     },
-    unwrapped,
+    unwrap_call,
 };
 
 use crate::{
@@ -88,7 +88,7 @@ pub struct Told {
 }
 
 impl Told {
-    fn failed(text: impl Into<String>) -> Self {
+    fn from_error(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true }
     }
 }
@@ -97,13 +97,13 @@ impl From<Outcome> for Told {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Ok(done) => Self { text: done.content, is_error: done.is_failure },
-            Err(Refusal(why)) => Self::failed(why),
+            Err(Refusal(why)) => Self::from_error(why),
         }
     }
 }
 
 /// Returns the definitions of the callable tools, in the protocol's form.
-pub fn offered(context: Context<'_>) -> Vec<Value> {
+pub fn list_tools(context: Context<'_>) -> Vec<Value> {
     let registry = Tooling::read(context).registry;
     let names: Vec<&str> = OFFERED.into_iter().filter(|name| *name != REPLY).collect();
     // A client applies the hints to all verbs of a tool.
@@ -120,7 +120,7 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
                 {"readOnlyHint": all_are(name, &[Effect::Read]), "idempotentHint": repeats, "openWorldHint": false},
         })
     };
-    let mut tools: Vec<Value> = registry.offered_of(&names).into_iter().map(definition).collect();
+    let mut tools: Vec<Value> = registry.list_definitions(&names).into_iter().map(definition).collect();
     tools.push(json!({
         "name": REPLY,
         "description": "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.",
@@ -143,40 +143,40 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
 ///
 /// # Errors
 /// If the workspace, the database or the repository can't be used. The next wake resumes a started call.
-pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
+pub async fn call_tool(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
     let registry = Tooling::read(context).registry;
     if name == QUEUE_LIST {
-        let world = looking(context, store)?;
+        let world = build_reading_world(context, store)?;
         // fault: queue-shown-whatever-rules
-        return Ok(match refused(queue_verdict(&world)) {
-            Some(why) => Told::failed(context.redactor.redact(&why)),
-            None => Told { text: listed(context, store)?, is_error: false },
+        return Ok(match find_refusal(queue_verdict(&world)) {
+            Some(why) => Told::from_error(context.redactor.redact(&why)),
+            None => Told { text: render_queue(context, store)?, is_error: false },
         });
     }
     if let Some(refusal) = Registry::no_verb(name, input) {
         return Ok(Told::from(Err(refusal)));
     }
-    let verb = unwrapped(name, input);
+    let verb = unwrap_call(name, input);
     let (name, input) = verb.as_ref().map_or((name, input), |(name, input)| (name.as_str(), input.as_str()));
     match registry.get(name).filter(|_| OFFERED.contains(&name)).map(|tool| tool.effect) {
-        None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
+        None => Ok(Told::from_error(format!("There is no tool {name:?} here."))),
         Some(Effect::Read) => {
-            let world = looking(context, store)?;
+            let world = build_reading_world(context, store)?;
             // fault: client-reads-isnt-judged
-            let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused) {
-                Some(why) => Told::failed(why),
+            let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(find_refusal) {
+                Some(why) => Told::from_error(why),
                 None => Told::from(registry.call(name, input, &world)),
             };
             crate::context::check_readable(&world.documents)?;
             Ok(Told { text: context.redactor.redact(&told.text), ..told })
         }
-        Some(_) => change(context, store, name, input).await,
+        Some(_) => run_changing_call(context, store, name, input).await,
     }
 }
 
 /// Returns the reason to refuse a reading call. `None` if it is allowed. A call that would ask is refused too, because nobody waits for the
 /// answer.
-fn refused(verdict: Verdict) -> Option<String> {
+fn find_refusal(verdict: Verdict) -> Option<String> {
     let Verdict { decision, reasons, .. } = verdict;
     let why = reasons.join(" ");
     match decision {
@@ -211,8 +211,8 @@ fn queue_verdict(world: &World) -> Verdict {
 }
 
 /// Lists the waiting messages, one per line.
-fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
-    let queued = store.inbox().queued()?;
+fn render_queue(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
+    let queued = store.inbox().list_queued_messages()?;
     let line = |message: &Incoming| {
         let at = message
             .received_at
@@ -234,42 +234,47 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
 ///
 /// # Errors
 /// The store's errors.
-pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
+pub fn build_reading_world(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let (config, now) = (context.config, context.clock.now());
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
-    let shelter = Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config)));
+    let shelter = Rc::new(client::build_shelter(config, &loaded.rules, &Settings::for_workspace(config)));
     Ok(World {
         model: OUTSIDE.to_owned(),
         other_local_chats: store.chats().local_chats()?.into_iter().collect(),
         taint: Some(TAINT.to_owned()),
         tell_per_day: 0,
-        reminders: store.reminders().reminders()?,
-        unwoken: Waker::look(config, now).warning(config),
-        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, now)?.caps()),
+        reminders: store.reminders().list_reminders()?,
+        unwoken: Waker::load(config, now).render_warning(config),
+        meaning: Meaning::new(config, context.redactor, Budget::read(store, config, now)?.caps()),
         attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
         ..World::new(config, context.version, now, loaded.rules, shelter)
     })
 }
 
 /// Runs a changing call as a cycle, under the lock.
-async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
-    if let Some(stopped) = store.chats().stopped()? {
-        return Ok(Told::failed(format!(
+async fn run_changing_call(
+    context: Context<'_>,
+    store: &mut Store,
+    name: &str,
+    input: &str,
+) -> Result<Told, WakeError> {
+    if let Some(stopped) = store.chats().find_stop_order()? {
+        return Ok(Told::from_error(format!(
             "{} Nothing was done.",
-            crate::stop::notice(stopped, context.config.timezone)
+            crate::stop::render_notice(stopped, context.config.timezone)
         )));
     }
-    let Some(lock) = patiently(context).await? else {
-        return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
+    let Some(lock) = wait_for_lock(context).await? else {
+        return Ok(Told::from_error("Another wake is at work. Nothing was done; try again in a while."));
     };
     let sharing = match sharing::take(context, store)? {
         Ok(sharing) => sharing,
-        Err(others) => return Ok(Told::failed(format!("{others} Nothing was done; try again in a while."))),
+        Err(others) => return Ok(Told::from_error(format!("{others} Nothing was done; try again in a while."))),
     };
     let mut report = Report::default();
-    let means = Means::of(context.config);
+    let means = Means::from_config(context.config);
     let mut session = Session::begin(context, &means, store, (lock, sharing), OUTSIDE, &mut report)?;
-    let ran = match wake::introduce(&mut session) {
+    let ran = match wake::register_holder(&mut session) {
         Ok(()) => called_from_outside(&mut session, name, input).await,
         Err(error) => Err(error),
     };
@@ -281,7 +286,7 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
 }
 
 /// Acquires the wake lock. `None` if another wake doesn't end within [`LOCK_WAIT`].
-async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> {
+async fn wait_for_lock(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> {
     let until = tokio::time::Instant::now() + LOCK_WAIT;
     loop {
         match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
@@ -296,24 +301,26 @@ async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> 
 }
 
 /// Extracts the message answered by a call of `reply`. The tool itself answers the messages of its cycle.
-fn answering(input: &str) -> Result<(i64, String), Told> {
+fn parse_answered_message(input: &str) -> Result<(i64, String), Told> {
     let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
     let message =
         arguments.as_object_mut().and_then(|arguments| arguments.remove("message")).and_then(|id| id.as_i64());
     match message {
         Some(message) => Ok((message, arguments.to_string())),
-        None => Err(Told::failed("message is missing: the number of the message that is answered. Nothing was done.")),
+        None => {
+            Err(Told::from_error("message is missing: the number of the message that is answered. Nothing was done."))
+        }
     }
 }
 
 async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str) -> Result<Told, WakeError> {
     let repo = ready_repo(session)?;
-    let (answered, input) = match (name, answering(input)) {
+    let (answered, input) = match (name, parse_answered_message(input)) {
         (REPLY, Ok((message, input))) => (Some(message), input),
         (REPLY, Err(told)) => return Ok(told),
         _ => (None, input.to_owned()),
     };
-    let queued = session.store.inbox().queued()?;
+    let queued = session.store.inbox().list_queued_messages()?;
     let open = session.store.cycles().open_cycles()?;
     let is_free = |message: &&Incoming| {
         let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
@@ -321,7 +328,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     };
     let seen: Vec<&Incoming> = queued.iter().filter(is_free).collect();
     if let (Some(message), true) = (answered, seen.is_empty()) {
-        return Ok(Told::failed(format!(
+        return Ok(Told::from_error(format!(
             "Message {message} doesn't wait, or somebody is at it. Nothing was done; `queue_list` shows what waits."
         )));
     }
@@ -332,8 +339,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
     let mut account = Account::default();
     sync::take_in_person_edits(session, &repo, &mut account)?;
-    let lineup = observe::model_state_of(&session.store, session.context)?;
-    let mut world = prepare::world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
+    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let mut world = prepare::build_world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
     world.taint = Some(TAINT.to_owned());
     // Tools write nothing themselves, so an impossible call leaves no cycle behind.
     let tooling = session.tooling();
@@ -341,12 +348,12 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let verdict = registry.judge(name, &input, &world, Some(TAINT));
     if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
         let why = verdict.reasons.join(" ");
-        return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
+        return Ok(Told::from_error(format!("The policy doesn't allow this: {why} Nothing was done.")));
     }
     let tried = registry.call(name, &input, &world);
     crate::context::check_readable(&world.documents)?;
     if let Err(Refusal(why)) = tried {
-        return Ok(Told::failed(why));
+        return Ok(Told::from_error(why));
     }
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let opening = Entry::Said {
@@ -356,20 +363,20 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
         head: None,
         taint: Some(TAINT.to_owned()),
     };
-    if !session.store.cycles_mut().begin_cycle_on(&cycle, &opening, &seen)? {
+    if !session.store.cycles_mut().begin_message_cycle(&cycle, &opening, &seen)? {
         session.remove_plan_file(&plan_file);
-        return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
+        return Ok(Told::from_error("The message was changed this very moment. Nothing was done; look at it again."));
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     state.apply(&opening);
-    let (id, exec) = (cycle.id.clone(), session.exec(&world));
+    let (id, exec) = (cycle.id.clone(), session.build_exec(&world));
     let mut live = Live::new(cycle, state, world, plan_file, account, exec);
-    record::record(session, &mut live, &turn(name, &input), &[])?;
-    let _: Next = live::carry_on(session, &repo, live).await?;
-    let told = what_became_of(session, &id)?;
+    record::record_entry(session, &mut live, &build_turn(name, &input), &[])?;
+    let _: Next = live::drive_cycle(session, &repo, live).await?;
+    let told = read_result(session, &id)?;
     // The call is done and committed; a later failure is no error of the call.
-    let is_wanted = sync::is_wanted(session, &repo);
-    if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::after_answers(session, &repo) }) {
+    let is_wanted = sync::has_due_work(session, &repo);
+    if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::run_slow_work(session, &repo) }) {
         let why = session.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "what comes after a call did not work");
     }
@@ -379,9 +386,9 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
 /// Opens the repository and completes a killed wake's changes.
 fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let repo = ready::open_repo(session)?;
-    repo.remove_stale_locks();
-    ready::finish_interrupted(session, &repo)?;
-    if session.store.maintenance().handled(HEAD_SEEN)?.is_none() {
+    repo.housekeeping().remove_stale_locks();
+    ready::finish_interrupted_commit(session, &repo)?;
+    if session.store.maintenance().find_handled_value(HEAD_SEEN)?.is_none() {
         finish::see_head(session, &repo)?;
     }
     ready::clear_plan_files(session)?;
@@ -389,28 +396,28 @@ fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
 }
 
 /// Reads the call's result from the journal.
-fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
-    let outcome = session.store.journal().journal(cycle_id)?.into_iter().find_map(|entry| match entry {
+fn read_result(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
+    let outcome = session.store.journal().read_journal(cycle_id)?.into_iter().find_map(|entry| match entry {
         Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
         _ => None,
     });
-    let asked = session.store.approvals().approval_of(cycle_id, CALL)?;
+    let asked = session.store.approvals().find_call_approval(cycle_id, CALL)?;
     Ok(match (outcome, asked) {
         (Some(told), _) => told,
-        (None, Some(question)) => Told::failed(format!(
+        (None, Some(question)) => Told::from_error(format!(
             "Not done yet: the person is asked (question {}; `wake approvals list` at their machine, or a button in their chat). If \
              they agree it is done by itself, exactly as called; don't call again.",
             question.id
         )),
         (None, None) => {
             let why = session.report.error.as_deref().unwrap_or("it was interrupted");
-            Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
+            Told::from_error(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
         }
     })
 }
 
 /// Builds the only turn of such a cycle.
-fn turn(name: &str, input: &str) -> Entry {
+fn build_turn(name: &str, input: &str) -> Entry {
     let input: Value = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
     let call = json!([{"type": "tool_use", "id": CALL, "name": name, "input": input}]);
     Entry::Turn { content: call.to_string(), stop: Stop::ToolUse, usage: Usage::default() }
@@ -421,7 +428,7 @@ fn turn(name: &str, input: &str) -> Entry {
 /// # Errors
 /// The reason why they aren't shown.
 pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
-    let world = reader(context, store, &json!({}))?;
+    let world = build_reader(context, store, &json!({}))?;
     Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
 }
 
@@ -430,7 +437,7 @@ pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, 
 /// # Errors
 /// If it is missing, or the reason why it isn't shown.
 pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
-    let world = reader(context, store, &json!({ "path": path }))?;
+    let world = build_reader(context, store, &json!({ "path": path }))?;
     let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
     Ok(context.redactor.redact(&text))
 }
@@ -441,10 +448,10 @@ fn is_resource(path: &str) -> bool {
 }
 
 /// Builds the world of a resource's reader, unless the policy forbids reading. Resources are read as `memory_read` reads.
-fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
+fn build_reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
     let why = |why: &str| Unread::Refused(context.redactor.redact(why));
-    let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
+    let world = build_reading_world(context, store).map_err(|error| why(&error.to_string()))?;
     let verdict = Tooling::read(context).registry.judge(READ, &input.to_string(), &world, Some(TAINT));
     // fault: resources-arent-judged
-    verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
+    verdict.and_then(find_refusal).map_or(Ok(world), |refusal| Err(why(&refusal)))
 }

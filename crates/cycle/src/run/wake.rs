@@ -46,13 +46,13 @@ const ENDING_BOUND: Duration = Duration::from_secs(
 
 /// Records the cycle in which the last holder was killed. Then writes this holder into the lock file, and keeps the heartbeat for the
 /// wake's maximum duration. The order matters, since the old line is the only evidence of that kill.
-pub(crate) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
+pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
         let teller = Teller { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
         given_up::note_cut_off(&mut session.store, left, cycle_id, teller)?;
     }
-    session.lock.describe(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
+    session.lock.write_holder(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
     session.lock.show_life(session.context.config.wake_timeout + ENDING_BOUND);
     Ok(())
 }
@@ -61,12 +61,12 @@ pub(crate) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
 pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Result<bool, WakeError> {
     let repo = ready::open_repo(session)?;
     // The lock of a killed git would otherwise block every fetch.
-    let removed = repo.remove_stale_locks();
+    let removed = repo.housekeeping().remove_stale_locks();
     if !removed.is_empty() {
         tracing::warn!(?removed, "locks of dead git programs are removed");
     }
-    ready::finish_interrupted(session, &repo)?;
-    if session.store.maintenance().handled(HEAD_SEEN)?.is_none() {
+    ready::finish_interrupted_commit(session, &repo)?;
+    if session.store.maintenance().find_handled_value(HEAD_SEEN)?.is_none() {
         finish::see_head(session, &repo)?;
     }
     if settles_doubts {
@@ -75,17 +75,17 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     ready::clear_plan_files(session)?;
     let mut has_brought_in = false;
     if !session.is_stopped()? {
-        has_brought_in = sync::bring_in_parked(session, &repo)?;
+        has_brought_in = sync::commit_parked_work(session, &repo)?;
         remind::rewind_reminders(session)?;
         remind::tell_of_zone(session)?;
     }
-    let mut has_worked = sync::upkeep(session).await? || has_brought_in;
+    let mut has_worked = sync::deliver_pending(session).await? || has_brought_in;
     let (mut is_quiet, mut backlog) = (false, Backlog::default());
     let mut cycles_left = if session.context.is_turn { 1 } else { MAX_CYCLES };
     while cycles_left > 0 {
         cycles_left -= 1;
-        let observation = Situation::look(&session.store, Some(&repo), session.context)?;
-        let (reasons, is_more_due) = orient::without_backlog(orient::due(&observation), backlog);
+        let observation = Situation::read(&session.store, Some(&repo), session.context)?;
+        let (reasons, is_more_due) = orient::without_backlog(orient::list_due_reasons(&observation), backlog);
         let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;
             break;
@@ -98,7 +98,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         has_worked = true;
         // Long work must not delay scheduled jobs.
         if orient::is_own(&work, &observation.open_cycles) {
-            jobs::by_rule::look(session, &repo).await?;
+            jobs::by_rule::check_due_jobs(session, &repo).await?;
         }
         let is_answer = work.is_answer();
         // A turn among many assistants covers an answer and some of the reminders behind it. Otherwise no reminder would ever come.
@@ -110,20 +110,20 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
             Work::Mechanical(reasons) => {
                 by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?
             }
-            Work::Think { reasons } => think(session, &repo, observation, &reasons).await?,
+            Work::Think { reasons } => run_model_cycle(session, &repo, observation, &reasons).await?,
         };
         if next == Next::Nobody {
             break;
         }
     }
-    proposal::tidy(session, &repo)?;
+    proposal::delete_old_branches(session, &repo)?;
     // Only while nobody waits. The next look finds work for the model.
     if is_quiet {
-        has_worked |= jobs::by_rule::look(session, &repo).await?;
+        has_worked |= jobs::by_rule::check_due_jobs(session, &repo).await?;
     }
     // Last, after all answers.
-    if is_quiet || !sync::is_wanted(session, &repo)? {
-        has_worked |= sync::after_answers(session, &repo)?;
+    if is_quiet || !sync::has_due_work(session, &repo)? {
+        has_worked |= sync::run_slow_work(session, &repo)?;
     }
     if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? && retention::forget_old(session).await?
     {
@@ -138,11 +138,11 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         session.report.outcome = WakeOutcome::Worked;
     }
     if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
-        sync::maintain(session, &repo)?;
+        sync::maintain_repo(session, &repo)?;
         if !session.sync.is_indexed.get() {
             index::keep_current(session, &repo);
         }
-        embed::fill(session, &repo).await?;
+        embed::embed_new_texts(session, &repo).await?;
     }
     Ok(has_worked)
 }
@@ -163,7 +163,7 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
 }
 
 /// Runs a cycle with the model.
-async fn think(
+async fn run_model_cycle(
     session: &mut Session<'_>,
     repo: &Repo,
     mut observation: Situation,
@@ -186,14 +186,14 @@ async fn think(
     let mut account = Account::default();
     sync::pull(session, repo, &mut account)?;
     observation.person_commits = observe::person_commits(&session.store, repo)?;
-    observation.head = observe::head_of(repo)?;
-    observation.reread(&session.store)?;
+    observation.head = observe::read_head(repo)?;
+    observation.reread_messages(&session.store)?;
     let now = session.now();
-    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
+    let Some(seen) = orient::find_still_due(&observation.messages, &ids, &observation.model, now) else {
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
     let mut world =
-        prepare::world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
+        prepare::build_world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
     let mut begun = background::run::begin(session, repo, &cycle, reasons)?;
     let rule = std::mem::take(&mut begun.rule);
     for change in &rule.changes {
@@ -205,13 +205,13 @@ async fn think(
         }
     }
     world.told_keys.extend(rule.handles.iter().cloned());
-    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &begun)?;
+    let opening = prepare::build_opening(session, &mut cycle, &world, &observation, reasons, &begun)?;
     crate::context::check_readable(&world.documents)?;
     let mut entries = vec![opening];
     if cycle.work.is_none() {
         if !entries
             .first()
-            .map_or(Ok(false), |opening| session.store.cycles_mut().begin_cycle_on(&cycle, opening, &seen))?
+            .map_or(Ok(false), |opening| session.store.cycles_mut().begin_message_cycle(&cycle, opening, &seen))?
         {
             return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
@@ -224,12 +224,12 @@ async fn think(
         session.store.cycles_mut().begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     if let Some(chat) = cycle.chat
-        && let Some(notice) = fallback::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
+        && let Some(notice) = fallback::build_notice(session, &observation.model, (chat, cycle.thread_id), &model)?
     {
-        session.store.journal_mut().change(&cycle.id, &[notice])?;
+        session.store.journal_mut().apply_changes(&cycle.id, &[notice])?;
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     entries.iter().for_each(|entry| state.apply(entry));
-    let exec = session.exec(&world);
-    live::carry_on(session, repo, Live::new(cycle, state, world, plan_file, account, exec)).await
+    let exec = session.build_exec(&world);
+    live::drive_cycle(session, repo, Live::new(cycle, state, world, plan_file, account, exec)).await
 }

@@ -15,15 +15,15 @@ struct Linear {
 }
 
 impl Linear {
-    fn read(weights: &Weights, name: &str, outputs: usize, inputs: usize) -> Result<Self, EncoderError> {
+    fn load(weights: &Weights, name: &str, outputs: usize, inputs: usize) -> Result<Self, EncoderError> {
         Ok(Self {
-            weight: weights.matrix(&format!("{name}.weight"), outputs, inputs)?,
-            bias: weights.row(&format!("{name}.bias"), outputs)?,
+            weight: weights.read_matrix(&format!("{name}.weight"), outputs, inputs)?,
+            bias: weights.read_row(&format!("{name}.bias"), outputs)?,
         })
     }
 
     /// Joins several maps side by side: one large product is faster than several small ones.
-    fn joined(parts: &[Self]) -> Result<Self, EncoderError> {
+    fn join(parts: &[Self]) -> Result<Self, EncoderError> {
         let weights: Vec<_> = parts.iter().map(|part| part.weight.view()).collect();
         let biases: Vec<_> = parts.iter().map(|part| part.bias.view()).collect();
         let unlike = |_| EncoderError::Unfit("the parts of its attention don't match".to_owned());
@@ -53,10 +53,10 @@ struct Norm {
 }
 
 impl Norm {
-    fn read(weights: &Weights, name: &str, settings: &EncoderSettings) -> Result<Self, EncoderError> {
+    fn load(weights: &Weights, name: &str, settings: &EncoderSettings) -> Result<Self, EncoderError> {
         Ok(Self {
-            scale: weights.row(&format!("{name}.weight"), settings.width)?,
-            shift: weights.row(&format!("{name}.bias"), settings.width)?,
+            scale: weights.read_row(&format!("{name}.weight"), settings.width)?,
+            shift: weights.read_row(&format!("{name}.bias"), settings.width)?,
             epsilon: settings.epsilon,
         })
     }
@@ -66,7 +66,7 @@ impl Norm {
             if let (Some(row), Some(scale), Some(shift)) =
                 (row.as_slice_mut(), self.scale.as_slice(), self.shift.as_slice())
             {
-                math::normalise(row, scale, shift, self.epsilon);
+                math::normalise_row(row, scale, shift, self.epsilon);
             }
         }
     }
@@ -84,29 +84,29 @@ struct Layer {
 }
 
 impl Layer {
-    fn read(weights: &Weights, number: usize, settings: &EncoderSettings) -> Result<Self, EncoderError> {
+    fn load(weights: &Weights, number: usize, settings: &EncoderSettings) -> Result<Self, EncoderError> {
         let (width, inner) = (settings.width, settings.inner_width);
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
-        let linear = |part: &str, outputs, inputs| Linear::read(weights, &name(part), outputs, inputs);
+        let linear = |part: &str, outputs, inputs| Linear::load(weights, &name(part), outputs, inputs);
         let parts = ["attention.self.query", "attention.self.key", "attention.self.value"]
             .map(|part| linear(part, width, width));
         Ok(Self {
-            attention: Linear::joined(&parts.into_iter().collect::<Result<Vec<_>, _>>()?)?,
+            attention: Linear::join(&parts.into_iter().collect::<Result<Vec<_>, _>>()?)?,
             attended: linear("attention.output.dense", width, width)?,
-            after_attention: Norm::read(weights, &name("attention.output.LayerNorm"), settings)?,
+            after_attention: Norm::load(weights, &name("attention.output.LayerNorm"), settings)?,
             widen: linear("intermediate.dense", inner, width)?,
             narrow: linear("output.dense", width, inner)?,
-            after_narrow: Norm::read(weights, &name("output.LayerNorm"), settings)?,
+            after_narrow: Norm::load(weights, &name("output.LayerNorm"), settings)?,
         })
     }
 
     fn apply(&self, rows: &mut Array2<f32>, lengths: &[usize], heads: usize) {
-        let mixed = self.attended.apply(&attend(&self.attention.apply(rows), lengths, heads));
+        let mixed = self.attended.apply(&compute_attention(&self.attention.apply(rows), lengths, heads));
         *rows += &mixed;
         self.after_attention.apply(rows);
         let mut inner = self.widen.apply(rows);
         if let Some(inner) = inner.as_slice_mut() {
-            math::gelu(inner);
+            math::apply_gelu(inner);
         }
         *rows += &self.narrow.apply(&inner);
         self.after_narrow.apply(rows);
@@ -114,19 +114,19 @@ impl Layer {
 }
 
 /// Computes the attention of each token to the others of its text, head by head.
-fn attend(mixed: &Array2<f32>, lengths: &[usize], heads: usize) -> Array2<f32> {
+fn compute_attention(mixed: &Array2<f32>, lengths: &[usize], heads: usize) -> Array2<f32> {
     let width = mixed.ncols() / 3;
     let mut out = Array2::zeros((mixed.nrows(), width));
     let mut begin = 0;
     for length in lengths {
         let of_text = Slice::from(begin..begin + length);
-        attend_within(&mixed.slice_axis(Axis(0), of_text), out.slice_axis_mut(Axis(0), of_text), heads);
+        compute_text_attention(&mixed.slice_axis(Axis(0), of_text), out.slice_axis_mut(Axis(0), of_text), heads);
         begin += length;
     }
     out
 }
 
-fn attend_within(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, heads: usize) {
+fn compute_text_attention(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, heads: usize) {
     let width = out.ncols();
     let of_head = width / heads;
     let scale = 1.0 / (of_head as f32).sqrt();
@@ -137,7 +137,7 @@ fn attend_within(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, h
         general_mat_mul(scale, &part(0), &part(1).t(), 0.0, &mut scores);
         for mut row in scores.rows_mut() {
             if let Some(row) = row.as_slice_mut() {
-                math::softmax(row);
+                math::apply_softmax(row);
             }
         }
         general_mat_mul(1.0, &scores, &part(2), 0.0, &mut out.slice_axis_mut(Axis(1), columns(at)));
@@ -158,14 +158,14 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    pub(super) fn read(weights: Weights, settings: &EncoderSettings) -> Result<Self, EncoderError> {
+    pub(super) fn load(weights: Weights, settings: &EncoderSettings) -> Result<Self, EncoderError> {
         let EncoderSettings { width, positions, words, kinds, .. } = *settings;
         Ok(Self {
-            words_at: weights.rows("embeddings.word_embeddings.weight", words, width)?,
-            positions: weights.matrix("embeddings.position_embeddings.weight", positions, width)?,
-            kind: weights.matrix("embeddings.token_type_embeddings.weight", kinds, width)?.row(0).to_owned(),
-            after_words: Norm::read(&weights, "embeddings.LayerNorm", settings)?,
-            layers: (0..settings.layers).map(|n| Layer::read(&weights, n, settings)).collect::<Result<_, _>>()?,
+            words_at: weights.find_rows("embeddings.word_embeddings.weight", words, width)?,
+            positions: weights.read_matrix("embeddings.position_embeddings.weight", positions, width)?,
+            kind: weights.read_matrix("embeddings.token_type_embeddings.weight", kinds, width)?.row(0).to_owned(),
+            after_words: Norm::load(&weights, "embeddings.LayerNorm", settings)?,
+            layers: (0..settings.layers).map(|n| Layer::load(&weights, n, settings)).collect::<Result<_, _>>()?,
             heads: settings.heads,
             width,
             weights,
@@ -174,7 +174,7 @@ impl Layers {
 
     /// Returns one row per token, text after text.
     pub(super) fn apply(&self, texts: &[&[u32]]) -> Result<Array2<f32>, EncoderError> {
-        let mut rows = self.words(texts)?;
+        let mut rows = self.embed_words(texts)?;
         self.after_words.apply(&mut rows);
         let lengths: Vec<usize> = texts.iter().map(|text| text.len()).collect();
         for layer in &self.layers {
@@ -183,13 +183,13 @@ impl Layers {
         Ok(rows)
     }
 
-    fn words(&self, texts: &[&[u32]]) -> Result<Array2<f32>, EncoderError> {
+    fn embed_words(&self, texts: &[&[u32]]) -> Result<Array2<f32>, EncoderError> {
         let count = texts.iter().map(|text| text.len()).sum();
         let mut rows = Array2::zeros((count, self.width));
         let tokens = texts.iter().flat_map(|text| text.iter().zip(self.positions.rows()));
         for (mut row, (token, position)) in rows.rows_mut().into_iter().zip(tokens) {
             let at = self.words_at + u64::from(*token) * self.width as u64 * 4;
-            row += &Array1::from_vec(self.weights.read(at, self.width)?);
+            row += &Array1::from_vec(self.weights.read_numbers(at, self.width)?);
             row += &position;
             row += &self.kind;
         }

@@ -15,14 +15,14 @@ const EXP2: [f32; 7] = [1.0, LN_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.0
 /// A number that rounds an `f32` to an integer when added and subtracted again.
 const ROUNDING: f32 = 12_582_912.0;
 
-fn polynomial(x: f32, factors: &[f32]) -> f32 {
+fn evaluate_polynomial(x: f32, factors: &[f32]) -> f32 {
     factors.iter().rev().fold(0.0, |sum, factor| sum * x + factor)
 }
 
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-ERF_BOUND, ERF_BOUND);
     let square = x * x;
-    x * polynomial(square, &ERF_ABOVE) / polynomial(square, &ERF_BELOW)
+    x * evaluate_polynomial(square, &ERF_ABOVE) / evaluate_polynomial(square, &ERF_BELOW)
 }
 
 /// Computes `e^x` for `x` up to 0.
@@ -32,18 +32,18 @@ fn exp(x: f32) -> f32 {
     let whole = shifted - ROUNDING;
     // The integer is in the lowest bits of the shifted number; moved up it becomes an exponent.
     let scale = f32::from_bits(shifted.to_bits().wrapping_sub(ROUNDING.to_bits()).wrapping_add(127) << 23);
-    polynomial(x - whole, &EXP2) * scale
+    evaluate_polynomial(x - whole, &EXP2) * scale
 }
 
 /// Applies the exact GELU: `x · Φ(x)`.
-pub(super) fn gelu(values: &mut [f32]) {
+pub(super) fn apply_gelu(values: &mut [f32]) {
     for x in values {
         *x *= 0.5 * (1.0 + erf(*x * FRAC_1_SQRT_2));
     }
 }
 
 /// Scales a row to mean 0 and variance 1, then stretches and shifts it.
-pub(super) fn normalise(row: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
+pub(super) fn normalise_row(row: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
     let count = row.len() as f32;
     let mean = sum(row, |x| x) / count;
     let variance = sum(row, |x| (x - mean) * (x - mean)) / count;
@@ -54,7 +54,7 @@ pub(super) fn normalise(row: &mut [f32], scale: &[f32], shift: &[f32], epsilon: 
 }
 
 /// Turns scores into positive weights with the sum 1.
-pub(super) fn softmax(row: &mut [f32]) {
+pub(super) fn apply_softmax(row: &mut [f32]) {
     let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     for x in row.iter_mut() {
         *x = exp(*x - most);
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn scores_become_weights() {
         let mut row = [1.0, 2.0, 3.0, -200.0];
-        softmax(&mut row);
+        apply_softmax(&mut row);
         assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-6 && (row[2] - 0.665_240_9).abs() < 1e-6, "{row:?}");
         let mut row: Vec<f32> = (0..11).map(|n| n as f32).collect();
-        normalise(&mut row, &[1.0; 11], &[0.5; 11], 1e-12);
+        normalise_row(&mut row, &[1.0; 11], &[0.5; 11], 1e-12);
         assert!((row[0] - (0.5 - 5.0 / 10.0_f32.sqrt())).abs() < 1e-5 && (row[5] - 0.5).abs() < 1e-6, "{row:?}");
     }
 }

@@ -49,13 +49,13 @@ impl Encoder {
     /// # Errors
     /// The file that is missing or damaged, or the reason the model isn't supported.
     pub fn open(folder: &Path) -> Result<Self, EncoderError> {
-        let settings = EncoderSettings::read(folder)?;
+        let settings = EncoderSettings::load(folder)?;
         let vocabulary = folder.join("vocab.txt");
         let words = WordPieces::open(&vocabulary, settings.spelling)?;
-        if words.count() > settings.words {
-            return Err(EncoderError::damaged(&vocabulary, "it has more tokens than the model"));
+        if words.count_tokens() > settings.words {
+            return Err(EncoderError::for_damaged_file(&vocabulary, "it has more tokens than the model"));
         }
-        let layers = Layers::read(Weights::open(&folder.join("model.safetensors"))?, &settings)?;
+        let layers = Layers::load(Weights::open(&folder.join("model.safetensors"))?, &settings)?;
         let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS));
         Ok(Self { words, layers, settings, threads })
     }
@@ -67,12 +67,12 @@ impl Encoder {
     }
 
     /// Returns the length of a vector.
-    pub fn dims(&self) -> usize {
+    pub fn dimensions(&self) -> usize {
         self.settings.width
     }
 
     /// Returns the text's token numbers, with the marks at both ends.
-    pub fn tokens(&self, text: &str) -> Vec<u32> {
+    pub fn tokenize(&self, text: &str) -> Vec<u32> {
         self.words.encode(text, self.settings.most_tokens)
     }
 
@@ -81,13 +81,13 @@ impl Encoder {
     /// # Errors
     /// The weights can't be read any more.
     pub fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EncoderError> {
-        let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokens(text)).collect();
-        let groups = groups(&tokens);
+        let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokenize(text)).collect();
+        let groups = group_by_length(&tokens);
         let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![Vec::new(); texts.len()]));
         let work = || -> Result<(), EncoderError> {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let of_group: Vec<&[u32]> = group.iter().filter_map(|at| tokens.get(*at)).map(Vec::as_slice).collect();
-                let vectors = self.encode(&of_group)?;
+                let vectors = self.encode_group(&of_group)?;
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 for (at, vector) in group.iter().zip(vectors) {
                     if let Some(place) = done.get_mut(*at) {
@@ -108,7 +108,7 @@ impl Encoder {
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn encode(&self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>, EncoderError> {
+    fn encode_group(&self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>, EncoderError> {
         let rows = self.layers.apply(texts)?;
         let mut begin = 0;
         let pool = |text: &&[u32]| {
@@ -129,7 +129,7 @@ impl Encoder {
 }
 
 /// Groups the texts that go through the layers together: of similar length, so that all threads end together.
-fn groups(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
+fn group_by_length(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     let mut order: Vec<(usize, usize)> = tokens.iter().map(Vec::len).zip(0..).collect();
     order.sort_unstable_by(|left, right| right.cmp(left));
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -154,7 +154,7 @@ fn read_text(path: &Path, max_bytes: u64) -> Result<String, EncoderError> {
     let file = File::open(path).map_err(unreadable)?;
     file.take(max_bytes + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > max_bytes {
-        return Err(EncoderError::damaged(path, format!("it is larger than {max_bytes} bytes")));
+        return Err(EncoderError::for_damaged_file(path, format!("it is larger than {max_bytes} bytes")));
     }
     Ok(text)
 }

@@ -25,11 +25,11 @@ struct ModelFile {
     type_vocab_size: usize,
     vocab_size: usize,
     layer_norm_eps: f32,
-    #[serde(default = "absolute")]
+    #[serde(default = "default_position_type")]
     position_embedding_type: String,
 }
 
-fn absolute() -> String {
+fn default_position_type() -> String {
     "absolute".to_owned()
 }
 
@@ -92,8 +92,8 @@ pub(super) struct EncoderSettings {
 
 impl EncoderSettings {
     /// Reads a folder's files, of which only `config.json` is required.
-    pub(super) fn read(folder: &Path) -> Result<Self, EncoderError> {
-        let model: ModelFile = read(&folder.join("config.json"))?;
+    pub(super) fn load(folder: &Path) -> Result<Self, EncoderError> {
+        let model: ModelFile = read_json(&folder.join("config.json"))?;
         let tokenizer: TokenizerFile = read_if_there(&folder.join("tokenizer_config.json"))?;
         let length: LengthFile = read_if_there(&folder.join("sentence_bert_config.json"))?;
         let pooling: PoolingFile = read_if_there(&folder.join("1_Pooling/config.json"))?;
@@ -134,11 +134,11 @@ impl EncoderSettings {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, EncoderError> {
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, EncoderError> {
     let text = super::read_text(path, MAX_SETTINGS_BYTES)?;
-    serde_json::from_str(&text).map_err(|error| EncoderError::damaged(path, error.to_string()))
+    serde_json::from_str(&text).map_err(|error| EncoderError::for_damaged_file(path, error.to_string()))
 }
 
 fn read_if_there<T: DeserializeOwned + Default>(path: &Path) -> Result<T, EncoderError> {
-    if path.exists() { read(path) } else { Ok(T::default()) }
+    if path.exists() { read_json(path) } else { Ok(T::default()) }
 }

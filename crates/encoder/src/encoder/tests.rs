@@ -46,7 +46,7 @@ fn with(file: &str, from: &str, to: &str) -> Result<Encoder, EncoderError> {
 fn tokens_are_those_of_the_reference() {
     let encoder = Encoder::open(&folder()).unwrap();
     for Known { text, tokens, .. } in known() {
-        assert_eq!(encoder.tokens(&text), tokens, "{text}");
+        assert_eq!(encoder.tokenize(&text), tokens, "{text}");
     }
 }
 
@@ -83,7 +83,8 @@ fn a_text_stays_in_its_place_however_many_go_along() {
 #[test]
 fn text_is_read_as_the_tokenizers_library_reads_it() {
     let encoder = Encoder::open(&folder()).unwrap();
-    let same = |left: &str, right: &str| assert_eq!(encoder.tokens(left), encoder.tokens(right), "{left:?} {right:?}");
+    let same =
+        |left: &str, right: &str| assert_eq!(encoder.tokenize(left), encoder.tokenize(right), "{left:?} {right:?}");
     same("CAFÉ", "cafe");
     same("cafe\u{301}", "cafe");
     same("東京cat", "東 京 cat");
@@ -91,18 +92,18 @@ fn text_is_read_as_the_tokenizers_library_reads_it() {
     same("o\u{200b}l\u{0}d\u{ad}", "old");
     same("my-cat,red", "my - cat , red");
     // A word of up to 100 characters is split into known pieces; a longer one is unknown.
-    let long = |count| encoder.tokens(&"z".repeat(count)).len();
+    let long = |count| encoder.tokenize(&"z".repeat(count)).len();
     assert_eq!((long(20), long(100), long(101)), (22, 32, 3));
-    assert_eq!(encoder.tokens("☃"), [2, 1, 3]);
+    assert_eq!(encoder.tokenize("☃"), [2, 1, 3]);
 }
 
 #[test]
 fn a_folder_says_how_its_vectors_are_made() {
     let cased = with("config.json", "\"gelu\"", "\"gelu\"").unwrap();
     let (_kept, bare) = changed("tokenizer_config.json", |_| br#"{"do_lower_case": false}"#.to_vec());
-    assert_ne!(cased.tokens("My"), bare.unwrap().tokens("My"));
+    assert_ne!(cased.tokenize("My"), bare.unwrap().tokenize("My"));
     let (_kept, short) = changed("sentence_bert_config.json", |_| br#"{"max_seq_length": 5}"#.to_vec());
-    assert_eq!(short.unwrap().tokens("the red cat sleeps today").len(), 5);
+    assert_eq!(short.unwrap().tokenize("the red cat sleeps today").len(), 5);
     let (_kept, first) = changed("1_Pooling/config.json", |_| {
         br#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#.to_vec()
     });

@@ -41,7 +41,7 @@ impl WordPieces {
         let ids: HashMap<String, u32> =
             text.lines().map(str::to_owned).zip(0..).filter(|(token, _)| !token.is_empty()).collect();
         let mark = |token: &str| {
-            ids.get(token).copied().ok_or_else(|| EncoderError::damaged(path, format!("it has no {token}")))
+            ids.get(token).copied().ok_or_else(|| EncoderError::for_damaged_file(path, format!("it has no {token}")))
         };
         let (unknown, begin, end) = (mark("[UNK]")?, mark("[CLS]")?, mark("[SEP]")?);
         let longest_bytes = ids.keys().map(String::len).max().unwrap_or(0);
@@ -49,7 +49,7 @@ impl WordPieces {
     }
 
     /// Returns the number of tokens.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn count_tokens(&self) -> usize {
         self.ids.values().max().map_or(0, |most| *most as usize + 1)
     }
 
@@ -58,7 +58,7 @@ impl WordPieces {
         let mut tokens = vec![self.begin];
         let room = most.saturating_sub(1);
         let mut word = String::new();
-        for c in self.spelled(text) {
+        for c in self.normalise_text(text) {
             if tokens.len() >= room {
                 break;
             }
@@ -80,7 +80,7 @@ impl WordPieces {
     }
 
     /// Returns the text's characters as the vocabulary has them.
-    fn spelled<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = char> + 'a> {
+    fn normalise_text<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = char> + 'a> {
         let categories = CodePointMapData::<GeneralCategory>::new();
         let Spelling { is_lower, is_bare, .. } = self.spelling;
         let clean = text.chars().filter(|c| !is_dropped(*c));
@@ -104,7 +104,7 @@ impl WordPieces {
         let known = tokens.len();
         let (mut rest, mut piece) = (word, String::new());
         while !rest.is_empty() {
-            let found = ends(rest).find_map(|end| {
+            let found = list_piece_ends(rest).find_map(|end| {
                 let head = rest.get(..end)?;
                 if end > self.longest_bytes {
                     return None;
@@ -125,7 +125,7 @@ impl WordPieces {
 }
 
 /// Returns the possible ends of a piece, longest first.
-fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
+fn list_piece_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.char_indices().rev().map(|(at, c)| at + c.len_utf8())
 }
 

@@ -45,7 +45,7 @@ impl Weights {
         let mut size = [0; 8];
         file.read_exact_at(&mut size, 0).map_err(missing)?;
         let size = u64::from_le_bytes(size);
-        let damaged = |why: &str| EncoderError::damaged(path, why);
+        let damaged = |why: &str| EncoderError::for_damaged_file(path, why);
         if size > MAX_HEAD_BYTES || size.saturating_add(8) > length {
             return Err(damaged("it doesn't begin as a safetensors file"));
         }
@@ -72,25 +72,25 @@ impl Weights {
     }
 
     /// Reads a matrix of `rows` by `columns`.
-    pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EncoderError> {
-        let at = self.find(name, &[rows, columns])?;
-        let numbers = self.read(at, rows * columns)?;
-        Array2::from_shape_vec((rows, columns), numbers).map_err(|_| EncoderError::damaged(&self.path, name))
+    pub(super) fn read_matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EncoderError> {
+        let at = self.find_tensor(name, &[rows, columns])?;
+        let numbers = self.read_numbers(at, rows * columns)?;
+        Array2::from_shape_vec((rows, columns), numbers).map_err(|_| EncoderError::for_damaged_file(&self.path, name))
     }
 
     /// Reads a row of numbers.
-    pub(super) fn row(&self, name: &str, length: usize) -> Result<Array1<f32>, EncoderError> {
-        let at = self.find(name, &[length])?;
-        Ok(Array1::from_vec(self.read(at, length)?))
+    pub(super) fn read_row(&self, name: &str, length: usize) -> Result<Array1<f32>, EncoderError> {
+        let at = self.find_tensor(name, &[length])?;
+        Ok(Array1::from_vec(self.read_numbers(at, length)?))
     }
 
     /// Returns the offset of a matrix whose rows are read one by one.
-    pub(super) fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<u64, EncoderError> {
-        self.find(name, &[rows, columns])
+    pub(super) fn find_rows(&self, name: &str, rows: usize, columns: usize) -> Result<u64, EncoderError> {
+        self.find_tensor(name, &[rows, columns])
     }
 
     /// Reads `count` numbers from an offset in the file.
-    pub(super) fn read(&self, mut at: u64, count: usize) -> Result<Vec<f32>, EncoderError> {
+    pub(super) fn read_numbers(&self, mut at: u64, count: usize) -> Result<Vec<f32>, EncoderError> {
         let mut numbers = Vec::with_capacity(count);
         let mut piece = vec![0; PIECE_BYTES.min(count * FLOAT_BYTES as usize)];
         while numbers.len() < count {
@@ -105,8 +105,8 @@ impl Weights {
         Ok(numbers)
     }
 
-    fn find(&self, name: &str, shape: &[usize]) -> Result<u64, EncoderError> {
-        let damaged = |why: String| EncoderError::damaged(&self.path, why);
+    fn find_tensor(&self, name: &str, shape: &[usize]) -> Result<u64, EncoderError> {
+        let damaged = |why: String| EncoderError::for_damaged_file(&self.path, why);
         let tensor = self.tensors.get(name).ok_or_else(|| damaged(format!("it has no {name}")))?;
         if tensor.dtype != "F32" {
             return Err(damaged(format!("{name} is of {}, and only F32 is read", tensor.dtype)));

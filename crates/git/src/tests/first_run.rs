@@ -5,7 +5,7 @@ use crate::advance::StopAt;
 fn without_a_remote_the_templates_are_the_first_commit() {
     let world = World::new();
     let repo = world.local();
-    assert_eq!((repo.branch(), repo.condition().unwrap()), ("main", Condition::Normal));
+    assert_eq!((repo.branch(), repo.read_condition().unwrap()), ("main", Condition::Normal));
     assert_eq!(world.git(&["log", "--format=%an <%ae> %ct"]), "Reveille <reveille@localhost> 1795251600\n");
     assert_eq!(world.read(ACTIVE), TEMPLATES[1].1);
     assert_eq!(world.status(), "");
@@ -31,7 +31,7 @@ fn objects_and_references_are_synced() {
 fn an_empty_remote_gets_the_templates() {
     let world = World::new();
     let repo = world.shared();
-    assert_eq!(repo.ahead_behind().unwrap(), Some((0, 0)));
+    assert_eq!(repo.count_ahead_behind().unwrap(), Some((0, 0)));
     assert_eq!(fs::read_to_string(world.path("other").join(ACTIVE)).unwrap(), TEMPLATES[1].1);
     world.assert_sound();
 }
@@ -45,7 +45,7 @@ fn a_remote_with_commits_is_cloned_on_its_own_branch() {
     world.git_in("other", &["remote", "add", "origin", &url]);
     world.other_pushes("memory/größe of things.md", b"# x\n");
     let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    assert_eq!((created, repo.branch(), repo.condition().unwrap()), (Created::Cloned, "trunk", Condition::Normal));
+    assert_eq!((created, repo.branch(), repo.read_condition().unwrap()), (Created::Cloned, "trunk", Condition::Normal));
     assert_eq!(repo.list_markdown(&["memory"]).unwrap(), ["memory/größe of things.md"]);
     assert_eq!(world.status(), "");
 }
@@ -55,7 +55,7 @@ fn begun_without(world: &World, branch: &str) -> Repo {
     let url = world.path("remote.git").to_str().unwrap().to_owned();
     let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
     assert!(matches!(created, Created::Unjoined(RemoteError::Unreachable { .. })), "{created:?}");
-    assert!(repo.is_unjoined() && repo.fetch(TIMEOUT).is_err());
+    assert!(repo.remote().is_unjoined() && repo.remote().fetch(TIMEOUT).is_err());
     world.git_in("home", &["init", "--quiet", "--bare", &format!("--initial-branch={branch}"), &url]);
     repo
 }
@@ -72,23 +72,23 @@ fn a_kill_while_our_branch_takes_the_remotes_name_is_gone_on_from() {
     let world = World::new();
     let repo = begun_without(&world, "trunk");
     theirs(&world, "trunk");
-    repo.fetch(TIMEOUT).unwrap_err();
+    repo.remote().fetch(TIMEOUT).unwrap_err();
     // The state after a kill right after HEAD has moved.
     world.git(&["config", "reveille.branch", "main"]);
     world.git(&["config", "reveille.taking", "trunk"]);
     let repo = Repo::open(&world.brain()).unwrap();
-    assert_eq!((repo.branch(), repo.condition().unwrap()), ("trunk", Condition::Normal));
-    repo.fetch(TIMEOUT).unwrap();
+    assert_eq!((repo.branch(), repo.read_condition().unwrap()), ("trunk", Condition::Normal));
+    repo.remote().fetch(TIMEOUT).unwrap();
     assert_eq!(world.git(&["config", "reveille.branch"]).trim(), "trunk");
     let repo = Repo::open(&world.brain()).unwrap();
-    let joined = repo.integrate(now(), &super::merge_texts).unwrap();
+    let joined = repo.remote().integrate(now(), &super::merge_texts).unwrap();
     assert!(matches!(joined, Integrated::Merged { .. }), "{joined:?}");
-    assert!(!repo.is_unjoined() || repo.fetch(TIMEOUT).is_ok());
+    assert!(!repo.remote().is_unjoined() || repo.remote().fetch(TIMEOUT).is_ok());
     // A person's own branch of another name is left alone.
     world.git(&["config", "reveille.taking", "elsewhere"]);
     world.git(&["switch", "--quiet", "-c", "mine"]);
     let repo = Repo::open(&world.brain()).unwrap();
-    assert_eq!(repo.condition().unwrap(), Condition::OtherBranch("mine".to_owned()));
+    assert_eq!(repo.read_condition().unwrap(), Condition::OtherBranch("mine".to_owned()));
 }
 
 #[test]
@@ -105,16 +105,16 @@ fn a_remote_that_cannot_be_reached_is_joined_as_soon_as_it_can() {
         theirs(&world, branch);
         let their = Oid::from_str(world.git_in("remote.git", &["rev-parse", branch]).trim()).unwrap();
         if branch != "main" {
-            let error = repo.fetch(TIMEOUT).unwrap_err();
-            assert!(error.to_string().contains("is trunk, and so is ours now"), "{error}");
+            let error = repo.remote().fetch(TIMEOUT).unwrap_err();
+            assert!(error.to_string().contains("is trunk, and ours now has the same name"), "{error}");
             repo = Repo::open(&world.brain()).unwrap();
         }
-        repo.fetch(TIMEOUT).unwrap();
-        let joined = repo.integrate(now(), &super::merge_texts).unwrap();
+        repo.remote().fetch(TIMEOUT).unwrap();
+        let joined = repo.remote().integrate(now(), &super::merge_texts).unwrap();
         assert!(matches!(&joined, Integrated::Merged { conflicts, .. } if *conflicts == [ACTIVE]), "{joined:?}");
         let head = repo.head().unwrap().unwrap();
         assert!(repo.contains(head, ours).unwrap() && repo.contains(head, their).unwrap());
-        assert_eq!((repo.branch(), repo.is_unjoined()), (branch, false));
+        assert_eq!((repo.branch(), repo.remote().is_unjoined()), (branch, false));
         assert_eq!(world.read("claude.md"), "# Their orders\n", "an untouched template yields");
         assert!(!world.file("skills/an example/SKILL.md").exists());
         assert_eq!(world.read("memory/new.md"), "new\n");
@@ -122,7 +122,7 @@ fn a_remote_that_cannot_be_reached_is_joined_as_soon_as_it_can() {
         for task in ["## Water the plants", "## Theirs", "## Ours"] {
             assert_eq!(active.matches(task).count(), 1, "{active}");
         }
-        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
         assert_eq!(
             world.git_in("remote.git", &["for-each-ref", "--format=%(refname)"]).trim(),
             format!("refs/heads/{branch}")
@@ -136,13 +136,13 @@ fn a_remote_that_cannot_be_reached_is_joined_as_soon_as_it_can() {
 fn an_empty_remote_that_comes_later_gets_our_history() {
     let world = World::new();
     let repo = begun_without(&world, "main");
-    repo.fetch(TIMEOUT).unwrap();
-    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::NoRemote);
+    repo.remote().fetch(TIMEOUT).unwrap();
+    assert_eq!(repo.remote().integrate(now(), &both).unwrap(), Integrated::NoRemote);
     let head = repo.head().unwrap().unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
-    repo.fetch(TIMEOUT).unwrap();
-    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::UpToDate);
-    assert!(!repo.is_unjoined());
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
+    repo.remote().fetch(TIMEOUT).unwrap();
+    assert_eq!(repo.remote().integrate(now(), &both).unwrap(), Integrated::UpToDate);
+    assert!(!repo.remote().is_unjoined());
 }
 
 /// A kill at any point: the next wake joins the histories, once.
@@ -153,14 +153,14 @@ fn a_join_that_is_killed_is_finished() {
         let repo = begun_without(&world, "main");
         repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();
         theirs(&world, "main");
-        repo.fetch(TIMEOUT).unwrap();
-        repo.try_integrate(now(), &both, stop).unwrap();
+        repo.remote().fetch(TIMEOUT).unwrap();
+        repo.remote().try_integrate(now(), &both, stop).unwrap();
         drop(repo);
         let repo = Repo::open(&world.brain()).unwrap();
-        repo.integrate(now(), &both).unwrap();
+        repo.remote().integrate(now(), &both).unwrap();
         assert_eq!(world.git(&["log", "--merges", "--oneline"]).lines().count(), 1, "{stop:?}");
         assert_eq!((world.read("claude.md"), world.read("memory/new.md")), ("# Their orders\n".into(), "new\n".into()));
-        assert!(!repo.is_unjoined());
+        assert!(!repo.remote().is_unjoined());
         assert_eq!(world.status(), "");
     }
 }
@@ -215,5 +215,5 @@ fn a_remote_set_later_is_taken_on() {
     world.local();
     let url = world.empty_remote();
     let (repo, _) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
 }

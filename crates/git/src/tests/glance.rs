@@ -4,7 +4,7 @@ use super::*;
 use crate::advance::StopAt;
 
 fn at_rest(world: &World, repo: &Repo, url: Option<&str>) {
-    let glance = Glance::look(&world.brain(), url).expect("a repository at rest");
+    let glance = Glance::read(&world.brain(), url).expect("a repository at rest");
     assert_eq!(Some(glance.head()), repo.head().unwrap());
     assert_eq!(glance.has_remote(), repo.has_remote());
     for path in [ACTIVE, "memory/none.md"] {
@@ -13,7 +13,7 @@ fn at_rest(world: &World, repo: &Repo, url: Option<&str>) {
 }
 
 fn is_seen(world: &World) -> bool {
-    Glance::look(&world.brain(), None).is_some()
+    Glance::read(&world.brain(), None).is_some()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_remote_is_at_rest_as_long_as_it_has_all_and_is_the_one_that_is_set() {
     let repo = world.shared();
     let url = world.path("remote.git").to_str().unwrap().to_owned();
     at_rest(&world, &repo, Some(&url));
-    assert!(Glance::look(&world.brain(), Some("https://example.org/another.git")).is_none());
+    assert!(Glance::read(&world.brain(), Some("https://example.org/another.git")).is_none());
     repo.publish(&wake(&[change("notes/a.md", None, Some("a\n"))])).unwrap();
     assert!(!is_seen(&world), "a commit waits to be pushed");
 }
@@ -51,7 +51,7 @@ fn what_is_not_at_rest_is_not_seen() {
         }),
         ("work that waits for HEAD", &|_, repo| {
             let changes = [change("notes/a.md", None, Some("a\n"))];
-            repo.park("parked/w-1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+            repo.parked_work().park("parked/w-1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
         }),
         ("another work tree", &|world, _| drop(world.git(&["config", "core.worktree", "/elsewhere"]))),
         ("a format of later days", &|world, _| drop(world.git(&["config", "core.repositoryFormatVersion", "1"]))),
@@ -74,7 +74,9 @@ fn what_is_not_at_rest_is_not_seen() {
 fn the_marks_of_parked_work_are_seen_when_they_are_packed() {
     let world = World::new();
     let repo = world.local();
-    repo.park("parked/w-1", &wake(&[change("notes/a.md", None, Some("a\n"))]), Parking::UntilHeadIsBack).unwrap();
+    repo.parked_work()
+        .park("parked/w-1", &wake(&[change("notes/a.md", None, Some("a\n"))]), Parking::UntilHeadIsBack)
+        .unwrap();
     world.git(&["pack-refs", "--all"]);
     // A commit writes the branch to a loose file again.
     repo.publish(&wake(&[change("notes/b.md", None, Some("b\n"))])).unwrap();

@@ -21,7 +21,8 @@ fn exists(world: &World, id: &str) -> bool {
 
 /// Makes every loose object and pack look as if written this many days ago.
 fn age(world: &World, days: u64) {
-    let then = Repo::open(&world.brain()).unwrap().touch().unwrap() - Duration::from_secs(days * 86_400);
+    let then = Repo::open(&world.brain()).unwrap().housekeeping().read_disk_time().unwrap()
+        - Duration::from_secs(days * 86_400);
     for entry in walk(&world.file(".git/objects")) {
         fs::set_permissions(&entry, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         fs::File::options().write(true).open(&entry).unwrap().set_modified(then).unwrap();
@@ -44,9 +45,9 @@ fn a_small_repository_is_left_alone() {
     let world = World::new();
     let repo = world.local();
     littered(&world, MAX_LOOSE / 2);
-    assert!(!repo.stock().is_large(), "{:?}", repo.stock());
+    assert!(!repo.housekeeping().count_stock().is_large(), "{:?}", repo.housekeeping().count_stock());
     let before = (count(&world, "count"), count(&world, "packs"));
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert_eq!((count(&world, "count"), count(&world, "packs")), before);
 }
 
@@ -56,7 +57,7 @@ fn thousands_of_loose_objects_become_a_pack_and_nothing_is_lost() {
     let repo = world.local();
     // Objects reached by a branch of ours, by a hidden reference, by the reflog only, by the index only, and by nothing.
     let changes = [change("memory/parked.md", None, Some("parked\n"))];
-    let parked = repo.park("recovered/c1", &wake(&changes), Parking::ForAPerson).unwrap().branch;
+    let parked = repo.parked_work().park("recovered/c1", &wake(&changes), Parking::ForAPerson).unwrap().branch;
     let rescued = hash(&world, "rescued", "rescued\n");
     world.git(&["update-ref", "refs/reveille/rescue/x", &rescued]);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "undone"]);
@@ -71,12 +72,12 @@ fn thousands_of_loose_objects_become_a_pack_and_nothing_is_lost() {
 
     // A handle that stays open, as the wake's own does.
     let open = Repo::open(&world.brain()).unwrap();
-    let before = repo.stock();
+    let before = repo.housekeeping().count_stock();
     assert!(before.is_large() && before.loose > MAX_LOOSE, "{before:?}");
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert!(count(&world, "count") < 20, "{} are loose", count(&world, "count"));
     assert_eq!((count(&world, "packs"), count(&world, "garbage")), (before.packs + 1, 0));
-    assert!(!repo.stock().is_large());
+    assert!(!repo.housekeeping().count_stock().is_large());
     for id in [&rescued, &undone, &staged, &young] {
         assert!(exists(&world, id), "{id} is gone");
     }
@@ -106,11 +107,11 @@ fn what_nothing_leads_to_goes_after_two_weeks_and_not_before() {
     let dropped = world.git(&["rev-parse", ":notes/7.txt"]).trim().to_owned();
     world.git(&["rm", "--quiet", "-r", "--cached", "notes"]);
     age(&world, 13);
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert!(exists(&world, &dropped));
     assert!(count(&world, "count") > MAX_LOOSE);
     age(&world, 15);
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert!(!exists(&world, &dropped) && exists(&world, &staged));
     assert!(count(&world, "count") < 20);
     world.git(&["config", "gc.pruneExpire", "never"]);
@@ -132,11 +133,11 @@ fn many_packs_become_one_and_keep_what_they_had() {
     }
     world.git(&["reset", "--quiet", "--hard", "HEAD~5"]);
     world.git(&["reflog", "expire", "--expire=all", "--all"]);
-    assert!(repo.stock().packs >= MAX_PACKS && repo.stock().is_large());
-    repo.maintain(TIMEOUT).unwrap();
+    assert!(repo.housekeeping().count_stock().packs >= MAX_PACKS && repo.housekeeping().count_stock().is_large());
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert_eq!(count(&world, "packs"), 1);
     assert!(ids.iter().all(|id| exists(&world, id)), "a young commit that was dropped is gone");
-    assert!(repo.log(100).unwrap().len() > 40);
+    assert!(repo.history().list_commits(100).unwrap().len() > 40);
     world.assert_sound();
 }
 
@@ -149,7 +150,7 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
     let mut killed = 0;
     let mut bound = Duration::from_millis(2);
     loop {
-        match repo.maintain(bound) {
+        match repo.housekeeping().maintain(bound) {
             Err(RepoError::Housekeeping { why }) => assert!(why.contains("was stopped after"), "{why}"),
             done => {
                 done.unwrap();
@@ -161,7 +162,7 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
         world.git(&["fsck", "--strict", "--no-dangling"]);
     }
     assert!(killed > 0);
-    assert!(count(&world, "packs") > 0 && !repo.stock().is_large());
+    assert!(count(&world, "packs") > 0 && !repo.housekeeping().count_stock().is_large());
     // Leftovers of killed processes stay until no writer can still be active.
     fs::write(world.file(".git/objects/pack/tmp_pack_XyZ"), "half a pack").unwrap();
     fs::write(world.file(".git/objects/pack/.tmp-123-pack-ab.pack"), "half a pack").unwrap();
@@ -171,10 +172,10 @@ fn killed_at_any_moment_it_loses_nothing_and_the_next_one_does_it() {
         let all = walk(&world.file(".git/objects"));
         all.iter().filter(|path| path.file_name().unwrap().to_str().unwrap().contains("tmp")).count()
     };
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert!(left(&world) >= 3);
     age(&world, 1);
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert_eq!(left(&world), 0);
     world.assert_sound();
 }
@@ -187,7 +188,7 @@ fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
     littered(&world, MAX_LOOSE * 3 / 2);
     let before = count(&world, "count");
     world.git(&["checkout", "--quiet", "--detach"]);
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert_eq!(count(&world, "count"), before);
     world.git(&["checkout", "--quiet", "main"]);
     repo.try_publish(
@@ -196,10 +197,10 @@ fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
     )
     .unwrap();
     let packs = count(&world, "packs");
-    repo.maintain(TIMEOUT).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert_eq!((count(&world, "count"), count(&world, "packs")), (before, packs));
-    repo.finish_interrupted(&both).unwrap();
-    repo.maintain(TIMEOUT).unwrap();
+    repo.finish_interrupted_move(&both).unwrap();
+    repo.housekeeping().maintain(TIMEOUT).unwrap();
     assert!(count(&world, "count") < 20);
     world.assert_sound();
 }

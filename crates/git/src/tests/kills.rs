@@ -30,21 +30,21 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
         let repo = reopened(&world);
         assert!(repo.is_interrupted(), "nothing else would have the next wake do anything: {stop:?}");
         // A wake's first step: any of our changes mistaken for the person's would be committed here.
-        let finished = repo.finish_interrupted(&both).unwrap();
-        assert_eq!(repo.finish_interrupted(&both).unwrap(), None, "{stop:?}");
+        let finished = repo.finish_interrupted_move(&both).unwrap();
+        assert_eq!(repo.finish_interrupted_move(&both).unwrap(), None, "{stop:?}");
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.commit, None, "{stop:?}");
         assert!(!repo.is_interrupted(), "{stop:?}");
         if matches!(stop, StopAt::AfterLock | StopAt::AfterNote) {
             assert_eq!(finished, (stop == StopAt::AfterNote).then_some(Finished::NeverHappened));
-            assert_eq!((world.read(ACTIVE), repo.wake_commit("w-0001").unwrap()), (base, None));
+            assert_eq!((world.read(ACTIVE), repo.history().wake_commit("w-0001").unwrap()), (base, None));
             repo.publish(&wake(&changes)).unwrap();
         } else {
-            assert_eq!(finished, repo.wake_commit("w-0001").unwrap().map(Finished::Completed), "{stop:?}");
+            assert_eq!(finished, repo.history().wake_commit("w-0001").unwrap().map(Finished::Completed), "{stop:?}");
         }
         assert_eq!(world.status(), "A  staged.txt\n", "{stop:?}");
         assert_eq!((world.read(ACTIVE).as_str(), world.read("memory/new.md").as_str()), ("ours\n", "new\n"));
-        assert_eq!(repo.log(10).unwrap().len(), 2, "{stop:?}");
+        assert_eq!(repo.history().list_commits(10).unwrap().len(), 2, "{stop:?}");
         world.git(&["reset", "--quiet", "staged.txt"]);
         world.assert_sound();
     }
@@ -74,12 +74,12 @@ fn an_integration_killed_anywhere_is_finished_by_the_next() {
         world.other_pushes("memory/theirs.md", b"theirs\n");
         let base = world.read(ACTIVE);
         repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
-        repo.fetch(TIMEOUT).unwrap();
-        repo.try_integrate(now(), &both, stop).unwrap();
+        repo.remote().fetch(TIMEOUT).unwrap();
+        repo.remote().try_integrate(now(), &both, stop).unwrap();
         let repo = reopened(&world);
-        repo.integrate(now(), &both).unwrap();
+        repo.remote().integrate(now(), &both).unwrap();
         assert_eq!((world.read("memory/theirs.md").as_str(), world.status().as_str()), ("theirs\n", ""), "{stop:?}");
-        repo.push(TIMEOUT, &never_secret).unwrap();
+        repo.remote().push(TIMEOUT, &never_secret).unwrap();
         world.assert_sound();
     }
 }
@@ -91,16 +91,20 @@ fn bringing_in_killed_anywhere_is_finished_by_the_next() {
         let repo = world.local();
         let base = world.read(ACTIVE);
         let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
-        let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+        let parked = repo.parked_work().park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
         world.write(ACTIVE, "theirs\n");
         world.git(&["commit", "--quiet", "-am", "theirs"]);
-        repo.try_bring_in(&parked.branch, parked.commit, now(), &both, stop).unwrap();
+        repo.parked_work().try_merge_parked(&parked.branch, parked.commit, now(), &both, stop).unwrap();
         let repo = reopened(&world);
-        repo.bring_in(now(), &both).unwrap();
+        repo.parked_work().merge_parked_branches(now(), &both).unwrap();
         assert_eq!(world.read("memory/new.md"), "new\n", "{stop:?}");
         assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n", "{stop:?}");
-        assert_eq!((world.status().as_str(), repo.parked().unwrap().len()), ("", 0), "{stop:?}");
-        assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(parked.commit));
+        assert_eq!(
+            (world.status().as_str(), repo.parked_work().list_parked_branches().unwrap().len()),
+            ("", 0),
+            "{stop:?}"
+        );
+        assert_eq!(repo.history().wake_commit("w-0001").unwrap(), Some(parked.commit));
         assert_eq!(world.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main\n");
         assert_eq!(world.git(&["rev-list", "--merges", "--count", "HEAD"]), "1\n", "{stop:?}");
         world.assert_sound();
@@ -119,11 +123,14 @@ fn a_kill_while_work_is_parked_or_brought_in_blocks_nothing() {
     lock("heads");
     lock("reveille");
     let changes = [change("memory/new.md", None, Some("new\n"))];
-    let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
-    assert_eq!(repo.parked().unwrap(), [(parked.branch, parked.commit)]);
+    let parked = repo.parked_work().park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), [(parked.branch, parked.commit)]);
     lock("reveille");
-    assert_eq!(repo.bring_in(now(), &both).unwrap().len(), 1);
-    assert_eq!((repo.parked().unwrap().len(), world.read("memory/new.md").as_str()), (0, "new\n"));
+    assert_eq!(repo.parked_work().merge_parked_branches(now(), &both).unwrap().len(), 1);
+    assert_eq!(
+        (repo.parked_work().list_parked_branches().unwrap().len(), world.read("memory/new.md").as_str()),
+        (0, "new\n")
+    );
     world.assert_sound();
 }
 
@@ -133,12 +140,12 @@ fn a_mark_without_its_branch_means_nothing() {
     let world = World::new();
     let repo = world.local();
     let changes = [change("memory/new.md", None, Some("new\n"))];
-    let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    let parked = repo.parked_work().park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
     world.git(&["branch", "-D", "--quiet", &parked.branch]);
-    assert_eq!(repo.parked().unwrap(), []);
-    assert_eq!(repo.bring_in(now(), &both).unwrap(), []);
-    let again = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
-    assert_eq!(repo.parked().unwrap(), [(again.branch, again.commit)]);
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), []);
+    assert_eq!(repo.parked_work().merge_parked_branches(now(), &both).unwrap(), []);
+    let again = repo.parked_work().park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), [(again.branch, again.commit)]);
     world.assert_sound();
 }
 
@@ -195,7 +202,7 @@ fn after_a_kill_the_files_wait_until_head_is_back() {
         fs::remove_file(world.file(".git/index.lock")).unwrap();
         world.git(away);
         let repo = reopened(&world);
-        assert!(matches!(repo.finish_interrupted(&both).unwrap(), Some(Finished::Completed(_))));
+        assert!(matches!(repo.finish_interrupted_move(&both).unwrap(), Some(Finished::Completed(_))));
         assert_eq!((world.file("memory/new.md").exists(), world.read(ACTIVE)), (false, base), "{away:?}");
         world.git(&["checkout", "--quiet", "main"]);
         assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap(), PersonEdits::default(), "{away:?}");
@@ -214,7 +221,7 @@ fn a_commit_of_the_persons_after_the_kill_has_the_last_word() {
     fs::remove_file(world.file(".git/index.lock")).unwrap();
     world.git(&["commit", "--quiet", "-m", "as it was", "--", ACTIVE]);
     let repo = reopened(&world);
-    repo.finish_interrupted(&both).unwrap();
+    repo.finish_interrupted_move(&both).unwrap();
     assert_eq!((world.read(ACTIVE), world.read("memory/new.md")), (base, "new\n".to_owned()));
     assert_eq!(world.status(), "");
     world.assert_sound();
@@ -226,12 +233,12 @@ fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
     let repo = world.local();
     std::mem::forget(IndexLock::take(repo.git.path(), &repo.private).unwrap());
     assert!(world.try_git("workspace/brain", &["commit", "--allow-empty", "-m", "x"]).is_err());
-    assert_eq!(repo.finish_interrupted(&both).unwrap(), None);
+    assert_eq!(repo.finish_interrupted_move(&both).unwrap(), None);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
 
     let lock = world.file(".git/index.lock");
     fs::write(&lock, "").unwrap();
-    assert_eq!(repo.remove_stale_locks(), Vec::<PathBuf>::new());
+    assert_eq!(repo.housekeeping().remove_stale_locks(), Vec::<PathBuf>::new());
     assert!(lock.exists());
 }
 
@@ -257,7 +264,7 @@ fn locks_that_nobody_holds_are_found_and_removed_in_time() {
         lock.canonicalize().unwrap()
     };
     let locks = [age("index.lock"), age("HEAD.lock"), age("refs/heads/main.lock")];
-    let mut found: Vec<_> = repo.stale_locks().iter().map(|lock| lock.canonicalize().unwrap()).collect();
+    let mut found: Vec<_> = repo.housekeeping().stale_locks().iter().map(|lock| lock.canonicalize().unwrap()).collect();
     found.sort();
     let mut expected = locks.to_vec();
     expected.sort();

@@ -88,7 +88,7 @@ impl World {
         let url = self.empty_remote();
         let (repo, created) = Repo::open_or_create(&self.brain(), Some(&url), &TEMPLATES, now()).unwrap();
         assert_eq!(created, Created::ClonedEmpty);
-        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
         self.git_in("home", &["clone", "--quiet", &url, "../other"]);
         repo
     }
@@ -113,7 +113,7 @@ impl World {
     }
 
     pub(super) fn try_git(&self, dir: &str, args: &[&str]) -> Result<String, String> {
-        let mut spec = Spec::new("git").args(args.iter().copied()).dir(self.path(dir)).without(&["GIT_"]);
+        let mut spec = Spec::new("git").args(args.iter().copied()).current_dir(self.path(dir)).without_env(&["GIT_"]);
         let home = self.path("home");
         for (name, value) in [
             ("GIT_AUTHOR_NAME", "Ann"),
@@ -193,5 +193,5 @@ pub(super) fn wake<'a>(changes: &'a [FileChange]) -> Publish<'a> {
 
 /// Joins two versions as the application does.
 fn merge_texts(path: &str, base: &str, persons: &str, ours: &str, by_hand: &ByHand) -> String {
-    merge::merge_by_hand(DocKind::of(path), base, persons, ours, by_hand).text
+    merge::merge_by_hand(DocKind::from_path(path), base, persons, ours, by_hand).text
 }

@@ -106,7 +106,7 @@ fn elsewhere_than_on_our_branch_nothing_is_committed() {
     let repo = world.local();
     let before = world.git(&["rev-list", "--all"]);
     let refused = |expected: Condition| {
-        assert_eq!(repo.condition().unwrap(), expected);
+        assert_eq!(repo.read_condition().unwrap(), expected);
         world.write(ACTIVE, "edited\n");
         let error = repo.commit_person_edits(now(), &never_secret, &both).unwrap_err();
         assert!(matches!(error, RepoError::NotOnBranch { .. }), "{error}");
@@ -126,7 +126,7 @@ fn elsewhere_than_on_our_branch_nothing_is_committed() {
     world.write(ACTIVE, "two\n");
     world.git(&["commit", "--quiet", "-am", "two"]);
     world.try_git("workspace/brain", &["merge", "experiment"]).unwrap_err();
-    assert_eq!(repo.condition().unwrap(), Condition::InProgress("merge"));
+    assert_eq!(repo.read_condition().unwrap(), Condition::InProgress("merge"));
     assert!(repo.publish(&wake(&[change("claude.md", None, Some("x"))])).is_err());
     world.git(&["merge", "--abort"]);
     world.assert_sound();
@@ -139,7 +139,7 @@ fn parked_work_goes_to_its_own_branch_wherever_head_is() {
     world.git(&["checkout", "--quiet", "--detach"]);
     let base = world.read(ACTIVE);
     let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
-    let park = |changes| repo.park("recovered/c1", &wake(changes), Parking::ForAPerson).unwrap();
+    let park = |changes| repo.parked_work().park("recovered/c1", &wake(changes), Parking::ForAPerson).unwrap();
     let first = park(&changes);
     let other = park(&[change(ACTIVE, Some(&base), Some("something else\n"))]);
     assert_eq!((first.branch.as_str(), other.branch.as_str()), ("recovered/c1", "recovered/c1-2"));
@@ -156,16 +156,16 @@ fn a_persons_branch_that_is_called_as_a_folder_of_ours_is_in_nobodys_way() {
     let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
     for (name, parking) in [("recovered", Parking::ForAPerson), ("parked", Parking::UntilHeadIsBack)] {
         world.git(&["branch", name]);
-        let parked = repo.park(&format!("{name}/c1"), &wake(&changes), parking).unwrap();
+        let parked = repo.parked_work().park(&format!("{name}/c1"), &wake(&changes), parking).unwrap();
         assert_eq!(parked.branch, format!("{name}-2/c1"));
-        assert_eq!(repo.park(&format!("{name}/c1"), &wake(&changes), parking).unwrap(), parked);
+        assert_eq!(repo.parked_work().park(&format!("{name}/c1"), &wake(&changes), parking).unwrap(), parked);
     }
-    let waiting = repo.parked_by("c1").unwrap().map(|(branch, _)| branch);
+    let waiting = repo.parked_work().find_parked_branch("c1").unwrap().map(|(branch, _)| branch);
     assert_eq!(waiting.as_deref(), Some("parked-2/c1"));
-    assert_eq!(repo.left_to_a_person().unwrap(), ["recovered-2/c1"]);
-    repo.bring_in(now(), &both).unwrap();
+    assert_eq!(repo.parked_work().left_to_a_person().unwrap(), ["recovered-2/c1"]);
+    repo.parked_work().merge_parked_branches(now(), &both).unwrap();
     assert_eq!(world.read(ACTIVE), "parked\n");
-    assert_eq!(repo.parked().unwrap(), []);
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), []);
     assert_eq!(world.git(&["branch", "--list", "parked*"]).trim(), "parked");
 }
 
@@ -177,16 +177,17 @@ fn the_same_work_is_parked_once_until_a_person_goes_on_with_it() {
     let base = world.read(ACTIVE);
     let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
     let park = |parking| {
-        repo.park("parked/c1", &Publish { now: now() + chrono::TimeDelta::hours(1), ..wake(&changes) }, parking)
+        repo.parked_work()
+            .park("parked/c1", &Publish { now: now() + chrono::TimeDelta::hours(1), ..wake(&changes) }, parking)
             .unwrap()
     };
-    let first = repo.park("parked/c1", &wake(&changes), Parking::ForAPerson).unwrap();
+    let first = repo.parked_work().park("parked/c1", &wake(&changes), Parking::ForAPerson).unwrap();
     world.write("claude.md", "theirs\n");
     world.git(&["commit", "--quiet", "-am", "theirs"]);
     assert_eq!(park(Parking::ForAPerson), first);
-    assert_eq!(repo.parked().unwrap(), []);
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), []);
     assert_eq!(park(Parking::UntilHeadIsBack), first);
-    assert_eq!(repo.parked().unwrap(), [(first.branch.clone(), first.commit)]);
+    assert_eq!(repo.parked_work().list_parked_branches().unwrap(), [(first.branch.clone(), first.commit)]);
 
     world.git(&["checkout", "--quiet", &first.branch]);
     world.write(ACTIVE, "parked\nand gone on with\n");
@@ -209,7 +210,7 @@ fn only_the_wakes_own_changes_are_parked_and_no_secret() {
     let changes = [change(ACTIVE, Some(others), Some(&ours)), change("memory/x.md", None, Some("sk-secret"))];
     let is_secret = |text: &str| text.contains("sk-");
     let publish = Publish { merge: &added, is_secret: &is_secret, ..wake(&changes) };
-    let parked = repo.park("parked/c1", &publish, Parking::UntilHeadIsBack).unwrap();
+    let parked = repo.parked_work().park("parked/c1", &publish, Parking::UntilHeadIsBack).unwrap();
     assert_eq!(parked.left_out, ["memory/x.md"]);
     let text = world.git(&["show", &format!("{}:{ACTIVE}", parked.branch)]);
     assert!(text.contains("ours") && !text.contains("of the other branch"), "{text}");
@@ -227,10 +228,10 @@ fn what_git_would_take_for_its_own_or_is_too_deep_is_named_and_left() {
         world.write(ACTIVE, "edited\n");
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.files, [ACTIVE], "{name}");
-        assert_eq!(why(&edits, name), "has a name that git keeps for itself, on some systems");
+        assert_eq!(why(&edits, name), "has a name that git reserves on some systems");
         assert_eq!(edits.left_alone.len(), 1, "{edits:?}");
         assert!(edits.left_alone.iter().all(LeftAlone::is_misnamed));
-        assert_eq!(repo.left_alone(&never_secret).unwrap(), edits.left_alone);
+        assert_eq!(repo.housekeeping().left_alone(&never_secret).unwrap(), edits.left_alone);
         assert!(repo.check_writable(&format!("{name}/z.md")).is_err(), "{name}");
     }
     let world = World::new();
@@ -246,7 +247,7 @@ fn what_git_would_take_for_its_own_or_is_too_deep_is_named_and_left() {
     let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(edits.files, ["claude.md", &fits, ACTIVE]);
     for name in ["deep", "empty"] {
-        assert_eq!(why(&edits, name), "holds more than 99 folders, one within the other", "{edits:?}");
+        assert_eq!(why(&edits, name), "is nested more than 99 folders deep", "{edits:?}");
     }
     assert_eq!(edits.left_alone.len(), 3, "{edits:?}");
 }
@@ -276,7 +277,7 @@ fn what_git_would_not_take_and_yet_is_committed_stays_and_stops_nothing() {
 fn many_edits_are_one_pack() {
     let world = World::new();
     let repo = world.local();
-    let before = repo.stock().packs;
+    let before = repo.housekeeping().count_stock().packs;
     for n in 0..200 {
         world.write(&format!("notes/{n}.md"), &format!("note {n}\n"));
     }
@@ -284,7 +285,7 @@ fn many_edits_are_one_pack() {
     fs::remove_file(world.file("claude.md")).unwrap();
     let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(edits.files.len(), 202);
-    assert_eq!(repo.stock(), Stock { loose: 0, packs: before + 1 });
+    assert_eq!(repo.housekeeping().count_stock(), Stock { loose: 0, packs: before + 1 });
     assert_eq!(world.git(&["show", "HEAD:notes/199.md"]), "note 199\n");
     assert_eq!(world.status(), "");
     world.assert_sound();

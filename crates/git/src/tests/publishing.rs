@@ -7,7 +7,7 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     let repo = world.local();
     let before = repo.head().unwrap().unwrap();
     let base = world.read(ACTIVE);
-    let message = trailers("Watered the plants", &[("Wake-Id", "w-0001"), ("Trigger", "message\nEvil: yes")]);
+    let message = append_trailers("Watered the plants", &[("Wake-Id", "w-0001"), ("Trigger", "message\nEvil: yes")]);
     let changes = [
         change(ACTIVE, Some(&base), Some("# Active\n")),
         change("memory/deep/new größe.md", None, Some("new\n")),
@@ -25,16 +25,19 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     );
     assert!(world.git(&["reflog", "-1"]).contains("commit: Watered the plants"));
 
-    let last = repo.log(1).unwrap().remove(0);
+    let last = repo.history().list_commits(1).unwrap().remove(0);
     assert!(last.is_wake() && last.is_ours());
     assert_eq!((last.subject.as_str(), last.at), ("Watered the plants", now()));
-    assert_eq!(repo.peoples_commits_since(before, 10).unwrap(), []);
-    assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(published.commit));
-    assert_eq!(repo.wake_commit("w-0002").unwrap(), None);
-    let shown = repo.show("w-00", |_| false).unwrap().unwrap();
+    assert_eq!(repo.history().peoples_commits_since(before, 10).unwrap(), []);
+    assert_eq!(repo.history().wake_commit("w-0001").unwrap(), Some(published.commit));
+    assert_eq!(repo.history().wake_commit("w-0002").unwrap(), None);
+    let shown = repo.history().find_full_commit("w-00", |_| false).unwrap().unwrap();
     assert!(shown.message.contains("Wake-Id: w-0001") && shown.diff.contains("-## Water the plants"), "{shown:?}");
-    assert_eq!(repo.show(published.commit.to_string().get(..7).unwrap(), |_| false).unwrap(), Some(shown));
-    assert_eq!(repo.log(10).unwrap().len(), 2);
+    assert_eq!(
+        repo.history().find_full_commit(published.commit.to_string().get(..7).unwrap(), |_| false).unwrap(),
+        Some(shown)
+    );
+    assert_eq!(repo.history().list_commits(10).unwrap().len(), 2);
     world.assert_sound();
 }
 
@@ -267,8 +270,8 @@ fn a_repository_without_a_commit_gets_its_first() {
     let world = World::new();
     world.git_in("workspace", &["init", "--quiet", "--initial-branch=main", "brain"]);
     let (repo, created) = Repo::open_or_create(&world.brain(), None, &[], now()).unwrap();
-    assert_eq!((created, repo.condition().unwrap()), (Created::Existing, Condition::Unborn));
+    assert_eq!((created, repo.read_condition().unwrap()), (Created::Existing, Condition::Unborn));
     repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))])).unwrap();
-    assert_eq!((world.status().as_str(), repo.log(9).unwrap().len()), ("", 1));
+    assert_eq!((world.status().as_str(), repo.history().list_commits(9).unwrap().len()), ("", 1));
     world.assert_sound();
 }

@@ -3,8 +3,8 @@ use std::{fs::File, os::unix::fs::PermissionsExt as _};
 use super::*;
 
 fn pull(repo: &Repo) -> Integrated {
-    repo.fetch(TIMEOUT).unwrap();
-    repo.integrate(now(), &both).unwrap()
+    repo.remote().fetch(TIMEOUT).unwrap();
+    repo.remote().integrate(now(), &both).unwrap()
 }
 
 fn publish_active(world: &World, repo: &Repo, content: &str) -> Oid {
@@ -30,10 +30,10 @@ fn eventually(is_so: impl Fn() -> bool) {
 fn without_a_remote_there_is_nothing_to_do() {
     let world = World::new();
     let repo = world.local();
-    assert_eq!(repo.fetch(TIMEOUT), Err(RemoteError::NoRemote));
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::NoRemote));
-    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::NoRemote);
-    assert_eq!(repo.ahead_behind().unwrap(), None);
+    assert_eq!(repo.remote().fetch(TIMEOUT), Err(RemoteError::NoRemote));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::NoRemote));
+    assert_eq!(repo.remote().integrate(now(), &both).unwrap(), Integrated::NoRemote);
+    assert_eq!(repo.count_ahead_behind().unwrap(), None);
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(pull(&repo), Integrated::UpToDate);
     let commit = publish_active(&world, &repo, "ours\n");
     assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::UpToDate);
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::UpToDate);
     assert_eq!(pull(&repo), Integrated::UpToDate);
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), commit.to_string());
     assert_eq!(world.status(), "");
@@ -58,10 +58,10 @@ fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     let lock = world.path("remote.git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
     let commit = publish_active(&world, &repo, "ours\n");
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Locked), "somebody may be pushing");
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Locked), "somebody may be pushing");
     assert!(lock.exists());
     File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert!(!lock.exists());
 }
 
@@ -77,8 +77,8 @@ fn a_lock_whose_holder_is_alive_in_a_remote_that_is_a_path_is_waited_for() {
     std::thread::scope(|scope| {
         scope.spawn(|| world.git_in("remote.git", &["update-ref", "refs/heads/main", "main"]));
         eventually(|| is_there("held"));
-        let push = scope.spawn(|| Repo::open(&world.brain()).unwrap().push(TIMEOUT, &never_secret));
-        eventually(|| is_there("knocked") && !process::runs_in("git", &world.brain()));
+        let push = scope.spawn(|| Repo::open(&world.brain()).unwrap().remote().push(TIMEOUT, &never_secret));
+        eventually(|| is_there("knocked") && !process::is_running_in("git", &world.brain()));
         fs::write(remote.join("let-go"), "").unwrap();
         assert_eq!(push.join().unwrap().unwrap(), Pushed::To(commit));
     });
@@ -91,11 +91,11 @@ fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
     let repo = world.shared();
     let commit = publish_active(&world, &repo, "ours\n");
     hook(&world, "reference-transaction", "test \"$1\" != prepared || { ls refs/heads >locked; sleep 1000; }");
-    assert_eq!(repo.push(Duration::from_secs(2), &never_secret), Err(RemoteError::TimedOut));
+    assert_eq!(repo.remote().push(Duration::from_secs(2), &never_secret), Err(RemoteError::TimedOut));
     assert_eq!(fs::read_to_string(world.path("remote.git/locked")).unwrap(), "main\nmain.lock\n");
     assert!(!world.path("remote.git/refs/heads/main.lock").exists());
     fs::remove_file(world.path("remote.git/hooks/reference-transaction")).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 /// A kill while the remote's position is noted leaves a lock. Only we write there.
@@ -108,7 +108,7 @@ fn a_dead_lock_on_what_was_seen_of_the_remote_is_cleared_away() {
         fs::create_dir_all(lock.parent().unwrap()).unwrap();
         fs::write(&lock, "").unwrap();
         let commit = publish_active(&world, &repo, "ours\n");
-        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
         assert_eq!(pull(&repo), Integrated::UpToDate);
         assert_eq!(world.git(&["rev-parse", reference]).trim(), commit.to_string());
         assert!(!lock.exists(), "{reference} is still locked");
@@ -136,12 +136,12 @@ fn a_remote_that_moved_is_merged_and_pushed() {
     let repo = world.shared();
     world.other_pushes("memory/theirs.md", b"theirs\n");
     publish_active(&world, &repo, "ours\n");
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
     let Integrated::Merged { commit, conflicts } = pull(&repo) else { panic!("not merged") };
     assert_eq!(conflicts, Vec::<String>::new());
     assert_eq!((world.read(ACTIVE).as_str(), world.read("memory/theirs.md").as_str()), ("ours\n", "theirs\n"));
     assert_eq!(world.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 3);
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert_eq!(world.status(), "");
     world.assert_sound();
 }
@@ -153,7 +153,7 @@ fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins()
     fs::write(world.file("photo.bin"), b"\0base").unwrap();
     world.git(&["add", "-A"]);
     world.git(&["commit", "--quiet", "-m", "a photo"]);
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     world.git_in("other", &["pull", "--quiet"]);
 
     fs::write(world.file("photo.bin"), b"\0ours").unwrap();
@@ -172,7 +172,7 @@ fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins()
     assert!(!world.file("claude.md").exists());
     assert_eq!(world.read("claude.md.ours"), "ours, which they delete\n");
     assert_eq!(world.status(), "");
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     world.assert_sound();
 }
 
@@ -183,8 +183,8 @@ fn an_uncommitted_file_in_the_way_stops_it_before_anything_changes() {
     world.other_pushes("draft.txt", b"theirs\n");
     world.write("draft.txt", "never committed\n");
     let head = repo.head().unwrap();
-    repo.fetch(TIMEOUT).unwrap();
-    let error = repo.integrate(now(), &both).unwrap_err();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    let error = repo.remote().integrate(now(), &both).unwrap_err();
     assert!(
         matches!(&error, RepoError::Blocked { path, obstacle: Obstacle::Uncommitted } if path == "draft.txt"),
         "{error}"
@@ -200,13 +200,16 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     let repo = world.shared();
     let first = repo.head().unwrap().unwrap();
     let lost = publish_active(&world, &repo, "published\n");
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     world.git_in("remote.git", &["update-ref", "refs/heads/main", &first.to_string()]);
     let newest = publish_active(&world, &repo, "newer\n");
 
     let rescue_ref = format!("refs/reveille/rescue/{lost}");
     assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
+    assert_eq!(
+        repo.remote().push(TIMEOUT, &never_secret),
+        Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() })
+    );
     assert_eq!(world.git(&["rev-parse", &rescue_ref]).trim(), lost.to_string());
     assert_eq!(repo.head().unwrap(), Some(newest));
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), first.to_string());
@@ -215,7 +218,7 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     world.git(&["reset", "--quiet", "--hard", "origin/main"]);
     assert_eq!(pull(&repo), Integrated::UpToDate);
     publish_active(&world, &repo, "onwards\n");
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     world.assert_sound();
 }
 
@@ -227,16 +230,16 @@ fn a_remote_that_went_back_or_lost_its_branch_since_the_last_fetch_is_not_restor
         let repo = world.shared();
         let first = repo.head().unwrap().unwrap().to_string();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT, &never_secret).unwrap();
+        repo.remote().push(TIMEOUT, &never_secret).unwrap();
         let back = ["update-ref", "refs/heads/main", &first];
         world.git_in("remote.git", if is_gone { &["update-ref", "-d", "refs/heads/main"] } else { &back });
         let there = world.git_in("remote.git", &["for-each-ref"]);
         publish_active(&world, &repo, "newer\n");
 
-        assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
         let rescue_ref = format!("refs/reveille/rescue/{lost}");
         assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-        assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref }));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref }));
         assert_eq!(world.git_in("remote.git", &["for-each-ref"]), there);
         world.assert_sound();
     }
@@ -249,14 +252,14 @@ fn a_push_that_arrived_unnoticed_holds_up_none() {
     let repo = world.shared();
     let seen = repo.head().unwrap().unwrap();
     let first = publish_active(&world, &repo, "first\n");
-    repo.push(TIMEOUT, &never_secret).unwrap();
-    repo.saw_remote_at(seen).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(first));
-    repo.saw_remote_at(seen).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().record_remote_commit(seen).unwrap();
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(first));
+    repo.remote().record_remote_commit(seen).unwrap();
     let second = publish_active(&world, &repo, "second\n");
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
     assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(second));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(second));
 }
 
 #[test]
@@ -264,7 +267,7 @@ fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first(
     let world = World::new();
     let repo = world.shared();
     publish_active(&world, &repo, "published\n");
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     fs::write(world.path("other/claude.md"), "rewritten\n").unwrap();
     world.git_in("other", &["commit", "--quiet", "-a", "--amend", "-m", "rewritten"]);
     world.git_in("other", &["push", "--quiet", "--force", "origin", "HEAD"]);
@@ -281,7 +284,7 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
         let world = World::new();
         let repo = world.shared();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT, &never_secret).unwrap();
+        repo.remote().push(TIMEOUT, &never_secret).unwrap();
         if made_anew {
             fs::remove_dir_all(world.path("remote.git")).unwrap();
             world.empty_remote();
@@ -292,14 +295,17 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
         let rescue_ref = format!("refs/reveille/rescue/{lost}");
         for _ in 0..2 {
             assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-            assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
+            assert_eq!(
+                repo.remote().push(TIMEOUT, &never_secret),
+                Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() })
+            );
         }
         assert_eq!(world.git_in("remote.git", &["for-each-ref"]), "");
-        assert_eq!((repo.head().unwrap(), repo.ahead_behind().unwrap()), (Some(newest), None));
+        assert_eq!((repo.head().unwrap(), repo.count_ahead_behind().unwrap()), (Some(newest), None));
         world.git(&["push", "--quiet", "origin", "main"]);
         assert_eq!(pull(&repo), Integrated::UpToDate);
         let onwards = publish_active(&world, &repo, "onwards\n");
-        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(onwards));
+        assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(onwards));
         world.assert_sound();
     }
 }
@@ -311,7 +317,7 @@ fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
         let world = World::new();
         let repo = world.shared();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT, &never_secret).unwrap();
+        repo.remote().push(TIMEOUT, &never_secret).unwrap();
         // An unrelated history.
         world.git_in("other", &["checkout", "--quiet", "--orphan", "fresh"]);
         fs::write(world.path("other/fresh.md"), "fresh\n").unwrap();
@@ -327,7 +333,10 @@ fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
                     ["merge", "--quiet", "--allow-unrelated-histories", "--no-edit", "-X", "ours", "origin/main"];
                 world.git(&merge);
                 assert!(matches!(pull(&repo), Integrated::Ahead { .. }));
-                assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+                assert_eq!(
+                    repo.remote().push(TIMEOUT, &never_secret).unwrap(),
+                    Pushed::To(repo.head().unwrap().unwrap())
+                );
                 assert_eq!(world.read("fresh.md"), "fresh\n");
             }
             "follow" => {
@@ -354,9 +363,9 @@ fn an_unrelated_history_is_refused() {
     world.git_in("other", &["remote", "add", "origin", &url]);
     world.other_pushes("x.md", b"x\n");
     let (repo, _) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    repo.fetch(TIMEOUT).unwrap();
-    assert!(matches!(repo.integrate(now(), &both), Err(RepoError::Unrelated)));
-    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
+    repo.remote().fetch(TIMEOUT).unwrap();
+    assert!(matches!(repo.remote().integrate(now(), &both), Err(RepoError::Unrelated)));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
 }
 
 #[test]
@@ -365,10 +374,10 @@ fn a_hook_that_says_no_is_passed_on() {
     let repo = world.shared();
     let commit = publish_active(&world, &repo, "ours\n");
     hook(&world, "pre-receive", "echo 'no commits on Sundays' >&2; exit 1");
-    let error = repo.push(TIMEOUT, &never_secret).unwrap_err();
+    let error = repo.remote().push(TIMEOUT, &never_secret).unwrap_err();
     assert!(matches!(&error, RemoteError::Refused { why } if why.contains("no commits on Sundays")), "{error}");
     fs::remove_file(world.path("remote.git/hooks/pre-receive")).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 #[test]
@@ -377,7 +386,7 @@ fn a_remote_that_stalls_is_given_up() {
     let repo = world.shared();
     publish_active(&world, &repo, "ours\n");
     hook(&world, "pre-receive", "sleep 1000");
-    assert_eq!(repo.push(Duration::from_millis(500), &never_secret), Err(RemoteError::TimedOut));
+    assert_eq!(repo.remote().push(Duration::from_millis(500), &never_secret), Err(RemoteError::TimedOut));
     world.assert_sound();
 }
 
@@ -387,10 +396,10 @@ fn a_remote_that_is_gone_is_unreachable_and_the_work_waits() {
     let repo = world.shared();
     let commit = publish_active(&world, &repo, "ours\n");
     fs::rename(world.path("remote.git"), world.path("away.git")).unwrap();
-    assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Unreachable { .. })));
-    assert!(matches!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Unreachable { .. })));
+    assert!(matches!(repo.remote().fetch(TIMEOUT), Err(RemoteError::Unreachable { .. })));
+    assert!(matches!(repo.remote().push(TIMEOUT, &never_secret), Err(RemoteError::Unreachable { .. })));
     fs::rename(world.path("away.git"), world.path("remote.git")).unwrap();
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 #[test]
@@ -412,7 +421,7 @@ fn the_repositorys_own_programs_are_not_run() {
     pull(&repo);
     world.write(ACTIVE, "edited\n");
     repo.commit_person_edits(now(), &never_secret, &both).unwrap();
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     assert!(!ran.exists());
 }
 
@@ -439,13 +448,13 @@ fn over_ssh_the_persons_own_command_is_used() {
     world.other_pushes("memory/theirs.md", b"theirs\n");
     publish_active(&world, &repo, "ours\n");
     assert!(matches!(pull(&repo), Integrated::Merged { .. }));
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
     let asked = fs::read_to_string(asked).unwrap();
     assert!(asked.contains("git-upload-pack") && asked.contains("git-receive-pack"), "{asked}");
     assert!(asked.lines().all(|line| line.contains("ann@example.org")), "{asked}");
 
     fs::write(&ssh, "#!/bin/sh\necho 'ann@example.org: Permission denied (publickey).' >&2\nexit 255\n").unwrap();
-    assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
+    assert!(matches!(repo.remote().fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
 }
 
 /// A web server that gives every request the same status line and headers. With an empty `answer` it never answers.
@@ -477,7 +486,7 @@ fn over_http_each_failure_is_told_apart() {
     world.git(&["config", "credential.helper", ""]);
     let fetched = |answer| {
         world.git(&["remote", "set-url", "origin", &web_server(answer)]);
-        repo.fetch(if answer.is_empty() { Duration::from_millis(500) } else { TIMEOUT })
+        repo.remote().fetch(if answer.is_empty() { Duration::from_millis(500) } else { TIMEOUT })
     };
     let denied = fetched("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"");
     assert!(matches!(denied, Err(RemoteError::Auth { .. })), "{denied:?}");
@@ -514,15 +523,17 @@ fn credentials_are_redacted_wherever_they_stand() {
 /// No part of the commit is taken: our branch never points to a commit the work tree can't show.
 #[test]
 fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_branch() {
-    for (name, says) in [("git~1/a.md".to_owned(), "keeps for itself"), ("d/".repeat(120) + "a.md", "99 folders")] {
+    for (name, says) in
+        [("git~1/a.md".to_owned(), "a name that git reserves"), ("d/".repeat(120) + "a.md", "99 folders")]
+    {
         for has_own in [false, true] {
             let world = World::new();
             let repo = world.shared();
             world.git_in("other", &["config", "core.protectNTFS", "false"]);
             world.other_pushes(&name, b"odd\n");
             let before = if has_own { publish_active(&world, &repo, "ours\n") } else { repo.head().unwrap().unwrap() };
-            repo.fetch(TIMEOUT).unwrap();
-            let error = repo.integrate(now(), &both).unwrap_err();
+            repo.remote().fetch(TIMEOUT).unwrap();
+            let error = repo.remote().integrate(now(), &both).unwrap_err();
             let is_named = matches!(&error, RepoError::Blocked { path, .. } if *path == name);
             assert!(is_named && error.to_string().contains(says), "{error}");
             assert_eq!(repo.head().unwrap(), Some(before));
@@ -548,18 +559,19 @@ fn a_push_goes_with_the_move_of_another_reference_or_not_at_all() {
         let lease =
             |own: &str| LeaseRef::new(&world.brain(), &world.path(own), &url, "refs/reveille/lease/wake".to_owned());
         let (ours, others) = (lease("ours.git"), lease("others.git"));
-        let (first, second) = (ours.make("first").unwrap(), ours.make("second").unwrap());
+        let (first, second) = (ours.create_value("first").unwrap(), ours.create_value("second").unwrap());
         assert!(ours.swap(None, first, TIMEOUT).unwrap());
-        assert!(!others.swap(None, others.make("theirs").unwrap(), TIMEOUT).unwrap(), "it is there by now");
+        assert!(!others.swap(None, others.create_value("theirs").unwrap(), TIMEOUT).unwrap(), "it is there by now");
         let tip = publish_active(&world, &repo, "# Active\n\nOne.\n");
-        let theirs = others.make("theirs").unwrap();
+        let theirs = others.create_value("theirs").unwrap();
         assert!(others.swap(Some(first), theirs, TIMEOUT).unwrap());
-        let before = repo.ahead_behind().unwrap();
-        let push = |old, new| repo.push_beside(TIMEOUT, &never_secret, Some(&ours.beside(old, new)));
+        let before = repo.count_ahead_behind().unwrap();
+        let push =
+            |old, new| repo.remote().push_with_reference(TIMEOUT, &never_secret, Some(&ours.plan_swap(old, new)));
         assert_eq!(push(first, second), Err(RemoteError::LeaseLost));
-        assert_eq!(repo.ahead_behind().unwrap(), before, "nothing was pushed");
+        assert_eq!(repo.count_ahead_behind().unwrap(), before, "nothing was pushed");
         assert_eq!(push(theirs, second), Ok(Pushed::To(tip)));
-        let seen = others.look(TIMEOUT).unwrap().unwrap();
+        let seen = others.read_value(TIMEOUT).unwrap().unwrap();
         assert_eq!((seen.id, seen.message.as_deref()), (second, Some("second")));
         // The memory's own repository is unaffected.
         assert!(git2::Repository::open(world.brain()).unwrap().find_object(second, None).is_err());
@@ -585,14 +597,14 @@ fn a_swap_in_a_folder_goes_past_no_hook_and_no_setting_of_its_owner() {
     let world = World::new();
     let url = world.empty_remote();
     let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
-    let value = |message: &str| lease.make(message).unwrap();
+    let value = |message: &str| lease.create_value(message).unwrap();
     let (first, second, third) = (value("first"), value("second"), value("third"));
     assert!(lease.swap(None, first, TIMEOUT).unwrap());
     let hook = world.path("remote.git/hooks/update");
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(matches!(lease.swap(Some(first), second, TIMEOUT), Err(RemoteError::Refused { .. })));
-    assert_eq!(lease.look(TIMEOUT).unwrap().unwrap().id, first);
+    assert_eq!(lease.read_value(TIMEOUT).unwrap().unwrap().id, first);
     fs::remove_file(hook).unwrap();
     assert!(lease.swap(Some(first), second, TIMEOUT).unwrap());
 
@@ -610,7 +622,7 @@ fn a_dead_lock_on_a_lease_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_
         let world = World::new();
         let url = format!("{scheme}{}", world.empty_remote());
         let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
-        let value = lease.make("first").unwrap();
+        let value = lease.create_value("first").unwrap();
         let lock = world.path("remote.git/refs/reveille/lease/wake.lock");
         fs::create_dir_all(lock.parent().unwrap()).unwrap();
         fs::write(&lock, "").unwrap();

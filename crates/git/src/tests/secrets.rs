@@ -12,11 +12,11 @@ fn secrets_in(text: &str) -> BTreeSet<String> {
 
 /// The place where a push would have exposed a secret; `None` if it was pushed.
 fn held_back(repo: &Repo) -> Option<String> {
-    match repo.push(TIMEOUT, &secrets_in) {
+    match repo.remote().push(TIMEOUT, &secrets_in) {
         Ok(_) => None,
         Err(RemoteError::HoldsSecret { place, commit }) => {
             assert_eq!(commit.len(), 40);
-            Some(reveille_memory::outside::unmarked(&place).into_owned())
+            Some(reveille_memory::outside::strip_marks(&place).into_owned())
         }
         Err(error) => panic!("{error}"),
     }
@@ -64,8 +64,8 @@ fn what_a_person_has_pushed_themselves_or_got_from_elsewhere_holds_nothing_up() 
     world.write("notes/mine.txt", "mine");
     world.git(&["add", "-A"]);
     world.git(&["commit", "--quiet", "-m", "mine"]);
-    repo.fetch(TIMEOUT).unwrap();
-    assert!(matches!(repo.integrate(now(), &both).unwrap(), Integrated::Merged { .. }));
+    repo.remote().fetch(TIMEOUT).unwrap();
+    assert!(matches!(repo.remote().integrate(now(), &both).unwrap(), Integrated::Merged { .. }));
     assert_eq!(held_back(&repo), None, "the merge takes over what is there already");
     world.assert_sound();
 }

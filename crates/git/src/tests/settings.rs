@@ -18,10 +18,10 @@ fn live_a_day(world: &World, repo: &Repo, day: &str) {
     assert_eq!(published.unwrap().left_alone, []);
     world.git_in("other", &["pull", "--quiet", "--no-rebase", "--no-edit"]);
     world.other_pushes("notes/theirs.md", format!("theirs, {day}\n").as_bytes());
-    repo.fetch(TIMEOUT).unwrap();
-    let integrated = repo.integrate(now(), &both).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    let integrated = repo.remote().integrate(now(), &both).unwrap();
     assert!(matches!(integrated, Integrated::Merged { .. }), "{integrated:?}");
-    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+    assert_eq!(repo.remote().push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
     assert_eq!(world.status(), "");
     for (file, text) in [("mine", "mine"), ("ours", "ours"), ("theirs", "theirs")] {
         assert_eq!(world.read(&format!("notes/{file}.md")).replace("\r\n", "\n"), format!("{text}, {day}\n"));
@@ -134,8 +134,8 @@ fn of_two_names_that_are_one_here_neither_is_committed_for_the_other() {
     let (large, small) = ("notes/A.md", "notes/a.md");
     world.other_pushes(large, b"large\n");
     world.other_pushes(small, b"small\n");
-    repo.fetch(TIMEOUT).unwrap();
-    repo.integrate(now(), &both).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    repo.remote().integrate(now(), &both).unwrap();
     let head = repo.head().unwrap();
     fs::remove_file(world.file(large)).unwrap();
     fs::hard_link(world.file(small), world.file(large)).unwrap();
@@ -192,20 +192,20 @@ fn a_pull_that_brings_a_name_which_is_one_with_anothers_is_stopped_and_named() {
     let world = World::new();
     let repo = world.shared();
     world.other_pushes("notes/A.md", b"large\n");
-    repo.fetch(TIMEOUT).unwrap();
-    repo.integrate(now(), &both).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    repo.remote().integrate(now(), &both).unwrap();
     world.other_pushes("notes/a.md", b"small\n");
-    repo.fetch(TIMEOUT).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
     fs::hard_link(world.file("notes/A.md"), world.file("notes/a.md")).unwrap();
-    let error = repo.integrate(now(), &both).unwrap_err();
-    assert!(error.to_string().contains("this disk holds only one"), "{error}");
+    let error = repo.remote().integrate(now(), &both).unwrap_err();
+    assert!(error.to_string().contains("this disk can hold only one"), "{error}");
     assert_eq!(world.read("notes/A.md"), "large\n");
     // Renamed on the other side, with another text, the file no longer collides.
     world.git_in("other", &["rm", "--quiet", "notes/A.md"]);
     world.other_pushes("notes/a.md", b"renamed\n");
-    repo.fetch(TIMEOUT).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
     fs::remove_file(world.file("notes/a.md")).unwrap();
-    repo.integrate(now(), &both).unwrap();
+    repo.remote().integrate(now(), &both).unwrap();
     assert_eq!((world.read("notes/a.md").as_str(), world.status().as_str()), ("renamed\n", ""));
 }
 
@@ -220,8 +220,8 @@ fn leave_out(set: &[&str]) {
     let world = World::new();
     let repo = world.shared();
     world.other_pushes("big/log.md", b"first\n");
-    repo.fetch(TIMEOUT).unwrap();
-    repo.integrate(now(), &both).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    repo.remote().integrate(now(), &both).unwrap();
     world.git(&[&["sparse-checkout", "set"][..], set].concat());
     assert!(!world.file("big/log.md").exists());
     let repo = Repo::open(&world.brain()).unwrap();
@@ -231,12 +231,12 @@ fn leave_out(set: &[&str]) {
     let error = repo.publish(&wake(&[change("big/log.md", None, Some("ours\n"))])).unwrap_err();
     assert!(error.to_string().contains("sparse checkout"), "{error}");
     world.other_pushes("big/log.md", b"second\n");
-    repo.fetch(TIMEOUT).unwrap();
-    repo.integrate(now(), &both).unwrap();
+    repo.remote().fetch(TIMEOUT).unwrap();
+    repo.remote().integrate(now(), &both).unwrap();
     assert!(!world.file("big/log.md").exists());
     assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap().commit, None);
     assert_eq!((world.git(&["show", "HEAD:big/log.md"]).as_str(), world.status().as_str()), ("second\n", ""));
-    repo.push(TIMEOUT, &never_secret).unwrap();
+    repo.remote().push(TIMEOUT, &never_secret).unwrap();
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_remote_whose_default_branch_was_never_pushed_is_cloned_on_the_one_that_it_h
     world.git_in("other", &["remote", "add", "origin", &url]);
     world.other_pushes("notes/theirs.md", b"theirs\n");
     let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    assert_eq!((created, repo.branch(), repo.condition().unwrap()), (Created::Cloned, "trunk", Condition::Normal));
+    assert_eq!((created, repo.branch(), repo.read_condition().unwrap()), (Created::Cloned, "trunk", Condition::Normal));
     assert_eq!(world.read("notes/theirs.md"), "theirs\n");
     world.git_in("other", &["branch", "--quiet", "--set-upstream-to=origin/trunk"]);
     live_a_day(&world, &repo, "first");
@@ -334,13 +334,13 @@ fn a_remote_that_does_not_say_which_branch_is_its_own_is_begun_without_and_joine
     let (repo, created) = open().unwrap();
     let Created::Unjoined(RemoteError::Refused { why }) = created else { panic!("{created:?}") };
     assert!(why.to_string().contains("one, two"), "{why}");
-    let refused = repo.fetch(TIMEOUT).unwrap_err();
+    let refused = repo.remote().fetch(TIMEOUT).unwrap_err();
     assert!(refused.to_string().contains("set the default branch"), "{refused}");
     world.git_in("remote.git", &["symbolic-ref", "HEAD", "refs/heads/one"]);
-    repo.fetch(TIMEOUT).unwrap_err();
+    repo.remote().fetch(TIMEOUT).unwrap_err();
     let (repo, _) = open().unwrap();
-    repo.fetch(TIMEOUT).unwrap();
-    assert!(matches!(repo.integrate(now(), &both).unwrap(), Integrated::Merged { .. }));
+    repo.remote().fetch(TIMEOUT).unwrap();
+    assert!(matches!(repo.remote().integrate(now(), &both).unwrap(), Integrated::Merged { .. }));
     assert_eq!((repo.branch(), world.read("notes/theirs.md").as_str()), ("one", "theirs\n"));
 }
 
@@ -379,6 +379,6 @@ fn a_persons_clone_in_another_form_is_named_with_the_commands_that_mend_it() {
         run_told(found.way_out.split("; what wasn't").next().unwrap());
         let (repo, created) = Repo::open_or_create(&world.brain(), None, &TEMPLATES, now()).unwrap();
         assert_eq!((created, world.read("notes/mine.md").as_str()), (Created::Existing, "mine\n"));
-        assert_eq!(repo.condition().unwrap(), Condition::Normal);
+        assert_eq!(repo.read_condition().unwrap(), Condition::Normal);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     super::{
-        any_json::{any_json, mutate},
+        any_json::{any_json, replace_value},
         export::NOT_UNDERSTOOD,
     },
     *,
@@ -227,12 +227,12 @@ proptest! {
             {"uuid": "a", "sender": "human", "text": "one", "content": [block], "attachments": [{"extracted_content": "x"}], "files": [{}], "parent_message_uuid": "b"}]});
         let mut other = json!({"name": "P", "prompt_template": "x", "docs": [{"filename": "a", "content": "x"}], "conversations_memory": "x", "project_memories": {"a": "b"}});
         for (at, value) in changes {
-            mutate(&mut conversation, at, value.clone());
-            mutate(&mut other, at, value);
+            replace_value(&mut conversation, at, value.clone());
+            replace_value(&mut other, at, value);
         }
         taken(&conversation);
         let (mut found, mut names) = (FoundThings::default(), TakenNames::default());
-        project(&other, &mut found, &mut names);
-        memories(&other, &mut found, &mut names);
+        take_project(&other, &mut found, &mut names);
+        take_memories(&other, &mut found, &mut names);
     }
 }

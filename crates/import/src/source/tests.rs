@@ -73,7 +73,7 @@ fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
 fn shown(path: &Path) -> Result<Vec<String>, String> {
     let source = ImportSource::open(path).map_err(|error| error.to_string())?;
     let texts = source.entries().iter().map(|entry| {
-        let text = source.text(entry, 1 << 20).unwrap_or_else(|why| format!("({why})"));
+        let text = source.read_text(entry, 1 << 20).unwrap_or_else(|why| format!("({why})"));
         format!("{}: {text}", entry.path)
     });
     let left_out = source.left_out().iter().map(|left| format!("- {}: {}", left.what, left.why));
@@ -123,7 +123,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
             vec![note(), packed("a.md", "y")],
             vec![
                 "a.md: y".into(),
-                "- a.md: another file in the archive has the same name: the last of them came".into(),
+                "- a.md: another file in the archive has the same name: only the last one is imported".into(),
             ],
         ),
         (
@@ -139,7 +139,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
         (
             "one packed in another way",
             vec![Packed { method: 12, ..note() }, packed("b.md", "y")],
-            vec!["b.md: y".into(), "- a.md: packed in a way that isn't read here".into()],
+            vec!["b.md: y".into(), "- a.md: compressed in an unsupported way".into()],
         ),
         (
             "one damaged",

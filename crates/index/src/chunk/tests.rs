@@ -12,7 +12,7 @@ fn shown(path: &str, text: &str) -> Vec<String> {
         let date = chunk.date.map(|day| day.to_string()).unwrap_or_default();
         format!("{}-{} [{}] ({}) {date} {}", chunk.line, chunk.last_line, chunk.heading, chunk.speaker, chunk.text)
     };
-    chunks(path, text).iter().map(line).collect()
+    split_document(path, text).iter().map(line).collect()
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn wrapped_lines_are_one_paragraph_and_others_are_not() {
 #[test]
 fn long_texts_are_cut_and_nothing_of_them_is_lost() {
     let text = "Words of a sentence that ends here. ".repeat(200);
-    let found = chunks("memory/a.md", &text);
+    let found = split_document("memory/a.md", &text);
     assert!(found.len() > 4 && found.iter().all(|chunk| chunk.text.len() <= MAX_CHUNK_BYTES));
     assert_eq!(found.iter().map(|chunk| chunk.text.matches("sentence").count()).sum::<usize>(), 200);
     let message = "A paragraph of some length, which says this and that.\n\n".repeat(60);
-    let found = of_message(&message, ChunkKind::Message);
+    let found = split_message(&message, ChunkKind::Message);
     assert!(found.len() > 1 && found.iter().skip(1).all(|chunk| chunk.line > 1));
 }
 
@@ -90,15 +90,15 @@ fn what_stands_around_a_comment_is_text_and_what_was_said_holds_none() {
             "12-12 [Home and garden] ()  jam",
         ]
     );
-    assert_eq!(chunks("memory/notes.md", text)[0].origin, "wake 1 message 2");
+    assert_eq!(split_document("memory/notes.md", text)[0].origin, "wake 1 message 2");
     let said = format!("Is `<!--` a comment?\n{}\n<!-- kept", "Word after word after word.\n".repeat(60));
-    let all: String = of_message(&said, ChunkKind::Message).into_iter().map(|chunk| chunk.text).collect();
+    let all: String = split_message(&said, ChunkKind::Message).into_iter().map(|chunk| chunk.text).collect();
     assert_eq!((all.matches("<!--").count(), all.contains("kept")), (2, true));
 }
 
 /// The headings and texts of a note, as `heading | text`.
 fn found(text: &str) -> Vec<String> {
-    chunks("memory/notes.md", text).iter().map(|chunk| format!("{} | {}", chunk.heading, chunk.text)).collect()
+    split_document("memory/notes.md", text).iter().map(|chunk| format!("{} | {}", chunk.heading, chunk.text)).collect()
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn headings_are_those_of_markdown() {
 #[test]
 fn of_a_heading_that_is_too_long_all_words_are_found() {
     let text = format!("# {}last\n\nb\n", "word ".repeat(2_000));
-    let found = chunks("memory/notes.md", &text);
+    let found = split_document("memory/notes.md", &text);
     assert!(
         found.iter().any(|chunk| chunk.text.ends_with("last")) && found.iter().all(|chunk| chunk.heading.len() <= 300)
     );
@@ -178,10 +178,10 @@ proptest! {
     #[test]
     fn any_text_is_read_in_order(text in any::<String>(), lines in proptest::collection::vec(proptest::sample::select(LINES), 0..20), eol in proptest::sample::select(&["\n", "\r\n", "\r"][..])) {
         for text in [text.as_str(), &lines.join(eol)] {
-            for chunk in chunks("memory/a.md", text).windows(2) {
+            for chunk in split_document("memory/a.md", text).windows(2) {
                 prop_assert!(chunk[0].line <= chunk[1].line && chunk[0].line <= chunk[0].last_line, "{text:?}");
             }
-            for word in of_message(text, ChunkKind::Note) {
+            for word in split_message(text, ChunkKind::Note) {
                 prop_assert!(!word.text.is_empty());
             }
         }
@@ -208,12 +208,12 @@ proptest! {
         }).collect::<String>();
         let lines: Vec<String> = lines.iter().map(|line| numbered(line)).collect();
         let text = format!("{mark}{}", lines.join(eol));
-        let found = chunks("memory/a.md", &text);
+        let found = split_document("memory/a.md", &text);
         let all: String = found.iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
         for n in (1..=words).filter(|n| !in_comments.contains(n)) {
             prop_assert!(all.contains(&format!("word{n}x")), "{text:?} {all:?}");
         }
-        let said: String = of_message(&text, ChunkKind::Message).iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
+        let said: String = split_message(&text, ChunkKind::Message).iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
         for n in (1..=words).filter(|n| !in_comments.contains(n)) {
             prop_assert!(said.contains(&format!("word{n}x")), "{text:?} {said:?}");
         }
@@ -223,9 +223,9 @@ proptest! {
     fn every_word_of_a_document_outside_comments_is_found(text in strategies::document(), canary in "[a-z]{12}") {
         // What the text has left open ends, a comment or a fence.
         let text = format!("{text}\n```\n```\n\n--> \n- {canary}\n");
-        let all: String = chunks("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();
+        let all: String = split_document("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();
         prop_assert!(all.contains(&canary));
-        for chunk in chunks("memory/a.md", &text) {
+        for chunk in split_document("memory/a.md", &text) {
             prop_assert!(chunk.line >= 1 && chunk.last_line >= chunk.line && chunk.last_line <= text.lines().count());
         }
     }
@@ -244,7 +244,7 @@ proptest! {
             }
             text.push_str(&format!("\n{blank}"));
         }
-        let found = chunks("memory/a.md", &text);
+        let found = split_document("memory/a.md", &text);
         let all: String = found.iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
         for n in 0..words {
             prop_assert!(all.contains(&format!("word{n}x")), "{text:?} {all:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed};
+use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed_texts};
 use crate::{ChunkKey, Index, IndexError};
 
 /// The texts per batch: about a second's work for a slow machine.
@@ -35,7 +35,7 @@ pub enum BackfillError {
 ///
 /// # Errors
 /// The index's, or the embedder's.
-pub async fn backfill(
+pub async fn backfill_vectors(
     index: &mut Index,
     embedder: &dyn Embedder,
     desk: &mut EmbedDesk<'_>,
@@ -44,7 +44,7 @@ pub async fn backfill(
     let mut done = Backfilled::default();
     while goes_on(&done) {
         // Content of local chats must stay on this machine.
-        let left_out = match (embedder.leaves_for(), desk.store.as_deref()) {
+        let left_out = match (embedder.destination(), desk.store.as_deref()) {
             (Some(_), Some(store)) => store.chats().local_chats().map_err(EmbedError::from)?,
             _ => BTreeSet::new(),
         };
@@ -87,7 +87,7 @@ async fn embed_each(
             }
             Err(error) => return Err(error),
         }
-        if index.dims(embedder.id())?.is_some() {
+        if index.count_dimensions(embedder.id())?.is_some() {
             index.put_refused(embedder.id(), &refused)?;
             done.refused += refused.len();
             refused.clear();
@@ -107,8 +107,8 @@ async fn embed_batch(
     batch: &[(ChunkKey, String)],
 ) -> Result<(), BackfillError> {
     let texts: Vec<String> = batch.iter().map(|(_, text)| text.clone()).collect();
-    let known = index.dims(embedder.id())?;
-    let vectors = embed(embedder, desk, &texts, (TextRole::Kept, known)).await?;
+    let known = index.count_dimensions(embedder.id())?;
+    let vectors = embed_texts(embedder, desk, &texts, (TextRole::Kept, known)).await?;
     let Some(dims) = vectors.first().map(Vec::len) else { return Ok(()) };
     let kept: Vec<(ChunkKey, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(vectors).collect();
     Ok(index.put_vectors(embedder.id(), dims, &kept)?)
@@ -142,7 +142,7 @@ mod tests {
             self.id
         }
 
-        fn leaves_for(&self) -> Option<&str> {
+        fn destination(&self) -> Option<&str> {
             None
         }
 
@@ -174,7 +174,7 @@ mod tests {
         let text: String = (0..facts).map(|n| format!("- The number of door {n} is {}.\n", n * 7)).collect();
         std::fs::write(memory.join("facts.md"), text).unwrap();
         let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: reveille_base::zone::Tz::UTC };
-        let ready = Ready::at(&dir.path().join("index.db"), &sources, None).unwrap();
+        let ready = Ready::open(&dir.path().join("index.db"), &sources, None).unwrap();
         (dir, ready.index)
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let mut desk = EmbedDesk { store: None, redactor: &redactor, caps: &[], now };
         let mut left = batches;
         let mut goes_on = |_: &Backfilled| left.checked_sub(1).map(|less| left = less).is_some();
-        let filling = backfill(index, embedder, &mut desk, &mut goes_on);
+        let filling = backfill_vectors(index, embedder, &mut desk, &mut goes_on);
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filling)
     }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(embedder.batches.borrow().len(), asked);
         // Where all are, it isn't the texts.
         let error = filled(&mut index, &picky("another", "door"), 100).unwrap_err();
-        assert!(error.to_string().contains("another gave vectors that can't be used"), "{error}");
+        assert!(error.to_string().contains("another returned unusable vectors"), "{error}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum EmbedError {
     #[error("{0}")]
     Refused(String),
     /// The response can't be vectors of these texts, and is dropped whole.
-    #[error("{embedder} gave vectors that can't be used: {why}. None of them is kept")]
+    #[error("{embedder} returned unusable vectors: {why}. None was kept")]
     Unusable {
         /// The embedder's id.
         embedder: String,
@@ -32,13 +32,15 @@ pub enum EmbedError {
         why: String,
     },
     /// A person hasn't allowed texts to leave this machine.
-    #[error("{to} would get everything that is searched, and you haven't allowed that: `wake memory embed allow`")]
+    #[error(
+        "{to} would get everything that is searched, and you haven't allowed that; `wake memory embed allow` allows it"
+    )]
     NotAllowed {
         /// The destination.
         to: String,
     },
     /// No budget has room.
-    #[error("what is left of {} has no room for it", .0.setting())]
+    #[error("too little is left of {} for it", .0.setting_name())]
     NoRoom(Cap),
     /// The database that records costs failed.
     #[error(transparent)]

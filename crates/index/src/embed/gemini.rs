@@ -65,7 +65,7 @@ impl GeminiEmbedder {
         Ok(Self { server, model: model.to_owned(), id: format!("gemini:{model}@{host}"), to })
     }
 
-    async fn ask(&self, texts: &[String], role: TextRole) -> Result<Embedded, EmbedError> {
+    async fn send_request(&self, texts: &[String], role: TextRole) -> Result<Embedded, EmbedError> {
         let task_type = match role {
             TextRole::Query => "RETRIEVAL_QUERY",
             TextRole::Kept => "RETRIEVAL_DOCUMENT",
@@ -76,7 +76,7 @@ impl GeminiEmbedder {
             task_type,
         };
         let batch = GeminiBatch { requests: texts.iter().map(|text| request(text)).collect() };
-        let GeminiAnswer { embeddings, usage_metadata } = self.server.ask(&batch).await?;
+        let GeminiAnswer { embeddings, usage_metadata } = self.server.send_request(&batch).await?;
         let vectors = embeddings.into_iter().map(|vector| vector.values).collect();
         Ok(Embedded { vectors, tokens: usage_metadata.and_then(|usage| usage.prompt_token_count) })
     }
@@ -87,15 +87,15 @@ impl Embedder for GeminiEmbedder {
         &self.id
     }
 
-    fn leaves_for(&self) -> Option<&str> {
+    fn destination(&self) -> Option<&str> {
         self.to.as_deref()
     }
 
     fn usd_per_million(&self) -> f64 {
-        if self.to.is_none() { 0.0 } else { price::known(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
+        if self.to.is_none() { 0.0 } else { price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
     }
 
     fn embed<'a>(&'a self, texts: &'a [String], role: TextRole) -> EmbedFuture<'a> {
-        Box::pin(self.ask(texts, role))
+        Box::pin(self.send_request(texts, role))
     }
 }

@@ -33,10 +33,10 @@ pub(super) struct EmbedServer {
 impl EmbedServer {
     /// Creates a server without connecting. `key` is a header and its value.
     pub(super) fn new(url: &str, key: Option<(HeaderName, Secret)>) -> Result<Self, EmbedError> {
-        let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address is no URL".to_owned()))?;
+        let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address isn't a URL".to_owned()))?;
         let mut headers = HeaderMap::new();
         if let Some((name, value)) = key {
-            let unsendable = |_| EmbedError::SetUp("its key has characters that a key can't have".to_owned());
+            let unsendable = |_| EmbedError::SetUp("its key has characters that keys can't have".to_owned());
             let mut value = HeaderValue::from_str(value.expose()).map_err(unsendable)?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -56,27 +56,27 @@ impl EmbedServer {
     }
 
     /// Sends a request and parses its answer.
-    pub(super) async fn ask<T: DeserializeOwned>(&self, body: &impl Serialize) -> Result<T, EmbedError> {
+    pub(super) async fn send_request<T: DeserializeOwned>(&self, body: &impl Serialize) -> Result<T, EmbedError> {
         let request = self.client()?.post(self.url.clone()).headers(self.headers.clone()).json(body);
-        let response = request.timeout(TOTAL_TIMEOUT).send().await.map_err(|error| self.fault(&error))?;
+        let response = request.timeout(TOTAL_TIMEOUT).send().await.map_err(|error| self.to_embed_error(&error))?;
         let status = response.status().as_u16();
         let retry_after =
             response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let body = self.read(response).await;
+        let body = self.read_body(response).await;
         if status != 200 {
-            return Err(self.refused(status, retry_after, &body.unwrap_or_default()));
+            return Err(self.error_for_status(status, retry_after, &body.unwrap_or_default()));
         }
         // The request was processed, even if the answer is unusable.
         serde_json::from_slice(&body?)
-            .map_err(|_| EmbedError::cut_off(format!("{} answered something that isn't embeddings", self.host())))
+            .map_err(|_| EmbedError::cut_off(format!("{} answered with something other than embeddings", self.host())))
     }
 
-    async fn read(&self, mut response: Response) -> Result<Vec<u8>, EmbedError> {
+    async fn read_body(&self, mut response: Response) -> Result<Vec<u8>, EmbedError> {
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|error| self.fault(&error))? {
+        while let Some(bytes) = response.chunk().await.map_err(|error| self.to_embed_error(&error))? {
             if body.len() + bytes.len() > MAX_ANSWER_BYTES {
                 return Err(EmbedError::cut_off(format!(
-                    "{} answered more than {MAX_ANSWER_BYTES} bytes",
+                    "{} answered with more than {MAX_ANSWER_BYTES} bytes",
                     self.host()
                 )));
             }
@@ -94,12 +94,12 @@ impl EmbedServer {
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| self.fault(&error))?;
+            .map_err(|error| self.to_embed_error(&error))?;
         Ok(self.client.get_or_init(|| client))
     }
 
     /// Converts a failed HTTP status to an error.
-    fn refused(&self, status: u16, retry_after: Option<u64>, body: &[u8]) -> EmbedError {
+    fn error_for_status(&self, status: u16, retry_after: Option<u64>, body: &[u8]) -> EmbedError {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.pointer("/error/message").or_else(|| body.pointer("/error")).and_then(Value::as_str);
         let said = error.map_or_else(String::new, |said| format!(": {}", Outside::new(Origin::Model, said)));
@@ -117,7 +117,7 @@ impl EmbedServer {
     }
 
     /// Describes a connection failure in our words with the deepest cause. The error itself would reveal its URL.
-    fn fault(&self, error: &reqwest::Error) -> EmbedError {
+    fn to_embed_error(&self, error: &reqwest::Error) -> EmbedError {
         let host = self.host();
         let what = match (error.is_connect(), error.is_timeout()) {
             (true, _) => format!("{host} can't be reached"),

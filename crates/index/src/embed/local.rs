@@ -45,40 +45,45 @@ impl LocalEmbedder {
                 folder.display()
             ))
         };
-        let id = format!("local:{}", fingerprint(folder).map_err(missing)?);
-        Ok(Self { id, folder: folder.to_owned(), program: process::beside(EMBEDDER), child: Mutex::default() })
+        let id = format!("local:{}", hash_model(folder).map_err(missing)?);
+        Ok(Self {
+            id,
+            folder: folder.to_owned(),
+            program: process::resolve_sibling_program(EMBEDDER),
+            child: Mutex::default(),
+        })
     }
 
-    async fn ask(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
+    async fn ask_helper(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
         let mut child = self.child.lock().await;
         let mut lines = match child.take() {
             Some(lines) => lines,
-            None => self.start()?,
+            None => self.start_helper()?,
         };
         let request = EmbedderRequest { texts: texts.to_vec() };
         let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
         // The fuse kills a child that takes too long. If this call is dropped, `lines` kills its child.
         let fuse = lines.end_after(BATCH_TIMEOUT);
-        lines.say(request);
+        lines.send_line(request);
         let Some(line) = lines.next().await else {
-            let complaint = lines.complaint().await;
+            let complaint = lines.read_complaint().await;
             let why = if complaint.is_empty() { "it said nothing" } else { &complaint };
             return Err(EmbedError::later(format!("{EMBEDDER} ended: {why}")));
         };
         drop(fuse);
         let line = line.map_err(|error| EmbedError::later(format!("{EMBEDDER} said {error}")))?;
         let answer: EmbedderAnswer =
-            serde_json::from_str(&line).map_err(|_| EmbedError::later(format!("{EMBEDDER} said no vectors")))?;
+            serde_json::from_str(&line).map_err(|_| EmbedError::later(format!("{EMBEDDER} returned no vectors")))?;
         if let Some(why) = answer.error {
             return Err(EmbedError::SetUp(why));
         }
         let vectors = answer.vectors.iter().map(|text| from_text(text)).collect::<Option<Vec<_>>>();
-        let vectors = vectors.ok_or_else(|| EmbedError::later(format!("{EMBEDDER} said damaged vectors")))?;
+        let vectors = vectors.ok_or_else(|| EmbedError::later(format!("{EMBEDDER} returned damaged vectors")))?;
         *child = Some(lines);
         Ok(Embedded { vectors, tokens: None })
     }
 
-    fn start(&self) -> Result<Lines, EmbedError> {
+    fn start_helper(&self) -> Result<Lines, EmbedError> {
         // The child needs only the folder.
         let spec = Spec::new(&self.program).args([&self.folder]).only_inheriting(&["PATH", "LANG"]);
         Lines::start(&spec, MAX_LINE_BYTES).map_err(|error| EmbedError::SetUp(error.to_string()))
@@ -90,7 +95,7 @@ impl Embedder for LocalEmbedder {
         &self.id
     }
 
-    fn leaves_for(&self) -> Option<&str> {
+    fn destination(&self) -> Option<&str> {
         None
     }
 
@@ -99,12 +104,12 @@ impl Embedder for LocalEmbedder {
     }
 
     fn embed<'a>(&'a self, texts: &'a [String], _role: TextRole) -> EmbedFuture<'a> {
-        Box::pin(self.ask(texts))
+        Box::pin(self.ask_helper(texts))
     }
 }
 
 /// Identifies a folder's model independently of its place: hashes its settings and both ends of its weights.
-fn fingerprint(folder: &Path) -> std::io::Result<String> {
+fn hash_model(folder: &Path) -> std::io::Result<String> {
     let mut digest = Context::new(&SHA256);
     digest.update(&std::fs::read(folder.join("config.json"))?);
     for may_be_missing in ["tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json"] {

@@ -6,7 +6,7 @@ use reveille_base::redact::Redactor;
 use reveille_config::Config;
 use reveille_store::{SpendCap, database};
 
-use super::{EmbedDesk, EmbedError, TextRole, embed, of};
+use super::{EmbedDesk, EmbedError, TextRole, create_embedder, embed_texts};
 use crate::{Index, QueryVector};
 
 /// The maximum wait of a search. Starting the encoder takes a tenth of a second.
@@ -43,7 +43,7 @@ impl Meant {
     }
 
     /// Returns the vector of a question by its index.
-    pub fn of(&self, nth: usize) -> Option<QueryVector<'_>> {
+    pub fn vector(&self, nth: usize) -> Option<QueryVector<'_>> {
         self.vectors.get(nth).map(|values| QueryVector { model: &self.model, values })
     }
 }
@@ -70,39 +70,39 @@ impl Meaning {
     ///
     /// # Errors
     /// See [`EmbedError`]. The search continues with keywords.
-    pub fn of(&self, questions: &[String], index: &Index) -> Result<Option<Meant>, EmbedError> {
+    pub fn embed_questions(&self, questions: &[String], index: &Index) -> Result<Option<Meant>, EmbedError> {
         let Some(settings) = &self.0 else { return Ok(None) };
-        let Some(embedder) = of(&settings.config)? else { return Ok(None) };
-        if settings.stays_here && embedder.leaves_for().is_some() {
+        let Some(embedder) = create_embedder(&settings.config)? else { return Ok(None) };
+        if settings.stays_here && embedder.destination().is_some() {
             return Ok(None);
         }
-        let dims = index.dims(embedder.id()).map_err(|error| EmbedError::later(error.to_string()))?;
+        let dims = index.count_dimensions(embedder.id()).map_err(|error| EmbedError::later(error.to_string()))?;
         if dims.is_none() {
             return Ok(None);
         }
         drop(embedder);
         // Tools run on the wake's only thread, inside its own runtime.
-        let asked = std::thread::scope(|scope| scope.spawn(|| settings.ask(questions, dims)).join());
-        asked.unwrap_or_else(|_| Err(EmbedError::later("embedding broke off"))).map(Some)
+        let asked = std::thread::scope(|scope| scope.spawn(|| settings.embed(questions, dims)).join());
+        asked.unwrap_or_else(|_| Err(EmbedError::later("embedding was interrupted"))).map(Some)
     }
 }
 
 impl Settings {
-    fn ask(&self, questions: &[String], dims: Option<usize>) -> Result<Meant, EmbedError> {
+    fn embed(&self, questions: &[String], dims: Option<usize>) -> Result<Meant, EmbedError> {
         let missing = || EmbedError::SetUp("EMBED_MODEL isn't set".to_owned());
-        let embedder = of(&self.config)?.ok_or_else(missing)?;
+        let embedder = create_embedder(&self.config)?.ok_or_else(missing)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| EmbedError::later(error.to_string()))?;
         // A local embedder is free and needs no database.
-        let mut store = match embedder.leaves_for() {
+        let mut store = match embedder.destination() {
             Some(_) => Some(database::open(&self.config)?),
             None => None,
         };
         let now = self.config.clock().now();
         let mut desk = EmbedDesk { store: store.as_mut(), redactor: &self.redactor, caps: &self.caps, now };
-        let asking = embed(embedder.as_ref(), &mut desk, questions, (TextRole::Query, dims));
+        let asking = embed_texts(embedder.as_ref(), &mut desk, questions, (TextRole::Query, dims));
         let vectors = runtime
             .block_on(async { tokio::time::timeout(BOUND, asking).await })
             .map_err(|_| EmbedError::cut_off(format!("embedding took longer than {} s", BOUND.as_secs())))??;

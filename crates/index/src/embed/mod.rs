@@ -2,7 +2,7 @@
 //!
 //! The configuration selects one of three embedders, without any fallback among them: a sentence encoder on this machine (`local`, which
 //! starts `reveille-embedder` of the crate `encoder`), an OpenAI-compatible server (`openai`), or Gemini (`gemini`). All calls go through
-//! [`embed`], which redacts, checks the consent for sending texts, reserves money, and checks the result.
+//! [`embed_texts`], which redacts, checks the consent for sending texts, reserves money, and checks the result.
 //!
 //! If there is no embedder or it fails, the search uses keywords.
 
@@ -22,10 +22,10 @@ use std::{future::Future, pin::Pin};
 use reveille_config::{Config, EmbedModel};
 pub use reveille_encoder::IS_BUILT;
 
-pub use backfill::{BackfillError, Backfilled, backfill, is_of_texts};
+pub use backfill::{BackfillError, Backfilled, backfill_vectors, is_of_texts};
 pub use error::EmbedError;
 pub use meaning::{Meaning, Meant};
-pub use paid::{EmbedDesk, embed};
+pub use paid::{EmbedDesk, embed_texts};
 
 /// The maximum number of texts per batch.
 pub const MAX_BATCH: usize = 64;
@@ -61,12 +61,12 @@ pub trait Embedder {
     fn id(&self) -> &str;
 
     /// Returns the destination of texts that leave this machine, for people. `None` if they stay.
-    fn leaves_for(&self) -> Option<&str>;
+    fn destination(&self) -> Option<&str>;
 
     /// Returns the price of a million tokens, in US dollars.
     fn usd_per_million(&self) -> f64;
 
-    /// Embeds at most [`MAX_BATCH`] texts, without retries or checks: use [`embed`].
+    /// Embeds at most [`MAX_BATCH`] texts, without retries or checks: use [`embed_texts`].
     fn embed<'a>(&'a self, texts: &'a [String], role: TextRole) -> EmbedFuture<'a>;
 }
 
@@ -74,7 +74,7 @@ pub trait Embedder {
 ///
 /// # Errors
 /// [`EmbedError::SetUp`] for settings that can't work.
-pub fn of(config: &Config) -> Result<Option<Box<dyn Embedder>>, EmbedError> {
+pub fn create_embedder(config: &Config) -> Result<Option<Box<dyn Embedder>>, EmbedError> {
     Ok(match &config.embed_model {
         None => None,
         Some(EmbedModel::Folder(folder)) => Some(Box::new(local::LocalEmbedder::new(folder)?)),

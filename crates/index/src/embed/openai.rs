@@ -49,9 +49,9 @@ impl OpenAiEmbedder {
         Ok(Self { server, model: model.to_owned(), id: format!("openai:{model}@{host}"), to })
     }
 
-    async fn ask(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
+    async fn send_request(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
         let request = OpenAiRequest { model: &self.model, input: texts, encoding_format: "float" };
-        let OpenAiAnswer { mut data, usage } = self.server.ask(&request).await?;
+        let OpenAiAnswer { mut data, usage } = self.server.send_request(&request).await?;
         data.sort_by_key(|vector| vector.index);
         if data.iter().zip(0..).any(|(vector, nth)| vector.index != nth) {
             let why = "they aren't numbered as the texts are".to_owned();
@@ -67,15 +67,15 @@ impl Embedder for OpenAiEmbedder {
         &self.id
     }
 
-    fn leaves_for(&self) -> Option<&str> {
+    fn destination(&self) -> Option<&str> {
         self.to.as_deref()
     }
 
     fn usd_per_million(&self) -> f64 {
-        if self.to.is_none() { 0.0 } else { price::known(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
+        if self.to.is_none() { 0.0 } else { price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
     }
 
     fn embed<'a>(&'a self, texts: &'a [String], _role: TextRole) -> EmbedFuture<'a> {
-        Box::pin(self.ask(texts))
+        Box::pin(self.send_request(texts))
     }
 }

@@ -25,7 +25,7 @@ pub struct EmbedDesk<'a> {
 ///
 /// # Errors
 /// See [`EmbedError`]; the whole batch then fails.
-pub async fn embed(
+pub async fn embed_texts(
     embedder: &dyn Embedder,
     desk: &mut EmbedDesk<'_>,
     texts: &[String],
@@ -35,10 +35,10 @@ pub async fn embed(
         return Ok(Vec::new());
     }
     if texts.len() > MAX_BATCH {
-        return Err(EmbedError::Refused(format!("{} texts at once, and {MAX_BATCH} are taken", texts.len())));
+        return Err(EmbedError::Refused(format!("{} texts at once, but at most {MAX_BATCH} are allowed", texts.len())));
     }
-    let clean: Vec<String> = texts.iter().map(|text| sendable(text, desk.redactor)).collect();
-    let came = match embedder.leaves_for() {
+    let clean: Vec<String> = texts.iter().map(|text| prepare_text(text, desk.redactor)).collect();
+    let came = match embedder.destination() {
         None => embedder.embed(&clean, role).await,
         Some(to) => {
             let Some(store) = desk.store.as_deref_mut() else {
@@ -47,15 +47,15 @@ pub async fn embed(
             if store.maintenance().allowed_embedder()?.as_deref() != Some(embedder.id()) {
                 return Err(EmbedError::NotAllowed { to: to.to_owned() });
             }
-            paid(embedder, (store, desk.caps, desk.now), &clean, role).await
+            embed_paid(embedder, (store, desk.caps, desk.now), &clean, role).await
         }
     };
-    let Embedded { vectors, .. } = came.map_err(|error| redacted(error, desk.redactor))?;
-    vector::checked(vectors, (embedder.id(), texts.len(), dims))
+    let Embedded { vectors, .. } = came.map_err(|error| redact_error(error, desk.redactor))?;
+    vector::check_vectors(vectors, (embedder.id(), texts.len(), dims))
 }
 
 /// Calls a paid embedder. The ledger reserves the maximum cost before any text leaves.
-async fn paid(
+async fn embed_paid(
     embedder: &dyn Embedder,
     (store, caps, now): (&mut Store, &[SpendCap], DateTime<Utc>),
     texts: &[String],
@@ -63,7 +63,7 @@ async fn paid(
 ) -> Result<Embedded, EmbedError> {
     let rate = embedder.usd_per_million();
     let most = price::most_tokens(texts);
-    let reserved = store.ledger_mut().reserve_apart(embedder.id(), price::usd(most, rate), caps, now)?;
+    let reserved = store.ledger_mut().reserve_apart(embedder.id(), price::compute_usd(most, rate), caps, now)?;
     let reservation = reserved.map_err(EmbedError::NoRoom)?;
     let came = embedder.embed(texts, role).await;
     let tokens = match &came {
@@ -72,13 +72,14 @@ async fn paid(
         Err(EmbedError::Later { may_have_cost: true, .. }) => return came,
         Err(_) => 0,
     };
-    let spent = Spent { tokens: Usage { input: tokens, ..Usage::default() }, cost_usd: price::usd(tokens, rate) };
+    let spent =
+        Spent { tokens: Usage { input: tokens, ..Usage::default() }, cost_usd: price::compute_usd(tokens, rate) };
     store.ledger_mut().settle_apart(reservation, &spent)?;
     came
 }
 
 /// Prepares a text for sending: without secrets, and cut to the maximum length.
-fn sendable(text: &str, redactor: &Redactor) -> String {
+fn prepare_text(text: &str, redactor: &Redactor) -> String {
     let mut clean = redactor.redact(text);
     clean.truncate(clean.floor_char_boundary(MAX_TEXT_BYTES));
     // Servers refuse an empty text together with its whole batch.
@@ -86,7 +87,7 @@ fn sendable(text: &str, redactor: &Redactor) -> String {
 }
 
 /// Redacts an error, because the server may have quoted a secret.
-fn redacted(mut error: EmbedError, redactor: &Redactor) -> EmbedError {
+fn redact_error(mut error: EmbedError, redactor: &Redactor) -> EmbedError {
     if let EmbedError::Later { why, .. } | EmbedError::SetUp(why) | EmbedError::Refused(why) = &mut error {
         *why = redactor.redact(why);
     }

@@ -18,7 +18,7 @@ pub const UNKNOWN_USD_PER_MILLION: f64 = 1.0;
 const FEWEST_BYTES_PER_TOKEN: usize = 2;
 
 /// Returns the price of a million tokens of a model, in US dollars. `None` for unknown models.
-pub fn known(model: &str) -> Option<f64> {
+pub fn find_price(model: &str) -> Option<f64> {
     PRICES.iter().find(|(name, _)| *name == model).map(|(_, usd)| *usd)
 }
 
@@ -28,7 +28,7 @@ pub(super) fn most_tokens(texts: &[String]) -> u64 {
 }
 
 /// Returns the price of this many tokens, in US dollars.
-pub(super) fn usd(tokens: u64, usd_per_million: f64) -> f64 {
+pub(super) fn compute_usd(tokens: u64, usd_per_million: f64) -> f64 {
     tokens as f64 * usd_per_million / 1e6
 }
 
@@ -38,13 +38,13 @@ mod tests {
 
     #[test]
     fn what_is_not_known_counts_as_dearer_than_what_is() {
-        assert_eq!((known("text-embedding-3-small"), known("nomic-embed-text")), (Some(0.02), None));
+        assert_eq!((find_price("text-embedding-3-small"), find_price("nomic-embed-text")), (Some(0.02), None));
         assert!(PRICES.iter().all(|(_, usd)| *usd < UNKNOWN_USD_PER_MILLION));
     }
 
     #[test]
     fn texts_are_counted_at_their_most_tokens() {
         assert_eq!(most_tokens(&["abc".to_owned(), "日本".to_owned()]), 3 + 4);
-        assert!((usd(2_000_000, 0.02) - 0.04).abs() < 1e-12);
+        assert!((compute_usd(2_000_000, 0.02) - 0.04).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ const SHORTEST: f64 = 1e-6;
 ///
 /// # Errors
 /// [`EmbedError::Unusable`]; the whole batch is refused.
-pub(super) fn checked(
+pub(super) fn check_vectors(
     mut vectors: Vec<Vec<f32>>,
     (embedder, texts, dims): (&str, usize, Option<usize>),
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -19,11 +19,11 @@ pub(super) fn checked(
     }
     let dims = dims.or(vectors.first().map(Vec::len)).unwrap_or(0);
     if !vectors.is_empty() && !(1..=MAX_DIMS).contains(&dims) {
-        return Err(unusable(format!("{dims} numbers each, and 1 to {MAX_DIMS} are taken")));
+        return Err(unusable(format!("{dims} numbers each, but 1 to {MAX_DIMS} are allowed")));
     }
     for (nth, vector) in (1..).zip(&mut vectors) {
         if vector.len() != dims {
-            return Err(unusable(format!("number {nth} of {texts} has {} numbers in place of {dims}", vector.len())));
+            return Err(unusable(format!("number {nth} of {texts} has {} numbers instead of {dims}", vector.len())));
         }
         let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         if !length.is_finite() {
@@ -45,15 +45,15 @@ mod tests {
 
     fn refused(vectors: Vec<Vec<f32>>, dims: Option<usize>) -> String {
         let texts = 2;
-        checked(vectors, ("e", texts, dims)).unwrap_err().to_string()
+        check_vectors(vectors, ("e", texts, dims)).unwrap_err().to_string()
     }
 
     #[test]
     fn a_bad_batch_is_refused_whole_and_named() {
         let good = vec![3.0, 4.0];
         assert!(refused(vec![good.clone()], None).contains("1 of them for 2 texts"));
-        assert!(refused(vec![good.clone(), vec![1.0]], None).contains("number 2 of 2 has 1 numbers in place of 2"));
-        assert!(refused(vec![good.clone(), good.clone()], Some(3)).contains("has 2 numbers in place of 3"));
+        assert!(refused(vec![good.clone(), vec![1.0]], None).contains("number 2 of 2 has 1 numbers instead of 2"));
+        assert!(refused(vec![good.clone(), good.clone()], Some(3)).contains("has 2 numbers instead of 3"));
         for wrong in [f32::NAN, f32::INFINITY] {
             assert!(refused(vec![good.clone(), vec![wrong, 0.0]], None).contains("finite"), "{wrong}");
         }
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_length_one() {
-        let kept = checked(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
+        let kept = check_vectors(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
         assert_eq!(kept, [[0.6, 0.8], [0.0, -1.0]]);
-        assert_eq!(checked(Vec::new(), ("e", 0, None)).unwrap(), Vec::<Vec<f32>>::new());
+        assert_eq!(check_vectors(Vec::new(), ("e", 0, None)).unwrap(), Vec::<Vec<f32>>::new());
     }
 }

@@ -6,19 +6,19 @@ use chrono::NaiveTime;
 
 use super::{
     Merger,
-    diff::{Meeting, same},
+    diff::{Meeting, is_same_unit},
 };
 use crate::{
     episodic::entry_time,
-    sections::{Spacing, bridge},
+    sections::{Spacing, build_bridge},
     text::is_blank,
 };
 
 impl Merger<'_> {
     /// Merges a day of the log: the person's units except those removed by our side, and our new ones inserted by time. The heading stays.
     /// A day with nothing below it is removed.
-    pub(super) fn day(&self, all: Meeting<'_, '_>) -> String {
-        let (was, theirs, mine) = (counted(all.base), counted(all.person), counted(all.ours));
+    pub(super) fn merge_day(&self, all: Meeting<'_, '_>) -> String {
+        let (was, theirs, mine) = (number_units(all.base), number_units(all.person), number_units(all.ours));
         let heading = all.person.first().or(all.ours.first()).copied().unwrap_or_default();
         let (was_set, their_set): (HashSet<_>, HashSet<_>) = (was.iter().collect(), theirs.iter().collect());
         let my_set: HashSet<_> = mine.iter().collect();
@@ -29,7 +29,7 @@ impl Merger<'_> {
         let mut tail: Vec<&str> = Vec::new();
         for (unit, raw) in mine.iter().zip(all.ours).skip(1) {
             if their_set.contains(unit) {
-                at = out.iter().position(|other| same(other, raw)).map_or(at, |place| place + 1);
+                at = out.iter().position(|other| is_same_unit(other, raw)).map_or(at, |place| place + 1);
             } else if !unit.0.is_empty() && !was_set.contains(unit) {
                 at = entry_time(raw).map_or(at, |time| place_by_time(&out, time)).min(out.len());
                 if at == out.len() {
@@ -43,9 +43,9 @@ impl Merger<'_> {
         if tail.is_empty() && out.iter().skip(1).all(|unit| is_blank(unit)) {
             return String::new();
         }
-        let text = self.joined(&out);
-        let bridge = if tail.is_empty() { String::new() } else { bridge(&text, self.eol, Spacing::Tight) };
-        text + &bridge + &self.joined(&tail)
+        let text = self.join_units(&out);
+        let bridge = if tail.is_empty() { String::new() } else { build_bridge(&text, self.eol, Spacing::Tight) };
+        text + &bridge + &self.join_units(&tail)
     }
 }
 
@@ -58,7 +58,7 @@ fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
 }
 
 /// Returns each unit without trailing white space, numbered among its duplicates.
-fn counted<'a>(units: &[&'a str]) -> Vec<(&'a str, usize)> {
+fn number_units<'a>(units: &[&'a str]) -> Vec<(&'a str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let nth = |unit: &&'a str| {
         let unit = unit.trim_end();

@@ -21,40 +21,42 @@ pub(super) struct Meeting<'r, 'a> {
 }
 
 /// Returns whether two units are equal, ignoring trailing white space.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(super) fn is_same_unit(a: &str, b: &str) -> bool {
     a.trim_end() == b.trim_end()
 }
 
 /// Returns whether two lists of units are equal.
 pub(super) fn all_same(a: &[&str], b: &[&str]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_unit(a, b))
 }
 
 /// Aligns both sides with their base.
 pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
     let Meeting { base, person, ours } = all;
-    let in_person = matches(base, person);
-    let in_ours = matches(base, ours);
+    let in_person = match_units(base, person);
+    let in_ours = match_units(base, ours);
     let mut runs = Vec::new();
     let (mut b, mut p, mut o) = (0, 0, 0);
     for (at, (to_person, to_ours)) in in_person.iter().zip(&in_ours).enumerate() {
         if let (Some(to_person), Some(to_ours)) = (*to_person, *to_ours) {
-            let (base, person, ours) = (part(base, b, at), part(person, p, to_person), part(ours, o, to_ours));
-            runs.push(settle(Meeting { base, person, ours }));
-            runs.push(UnitRun::Settled(part(all.person, to_person, to_person + 1)));
+            let (base, person, ours) =
+                (slice_units(base, b, at), slice_units(person, p, to_person), slice_units(ours, o, to_ours));
+            runs.push(settle_run(Meeting { base, person, ours }));
+            runs.push(UnitRun::Settled(slice_units(all.person, to_person, to_person + 1)));
             (b, p, o) = (at + 1, to_person + 1, to_ours + 1);
         }
     }
-    let (base, person, ours) = (part(base, b, base.len()), part(person, p, person.len()), part(ours, o, ours.len()));
-    runs.push(settle(Meeting { base, person, ours }));
+    let (base, person, ours) =
+        (slice_units(base, b, base.len()), slice_units(person, p, person.len()), slice_units(ours, o, ours.len()));
+    runs.push(settle_run(Meeting { base, person, ours }));
     runs
 }
 
-fn part<'r, 'a>(units: &'r [&'a str], from: usize, to: usize) -> &'r [&'a str] {
+fn slice_units<'r, 'a>(units: &'r [&'a str], from: usize, to: usize) -> &'r [&'a str] {
     units.get(from..to).unwrap_or_default()
 }
 
-fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
+fn settle_run<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
     let Meeting { base, person, ours } = run;
     if all_same(base, ours) || all_same(person, ours) {
         UnitRun::Settled(person)
@@ -66,7 +68,7 @@ fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
 }
 
 /// Returns for each unit of `from` its index in `to`, or `None`.
-fn matches(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
+fn match_units(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
     let mut input = InternedInput::default();
     input.update_before(from.iter().map(|unit| unit.trim_end()));
     input.update_after(to.iter().map(|unit| unit.trim_end()));
@@ -106,7 +108,7 @@ mod tests {
         let mut ours = base.clone();
         ours[1_500] = "ours";
         for (side, most) in [(&person, 2_999), (&ours, 1)] {
-            let matches = matches(&base, side);
+            let matches = match_units(&base, side);
             assert!(matches.iter().filter(|place| place.is_none()).count() <= most);
             for (unit, place) in base.iter().zip(&matches) {
                 assert!(place.is_none_or(|place| side[place] == *unit));

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use crate::{
     episodic::part_date,
     sections::{Document, Part},
-    text::{folded, is_blank, lines},
+    text::{fold_text, is_blank, split_lines},
 };
 
 /// The name of a part: level, title, and its number among parts of the same title.
@@ -30,13 +30,13 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn parse(text: &'a str) -> Self {
         let document = Document::split(text);
         let mut list: Vec<Piece<'a>> = Vec::new();
         let mut by_name = HashMap::new();
         let mut seen: HashMap<(u8, String), usize> = HashMap::new();
         for part in &document.parts {
-            let title = folded(&part.title);
+            let title = fold_text(&part.title);
             let nth = seen.entry((part.level, title.clone())).or_default();
             let name = (part.level, title, *nth);
             *nth += 1;
@@ -46,7 +46,7 @@ impl<'a> Pieces<'a> {
                 date: part_date(part),
                 title: part.title.clone(),
                 text: document.slice(&part.range),
-                units: units(&document, part),
+                units: split_units(&document, part),
             });
         }
         Self { list, by_name }
@@ -58,25 +58,25 @@ impl<'a> Pieces<'a> {
 }
 
 /// Returns the units of a part: each bullet item whole, every other line separately.
-fn units<'a>(document: &Document<'a>, part: &Part) -> Vec<&'a str> {
+fn split_units<'a>(document: &Document<'a>, part: &Part) -> Vec<&'a str> {
     let mut units = Vec::new();
     let mut at = part.range.start;
     for item in &part.items {
-        units.extend(lines(document.slice(&(at..item.start))));
+        units.extend(split_lines(document.slice(&(at..item.start))));
         units.push(document.slice(item));
         at = item.end;
     }
-    units.extend(lines(document.slice(&(at..part.range.end))));
+    units.extend(split_lines(document.slice(&(at..part.range.end))));
     units
 }
 
 /// Returns the units without trailing blank ones, which only separate a part from the next.
-pub(super) fn content<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
+pub(super) fn trim_blank_units<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
     let end = units.iter().rposition(|unit| !is_blank(unit)).map_or(0, |last| last + 1);
     units.get(..end).unwrap_or_default()
 }
 
 /// Returns the blank lines that separate a part from the next.
 pub(super) fn blank_end(piece: &Piece<'_>) -> String {
-    piece.units.get(content(&piece.units).len()..).unwrap_or_default().concat()
+    piece.units.get(trim_blank_units(&piece.units).len()..).unwrap_or_default().concat()
 }

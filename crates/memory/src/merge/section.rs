@@ -6,13 +6,13 @@ use chrono::NaiveDate;
 
 use super::{
     ByHand, Merger, Outcome,
-    diff::{Meeting, UnitRun, all_same, diff3, same},
-    pieces::{Piece, content},
+    diff::{Meeting, UnitRun, all_same, diff3, is_same_unit},
+    pieces::{Piece, trim_blank_units},
 };
 use crate::{
     DocKind,
     tasks::{RawKey, RawTask, raw_task},
-    text::{folded, is_blank, lines, split_comment},
+    text::{fold_text, is_blank, split_comment, split_lines},
     unsettled::{self, Version},
 };
 
@@ -27,19 +27,19 @@ impl Merger<'_> {
         let heading = if all_same(&was, &theirs) { mine } else { theirs };
         // Without quotes this is an undo: neighbouring lines are then independent, as facts are.
         let meet = if self.kind == DocKind::Facts || !self.has_quotes { meet_facts } else { meet_lines };
-        let (text, quoted) = self.aligned(Meeting { base: &base, person: &person, ours: &ours }, meet);
-        (self.joined(&heading) + &text, quoted)
+        let (text, quoted) = self.merge_runs(Meeting { base: &base, person: &person, ours: &ours }, meet);
+        (self.join_units(&heading) + &text, quoted)
     }
 
     /// Merges aligned units, with `meet` for runs changed by both sides.
-    fn aligned<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>, &ByHand) -> Met<'a>) -> Outcome<'a> {
+    fn merge_runs<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>, &ByHand) -> Met<'a>) -> Outcome<'a> {
         let (mut text, mut quoted) = (String::new(), Vec::new());
         for run in diff3(all) {
             match run {
-                UnitRun::Settled(units) => text.push_str(&self.joined(units)),
+                UnitRun::Settled(units) => text.push_str(&self.join_units(units)),
                 UnitRun::Both(meeting) => {
                     let met = meet(meeting, self.by_hand);
-                    text.push_str(&self.versions(&met.stands));
+                    text.push_str(&self.render_versions(&met.stands));
                     quoted.extend(met.quoted);
                 }
             }
@@ -48,41 +48,41 @@ impl Merger<'_> {
     }
 
     /// Joins the resulting units, marking those of a conflict.
-    fn versions(&self, stands: &[(&str, Option<Version>)]) -> String {
+    fn render_versions(&self, stands: &[(&str, Option<Version>)]) -> String {
         let number = stands.iter().any(|(_, version)| version.is_some()).then(|| self.take_number());
         let shown = stands.iter().map(|(unit, version)| match number.zip(*version).filter(|_| !is_blank(unit)) {
-            Some(mark) => self.ended(unsettled::marked(unit, mark)),
-            None => self.ended((*unit).to_owned()),
+            Some(mark) => self.end_line(unsettled::add_mark(unit, mark)),
+            None => self.end_line((*unit).to_owned()),
         });
         shown.collect()
     }
 
     /// Merges a task by key, and its free text by line.
-    pub(super) fn task<'a>(&self, base: Option<&Piece<'a>>, person: &Piece<'a>, ours: &Piece<'a>) -> Outcome<'a> {
+    pub(super) fn merge_task<'a>(&self, base: Option<&Piece<'a>>, person: &Piece<'a>, ours: &Piece<'a>) -> Outcome<'a> {
         let (theirs, mine) = (raw_task(person.text), raw_task(ours.text));
         let was = base.map(|base| raw_task(base.text));
         let was_keys = was.as_ref().map(|was| was.keys.as_slice()).unwrap_or_default();
-        let mut text = if was.as_ref().is_some_and(|was| same(was.heading, theirs.heading)) {
-            self.ended(mine.heading.to_owned())
+        let mut text = if was.as_ref().is_some_and(|was| is_same_unit(was.heading, theirs.heading)) {
+            self.end_line(mine.heading.to_owned())
         } else {
-            self.ended(theirs.heading.to_owned())
+            self.end_line(theirs.heading.to_owned())
         };
         let mut quoted = Vec::new();
         let by_hand = |key: &RawKey<'_>, before: Option<&RawKey<'_>>| {
             let base: Vec<&str> = before.map(|before| before.raw).into_iter().collect();
-            self.by_hand.wrote(key.raw, &base)
+            self.by_hand.has_written(key.raw, &base)
         };
         for key in &theirs.keys {
-            let (before, other) = (key_of(was_keys, &key.name), key_of(&mine.keys, &key.name));
+            let (before, other) = (find_key(was_keys, &key.name), find_key(&mine.keys, &key.name));
             let untouched = before.is_some_and(|before| same_key(before, key));
             match other {
                 None if untouched => continue,
                 None if before.is_some_and(|before| self.by_hand.took_out(&[before.raw], &[])) => {
-                    text.push_str(&self.versions(&[(key.raw, Some(Version::Alone))]));
+                    text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
                     continue;
                 }
                 Some(other) if untouched || later_touch(key, other) => {
-                    text.push_str(&self.ended(other.raw.to_owned()));
+                    text.push_str(&self.end_line(other.raw.to_owned()));
                     continue;
                 }
                 _ => {}
@@ -90,32 +90,38 @@ impl Merger<'_> {
             let lost = other.filter(|other| !same_key(key, other) && key.name != "touched");
             match lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost))) {
                 Some(lost) if by_hand(lost, before) => {
-                    text.push_str(&self.versions(&[(key.raw, Some(Version::A)), (lost.raw, Some(Version::B))]));
+                    text.push_str(&self.render_versions(&[(key.raw, Some(Version::A)), (lost.raw, Some(Version::B))]));
                 }
                 lost => {
-                    text.push_str(&self.ended(key.raw.to_owned()));
+                    text.push_str(&self.end_line(key.raw.to_owned()));
                     quoted.extend(lost.map(|lost| lost.raw));
                 }
             }
         }
-        for key in mine.keys.iter().filter(|key| key_of(&theirs.keys, &key.name).is_none()) {
-            match key_of(was_keys, &key.name) {
-                None => text.push_str(&self.ended(key.raw.to_owned())),
+        for key in mine.keys.iter().filter(|key| find_key(&theirs.keys, &key.name).is_none()) {
+            match find_key(was_keys, &key.name) {
+                None => text.push_str(&self.end_line(key.raw.to_owned())),
                 Some(before) if same_key(before, key) => {}
-                before if by_hand(key, before) => text.push_str(&self.versions(&[(key.raw, Some(Version::Alone))])),
+                before if by_hand(key, before) => {
+                    text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
+                }
                 Some(_) => quoted.push(key.raw),
             }
         }
-        let rest = |task: &RawTask<'a>| lines(task.rest).collect::<Vec<_>>();
+        let rest = |task: &RawTask<'a>| split_lines(task.rest).collect::<Vec<_>>();
         let (was_rest, their_rest, my_rest) = (was.as_ref().map(rest).unwrap_or_default(), rest(&theirs), rest(&mine));
-        let all = Meeting { base: content(&was_rest), person: content(&their_rest), ours: content(&my_rest) };
-        let (body, left) = self.aligned(all, meet_lines);
+        let all = Meeting {
+            base: trim_blank_units(&was_rest),
+            person: trim_blank_units(&their_rest),
+            ours: trim_blank_units(&my_rest),
+        };
+        let (body, left) = self.merge_runs(all, meet_lines);
         quoted.extend(left);
         (text + &body, quoted)
     }
 }
 
-fn key_of<'k, 'a>(keys: &'k [RawKey<'a>], name: &str) -> Option<&'k RawKey<'a>> {
+fn find_key<'k, 'a>(keys: &'k [RawKey<'a>], name: &str) -> Option<&'k RawKey<'a>> {
     keys.iter().find(|key| key.name == name)
 }
 
@@ -138,38 +144,39 @@ struct Met<'a> {
 /// Merges lines: the person's stand, ours are quoted, without equal lines at either end. Lines a person wrote on either side stand.
 fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let (person, ours) = (run.person, run.ours);
-    let head = person.iter().zip(ours).take_while(|(a, b)| same(a, b)).count();
+    let head = person.iter().zip(ours).take_while(|(a, b)| is_same_unit(a, b)).count();
     let rest = |units: &[&'a str]| units.get(head..).unwrap_or_default().to_vec();
     let (mut their_rest, mut my_rest) = (rest(person), rest(ours));
-    let tail = their_rest.iter().rev().zip(my_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
+    let tail = their_rest.iter().rev().zip(my_rest.iter().rev()).take_while(|(a, b)| is_same_unit(a, b)).count();
     my_rest.truncate(my_rest.len() - tail);
-    let is_old = |unit: &&str| is_blank(unit) || run.base.iter().any(|was| same(was, unit));
-    let is_theirs = |unit: &&str| by_hand.wrote(unit, run.base);
+    let is_old = |unit: &&str| is_blank(unit) || run.base.iter().any(|was| is_same_unit(was, unit));
+    let is_theirs = |unit: &&str| by_hand.has_written(unit, run.base);
     let is_by_hand = my_rest.iter().any(&is_theirs) || my_rest.iter().all(&is_old) && by_hand.took_out(run.base, ours);
     if !is_by_hand {
         let quoted = if my_rest.iter().all(|line| is_blank(line)) { Vec::new() } else { my_rest };
-        return Met { stands: plain(person), quoted };
+        return Met { stands: to_unmarked_units(person), quoted };
     }
     let ends = their_rest.split_off(their_rest.len() - tail);
     let (kept, quoted): (Vec<&str>, Vec<&str>) = my_rest.into_iter().partition(|unit| is_old(unit) || is_theirs(unit));
-    let mut stands = plain(person.get(..head).unwrap_or_default());
+    let mut stands = to_unmarked_units(person.get(..head).unwrap_or_default());
     // An addition to an empty base can't contradict anything.
     let is_empty = |units: &[&str]| units.iter().all(|unit| is_blank(unit));
-    let (a, b) = if is_empty(run.base) { (None, None) } else { which(!is_empty(&their_rest), !is_empty(&kept)) };
+    let (a, b) =
+        if is_empty(run.base) { (None, None) } else { choose_versions(!is_empty(&their_rest), !is_empty(&kept)) };
     stands.extend(their_rest.into_iter().map(|unit| (unit, a)));
     stands.extend(kept.into_iter().map(|unit| (unit, b)));
-    stands.extend(plain(&ends));
+    stands.extend(to_unmarked_units(&ends));
     Met { stands, quoted }
 }
 
 /// Merges facts: additions and removals of both sides apply. The versions contradict each other only if both sides removed the same fact
 /// and ours put another in its place. Ours is then quoted, or also stands if a person wrote it.
 fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
-    let (base, person, ours) = (trimmed(run.base), trimmed(run.person), trimmed(run.ours));
+    let (base, person, ours) = (trim_units(run.base), trim_units(run.person), trim_units(run.ours));
     let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
     let mut stands: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit.trim_end())).copied().collect();
-    let known: HashSet<String> = stands.iter().map(|unit| fact(unit)).collect();
-    let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fact(unit));
+    let known: HashSet<String> = stands.iter().map(|unit| fold_fact(unit)).collect();
+    let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fold_fact(unit));
     let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
     let contested: Vec<&str> = run
         .base
@@ -179,16 +186,16 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
         .collect();
     if contested.iter().all(|unit| is_blank(unit)) {
         stands.extend(new);
-        return Met { stands: plain(&stands), quoted: Vec::new() };
+        return Met { stands: to_unmarked_units(&stands), quoted: Vec::new() };
     }
-    let (kept, quoted): (Vec<&str>, Vec<&str>) = new.into_iter().partition(|unit| by_hand.wrote(unit, run.base));
+    let (kept, quoted): (Vec<&str>, Vec<&str>) = new.into_iter().partition(|unit| by_hand.has_written(unit, run.base));
     let is_deletion = quoted.is_empty() && by_hand.took_out(&contested, &[]);
     if kept.is_empty() && !is_deletion {
-        return Met { stands: plain(&stands), quoted };
+        return Met { stands: to_unmarked_units(&stands), quoted };
     }
     let is_old = |unit: &str| is_blank(unit) || base.contains(unit.trim_end()) || ours.contains(unit.trim_end());
     let last = stands.iter().rposition(|unit| !is_old(unit));
-    let (a, b) = which(last.is_some(), !kept.is_empty());
+    let (a, b) = choose_versions(last.is_some(), !kept.is_empty());
     let at = last.map_or(stands.len(), |last| last + 1);
     let mut all: Vec<_> = stands.into_iter().map(|unit| (unit, a.filter(|_| !is_old(unit)))).collect();
     all.splice(at..at, kept.into_iter().map(|unit| (unit, b)));
@@ -196,7 +203,7 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
 }
 
 /// Returns the version mark of each side with content.
-fn which(has_theirs: bool, has_ours: bool) -> (Option<Version>, Option<Version>) {
+fn choose_versions(has_theirs: bool, has_ours: bool) -> (Option<Version>, Option<Version>) {
     match (has_theirs, has_ours) {
         (true, true) => (Some(Version::A), Some(Version::B)),
         (false, false) => (None, None),
@@ -204,16 +211,16 @@ fn which(has_theirs: bool, has_ours: bool) -> (Option<Version>, Option<Version>)
     }
 }
 
-fn plain<'a>(units: &[&'a str]) -> Vec<(&'a str, Option<Version>)> {
+fn to_unmarked_units<'a>(units: &[&'a str]) -> Vec<(&'a str, Option<Version>)> {
     units.iter().map(|unit| (*unit, None)).collect()
 }
 
 /// Returns the non-blank units without trailing white space.
-fn trimmed<'a>(units: &[&'a str]) -> HashSet<&'a str> {
+fn trim_units<'a>(units: &[&'a str]) -> HashSet<&'a str> {
     units.iter().filter(|unit| !is_blank(unit)).map(|unit| unit.trim_end()).collect()
 }
 
 /// Normalises a fact for comparison, without its origin.
-fn fact(unit: &str) -> String {
-    folded(split_comment(&unsettled::without(unit)).0)
+fn fold_fact(unit: &str) -> String {
+    fold_text(split_comment(&unsettled::remove_marks(unit)).0)
 }

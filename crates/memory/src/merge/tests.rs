@@ -5,7 +5,7 @@ use super::*;
 use crate::{
     episodic::Log,
     strategies::document,
-    text::{folded, split_comment},
+    text::{fold_text, split_comment},
 };
 
 const TASKS: &str = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-18\n- next: dial\n\nHe waits.\n\n## Pay rent\n- status: active\n";
@@ -202,14 +202,14 @@ proptest! {
     fn no_line_of_the_person_and_no_new_line_of_ours_is_lost(kind in kind(), base in document(), person in document(), ours in document()) {
         let merged = merge(kind, &base, &person, &ours);
         let present = |line: &str| merged.text.contains(line) || line.contains("touched");
-        for line in lines(person.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
+        for line in split_lines(person.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
             prop_assert!(present(line), "person's {line:?} lost: {:?}", merged.text);
         }
-        for line in lines(ours.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
-            let known = folded(split_comment(line.trim_end_matches('#')).0);
+        for line in split_lines(ours.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
+            let known = fold_text(split_comment(line.trim_end_matches('#')).0);
             // As a line of its own, or quoted beside the person's.
-            let says = |other: &str| folded(split_comment(other).0).contains(&known);
-            let said = lines(&merged.text).any(|other| says(other) || says(other.trim_start_matches("> ")));
+            let says = |other: &str| fold_text(split_comment(other).0).contains(&known);
+            let said = split_lines(&merged.text).any(|other| says(other) || says(other.trim_start_matches("> ")));
             prop_assert!(present(line) || said, "our {line:?} lost: {:?}", merged.text);
         }
     }
@@ -220,7 +220,7 @@ proptest! {
         let merged = merge(DocKind::Log, &written(&base), &with(&person), &with(&ours));
         let all = written(&[base.clone(), person.clone(), ours.clone()].concat());
         let sorted = |text: &str| {
-            let mut entries: Vec<String> = lines(text).map(str::to_owned).filter(|line| !is_blank(line)).collect();
+            let mut entries: Vec<String> = split_lines(text).map(str::to_owned).filter(|line| !is_blank(line)).collect();
             entries.sort();
             entries
         };
@@ -264,7 +264,7 @@ fn a_fact_that_one_person_rewrote_in_two_places_stands_twice() {
     ## Home
     - a flat
     ");
-    assert_eq!(crate::unsettled::unsettled(&merged).len(), 1);
+    assert_eq!(crate::unsettled::find_conflicts(&merged).len(), 1);
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn lines_and_keys_that_one_person_changed_in_two_places_stand_twice() {
     three
     ");
     let again = by_hand(DocKind::Text, &merged, &merged.replace("one\n", "eins\n"), &merged.replace("one\n", "un\n"));
-    assert_eq!(crate::unsettled::unsettled(&again).len(), 2, "{again}");
+    assert_eq!(crate::unsettled::find_conflicts(&again).len(), 2, "{again}");
     assert_eq!(
         by_hand(DocKind::Text, notes, "one\ntwo\nthree\nfour\n", "one\ntwo\nthree\nvier\n"),
         format!("{notes}four\nvier\n")

@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, shortened},
+    words::{format_count, truncate_text},
 };
 
 use super::{REFLECTION, SaidBefore};
@@ -20,7 +20,7 @@ use crate::{
     facts::Facts,
     others,
     sections::Document,
-    text::{lines, split_comment},
+    text::{split_comment, split_lines},
     view,
 };
 
@@ -46,15 +46,15 @@ pub(super) struct ChatDay {
 
 impl ChatDay {
     /// Appends the summary to the month's document.
-    pub(super) fn added_to(&self, text: &str, wake: &str) -> String {
+    pub(super) fn append_summary(&self, text: &str, wake: &str) -> String {
         let lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
-        let mark = format!("{wake}{}{}", view::origin(self.chat), others::mark(self.has_read_others));
-        episodic::append_untimed(text, self.date, &lines, &mark)
+        let mark = format!("{wake}{}{}", view::format_origin(self.chat), others::format_mark(self.has_read_others));
+        episodic::append_untimed_entry(text, self.date, &lines, &mark)
     }
 }
 
 /// Builds the entry for the state of the tasks at the end of a day.
-pub(super) fn health_of(date: NaiveDate, health: &[String]) -> ChatDay {
+pub(super) fn build_health_day(date: NaiveDate, health: &[String]) -> ChatDay {
     let lines = std::iter::once("Tasks".to_owned()).chain(health.iter().map(|line| format!("- {line}"))).collect();
     ChatDay { date, chat: None, has_read_others: false, lines }
 }
@@ -79,7 +79,7 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
                 if first.starts_with(&format!("Woke for {REFLECTION}")) {
                     continue;
                 }
-                let (wake, chat, is_own) = whose(comment);
+                let (wake, chat, is_own) = parse_comment(comment);
                 let deeds = by_whom.entry((day.date, chat, !is_own)).or_default();
                 deeds.wakes.extend(wake.map(str::to_owned));
                 // An entry without a wake is a person's own line.
@@ -97,7 +97,7 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
 }
 
 /// Parses an entry's comment into its wake, its chat, and whether the wake was clean. A person's own line counts as clean.
-fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
+fn parse_comment(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
     let words: Vec<&str> = comment.split_whitespace().collect();
     let ["wake", wake, rest @ ..] = words.as_slice() else { return (None, None, true) };
     match rest {
@@ -110,13 +110,15 @@ fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
 
 fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
-    let mut all = vec![format!("{who}: {}", count(deeds.wakes.len(), "wake"))];
+    let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
     // A person's words appear in only one of their two summaries.
     let said: Vec<&SaidBefore> =
         asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
-    let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", shortened(&asked.text, ASKED_CHARS_MAX));
+    let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", truncate_text(&asked.text, ASKED_CHARS_MAX));
     all.extend(said.iter().take(ASKED_MAX).map(quoted));
-    all.extend((said.len() > ASKED_MAX).then(|| format!("- and {} more", count(said.len() - ASKED_MAX, "message"))));
+    all.extend(
+        (said.len() > ASKED_MAX).then(|| format!("- and {} more", format_count(said.len() - ASKED_MAX, "message"))),
+    );
     all.extend(deeds.told.iter().take(DEEDS_MAX).map(|line| format!("- {line}")));
     let left_out = deeds.told.len().saturating_sub(DEEDS_MAX);
     all.extend((left_out > 0).then(|| format!("- and {left_out} more")));
@@ -127,19 +129,24 @@ fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts,
 }
 
 /// Adds a reworded summary of the owner's day to the month's document. It replaces the summary by rule of the same wake, if present.
-pub fn rewritten(text: &str, date: NaiveDate, (wake, has_read_others): (&str, bool), words: &[String]) -> String {
+pub fn add_reworded_summary(
+    text: &str,
+    date: NaiveDate,
+    (wake, has_read_others): (&str, bool),
+    words: &[String],
+) -> String {
     let head = std::iter::once(format!("{OWN}: {}", words.first().map_or("", String::as_str)));
     let all: Vec<String> = head.chain(words.iter().skip(1).map(|line| format!("- {line}"))).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let document = Document::split(text);
     let is_same = |item: &&Range<usize>| {
-        let first = lines(document.slice(item)).next().unwrap_or_default();
+        let first = split_lines(document.slice(item)).next().unwrap_or_default();
         let (told, comment) = split_comment(first);
-        let is_ours = whose(comment.unwrap_or_default()) == (Some(wake), None, true);
+        let is_ours = parse_comment(comment.unwrap_or_default()) == (Some(wake), None, true);
         is_ours && told.trim_start_matches("- ").starts_with(OWN)
     };
     let days = document.sections().filter(|part| episodic::part_date(part) == Some(date));
     let found = days.flat_map(|part| part.items.iter()).find(is_same).cloned();
     let rest = found.map_or_else(|| text.to_owned(), |item| document.splice(item, ""));
-    episodic::append_untimed(&rest, date, &all, &format!("{wake}{}", others::mark(has_read_others)))
+    episodic::append_untimed_entry(&rest, date, &all, &format!("{wake}{}", others::format_mark(has_read_others)))
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{CONTRADICTION, PersonsDoing, keyed, lines_of_others};
+use super::{CONTRADICTION, PersonsDoing, hash_key, lines_of_others};
 use crate::{
     claim,
     facts::{self, Fact, Facts},
-    text::folded,
+    text::fold_text,
     unsettled::{self, Version},
 };
 
@@ -25,24 +25,24 @@ pub struct Dispute {
 impl Dispute {
     /// Returns the key that limits marking and asking to once. It doesn't reveal the facts.
     pub fn key(&self) -> String {
-        let mut pair = [folded(&self.one), folded(&self.other)];
+        let mut pair = [fold_text(&self.one), fold_text(&self.other)];
         pair.sort();
-        keyed(CONTRADICTION, &pair.join("\n"))
+        hash_key(CONTRADICTION, &pair.join("\n"))
     }
 
     /// Marks both facts. A person's own line keeps every byte, and only the contradicting one is marked.
     #[must_use]
-    pub fn marked_in(&self, text: &str, by_hand: &PersonsDoing) -> String {
+    pub fn mark_facts(&self, text: &str, by_hand: &PersonsDoing) -> String {
         let number = unsettled::next_number(&[text]);
         let (known, _) = Facts::parse(text);
-        let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.wrote(fact));
+        let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.has_written(fact));
         let (one, other) = match (is_theirs(&self.one), is_theirs(&self.other)) {
             (true, true) => return text.to_owned(),
             (true, false) => (None, Some(Version::Disputed)),
             (false, true) => (Some(Version::Disputed), None),
             (false, false) => (Some(Version::Doubted), Some(Version::Doubted)),
         };
-        facts::edited(text, |fact, item| {
+        facts::edit_facts(text, |fact, item| {
             let version = if fact.text == self.one {
                 one
             } else if fact.text == self.other {
@@ -50,14 +50,14 @@ impl Dispute {
             } else {
                 None
             };
-            version.map(|version| unsettled::marked(item, (number, version)))
+            version.map(|version| unsettled::add_mark(item, (number, version)))
         })
     }
 }
 
 /// Settles a contradiction after the person confirmed one fact: removes the facts they were asked about together with `right`, and the mark
 /// of `right`. `asked` holds the keys of earlier questions. Returns the new text and the removed facts. `None` if no question matches.
-pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(String, Vec<String>)> {
+pub fn settle_dispute(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(String, Vec<String>)> {
     let (known, _) = Facts::parse(text);
     let right = known.iter().map(|(_, fact)| &fact.text).find(|fact| facts::is_same(fact, right))?.clone();
     let is_wrong = |fact: &Fact| {
@@ -67,25 +67,25 @@ pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(Str
     let wrong: Vec<&Fact> =
         known.iter().map(|(_, fact)| fact).filter(|fact| is_wrong(fact) && !of_others.contains(&fact.line)).collect();
     let forgotten: Vec<String> = wrong.iter().map(|fact| fact.text.clone()).collect();
-    let settled = facts::edited(text, |fact, item| {
+    let settled = facts::edit_facts(text, |fact, item| {
         if wrong.contains(&fact) {
             return Some(String::new());
         }
-        (fact.text == right).then(|| unsettled::without(item).into_owned())
+        (fact.text == right).then(|| unsettled::remove_marks(item).into_owned())
     });
     (!forgotten.is_empty()).then_some((settled, forgotten))
 }
 
 /// Finds new contradictions between known facts, without marked, unsettled and untrusted ones.
-pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
+pub(super) fn find_disputes(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
     let (known, _) = Facts::parse(text);
     let standing: BTreeSet<usize> =
-        unsettled::unsettled(text).into_iter().flat_map(|conflict| conflict.lines).collect();
+        unsettled::find_conflicts(text).into_iter().flat_map(|conflict| conflict.lines).collect();
     let of_others = lines_of_others(text);
     let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !of_others.contains(&fact.line);
     let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
     let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();
-    let pairs = claim::contradictions(&texts).into_iter().filter_map(|(one, other)| {
+    let pairs = claim::find_contradictions(&texts).into_iter().filter_map(|(one, other)| {
         Some(Dispute { one: (*texts.get(one)?).to_owned(), other: (*texts.get(other)?).to_owned() })
     });
     pairs.filter(|pair| !marked.contains(&pair.key())).take(DISPUTES_MAX).collect()
@@ -95,7 +95,7 @@ pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
 ///
 /// # Errors
 /// [`facts::FactError`] for words that don't match exactly one fact.
-pub fn dispute(text: &str, one: &str, other: &str) -> Result<Dispute, facts::FactError> {
+pub fn find_dispute(text: &str, one: &str, other: &str) -> Result<Dispute, facts::FactError> {
     let one = facts::find(text, one)?;
     let other = facts::find(text, other)?;
     Ok(Dispute { one: one.text, other: other.text })

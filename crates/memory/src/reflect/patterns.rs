@@ -6,10 +6,10 @@ use chrono::NaiveDate;
 
 use reveille_base::{
     types::ChatRef,
-    words::{list, one_line, shortened},
+    words::{format_list, one_line, truncate_text},
 };
 
-use super::{HABIT, PersonsDoing, keyed};
+use super::{HABIT, PersonsDoing, hash_key};
 use crate::{
     facts::{self, Added, Facts},
     quoting::meant_words,
@@ -53,24 +53,24 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Returns the key that limits noting to once, ever: the person may have had the fact forgotten.
     pub(super) fn key(&self) -> String {
-        key_of(self.chat, &sorted(&self.text))
+        build_key(self.chat, &sort_words(&self.text))
     }
 
     /// Describes the pattern for the log and the commit. Both belong to the owner, so no guest is quoted.
-    pub(super) fn receipt(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self.chat {
             Some(chat) => format!("Noted what is asked for often in chat {chat}"),
-            None => format!("Noted what is asked for often: “{}”", shortened(&self.text, 60)),
+            None => format!("Noted what is asked for often: “{}”", truncate_text(&self.text, 60)),
         }
     }
 
     /// Adds the pattern to the facts. `None` if it is there already.
-    pub(super) fn added_to(&self, text: &str, wake: &str) -> Option<String> {
+    pub(super) fn add_to_facts(&self, text: &str, wake: &str) -> Option<String> {
         let skipped = self.messages.len().saturating_sub(SOURCES_MAX);
-        let sources = list(self.messages.iter().skip(skipped).map(|id| format!("message {id}")));
+        let sources = format_list(self.messages.iter().skip(skipped).map(|id| format!("message {id}")));
         let fact = format!("{BEGINS}{}” ({} times; {sources})", self.text, self.messages.len());
         let last = self.messages.last().map(|id| format!(" message {id}")).unwrap_or_default();
-        let origin = format!("wake {wake}{last}{}", view::origin(self.chat));
+        let origin = format!("wake {wake}{last}{}", view::format_origin(self.chat));
         match facts::add(text, Some(TOPIC), &fact, &origin) {
             Ok(Added::New { text, .. }) => Some(text),
             _ => None,
@@ -79,22 +79,22 @@ impl Pattern {
 }
 
 /// Returns the words of the repeated request in a fact.
-fn words_of(fact: &str) -> Option<Vec<String>> {
-    fact.strip_prefix(BEGINS)?.split_once('”').map(|(asked, _)| sorted(asked))
+fn parse_words(fact: &str) -> Option<Vec<String>> {
+    fact.strip_prefix(BEGINS)?.split_once('”').map(|(asked, _)| sort_words(asked))
 }
 
-fn key_of(chat: Option<ChatRef>, words: &[String]) -> String {
-    keyed(HABIT, &format!("{}\n{}", view::origin(chat), words.join("\n")))
+fn build_key(chat: Option<ChatRef>, words: &[String]) -> String {
+    hash_key(HABIT, &format!("{}\n{}", view::format_origin(chat), words.join("\n")))
 }
 
-fn sorted(text: &str) -> Vec<String> {
+fn sort_words(text: &str) -> Vec<String> {
     let mut words = meant_words(text);
     words.sort();
     words
 }
 
 /// Returns frequent requests that are new: not in the facts, never noted before, and never removed by a person.
-pub(super) fn repeated(
+pub(super) fn find_patterns(
     asked: &[SaidBefore],
     facts: &str,
     by_hand: &PersonsDoing,
@@ -102,17 +102,17 @@ pub(super) fn repeated(
 ) -> Vec<Pattern> {
     let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&SaidBefore>> = BTreeMap::new();
     for one in asked.iter().filter(|one| one.text.chars().count() <= CHARS_MAX) {
-        let words = sorted(&one.text);
+        let words = sort_words(&one.text);
         if words.len() >= WORDS_MIN {
             by_words.entry((one.chat, words)).or_default().push(one);
         }
     }
     let (known, _) = Facts::parse(facts);
-    let known: Vec<Vec<String>> = known.iter().filter_map(|(_, fact)| words_of(&fact.text)).collect();
-    let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| words_of_folded(fact)).collect();
+    let known: Vec<Vec<String>> = known.iter().filter_map(|(_, fact)| parse_words(&fact.text)).collect();
+    let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| parse_folded_words(fact)).collect();
     let often = by_words.into_iter().filter(|(_, said)| said.len() >= OFTEN);
     let new = often.filter(|((_, words), _)| !known.contains(words) && !gone.contains(words));
-    new.filter(|((chat, words), _)| !noted.contains(&key_of(*chat, words)))
+    new.filter(|((chat, words), _)| !noted.contains(&build_key(*chat, words)))
         .take(PATTERNS_MAX)
         .filter_map(|((chat, _), said)| {
             let text = one_line(&said.last()?.text).replace(['“', '”'], "\"");
@@ -121,6 +121,6 @@ pub(super) fn repeated(
         .collect()
 }
 
-fn words_of_folded(fact: &str) -> Option<Vec<String>> {
-    fact.split_once('“')?.1.split_once('”').map(|(asked, _)| sorted(asked))
+fn parse_folded_words(fact: &str) -> Option<Vec<String>> {
+    fact.split_once('“')?.1.split_once('”').map(|(asked, _)| sort_words(asked))
 }

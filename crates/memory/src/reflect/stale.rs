@@ -36,13 +36,13 @@ const OLD_DAYS: i64 = 365;
 const MARK: &str = "(as of ";
 
 /// Adds the marks. Returns the facts and the number of new marks. A person's own lines stay unchanged.
-pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
+pub(super) fn mark_stale_facts(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
     let mut count = 0;
     let of_others = lines_of_others(text);
-    let dated = facts::edited(text, |fact, item| {
+    let dated = facts::edit_facts(text, |fact, item| {
         let said = fact.date()?;
         let is_stale = is_stale(&fact.text, today.signed_duration_since(said).num_days());
-        if !is_stale || fact.text.contains(MARK) || by_hand.wrote(fact) || of_others.contains(&fact.line) {
+        if !is_stale || fact.text.contains(MARK) || by_hand.has_written(fact) || of_others.contains(&fact.line) {
             return None;
         }
         count += 1;

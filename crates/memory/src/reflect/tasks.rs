@@ -4,13 +4,13 @@ use chrono::NaiveDate;
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, list},
+    words::{format_count, format_list},
 };
 
 use crate::{
     decay,
     tasks::{Task, TaskList},
-    text::folded,
+    text::fold_text,
     view,
 };
 
@@ -20,21 +20,21 @@ const REVIEW_DAYS: i64 = 30;
 const NAMED_MAX: usize = 7;
 
 /// Returns a line for the active tasks and a line for the backlog, each only if it has tasks.
-pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: ChatRef) -> Vec<String> {
-    let (active, backlog) = (owners(active, owner_chat), owners(backlog, owner_chat));
+pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, owner_chat: ChatRef) -> Vec<String> {
+    let (active, backlog) = (list_owner_tasks(active, owner_chat), list_owner_tasks(backlog, owner_chat));
     let quiet = active.iter().filter_map(|task| {
-        let stage = decay::stage_of(task, today)?;
+        let stage = decay::find_task_stage(task, today)?;
         let days = decay::quiet_days(task.touched?, today);
-        Some(format!("“{}” is quiet for {} ({})", task.title, count(to_usize(days), "day"), stage.name()))
+        Some(format!("“{}” is quiet for {} ({})", task.title, format_count(to_usize(days), "day"), stage.name()))
     });
     let aimless = active.iter().filter(|task| task.get("next").is_none_or(|next| next.trim().is_empty()));
     let aimless = aimless.map(|task| format!("“{}” has no next step", task.title));
-    let is_active = |task: &Task| active.iter().any(|other| folded(&other.title) == folded(&task.title));
+    let is_active = |task: &Task| active.iter().any(|other| fold_text(&other.title) == fold_text(&task.title));
     let review = backlog.iter().filter_map(|task| {
         let waits = task.touched.map(|day| decay::quiet_days(day, today)).filter(|days| *days >= REVIEW_DAYS);
         match waits {
             _ if is_active(task) => Some(format!("“{}” stands among the active tasks, too", task.title)),
-            Some(days) => Some(format!("“{}” waits for {}", task.title, count(to_usize(days), "day"))),
+            Some(days) => Some(format!("“{}” waits for {}", task.title, format_count(to_usize(days), "day"))),
             None => None,
         }
     });
@@ -43,7 +43,7 @@ pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: 
         let more = parts.len() - named;
         let mut parts: Vec<String> = parts.into_iter().take(named).collect();
         parts.extend((more > 0).then(|| format!("{more} more")));
-        if parts.is_empty() { format!("{what}: all well") } else { format!("{what}: {}", list(parts)) }
+        if parts.is_empty() { format!("{what}: all well") } else { format!("{what}: {}", format_list(parts)) }
     };
     let mut lines = Vec::new();
     if !active.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: 
     lines
 }
 
-fn owners(text: &str, owner_chat: ChatRef) -> Vec<Task> {
+fn list_owner_tasks(text: &str, owner_chat: ChatRef) -> Vec<Task> {
     let (list, _) = TaskList::parse(text);
     list.tasks().iter().filter(|task| view::foreign_chat(task.chat(), owner_chat).is_none()).cloned().collect()
 }

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::{unsettled::unsettled, view::View};
+use crate::{unsettled::find_conflicts, view::View};
 
-const OWNER: ChatRef = ChatRef::telegram(7);
+const OWNER: ChatRef = ChatRef::from_telegram(7);
 
 fn day(day: u32) -> NaiveDate {
     NaiveDate::from_ymd_opt(2026, 11, day).unwrap()
@@ -52,7 +52,7 @@ const LOG: &str = "## 2026-11-18\n- 10:00 Woke for x. <!-- wake a own -->\n  - T
 #[test]
 fn each_chats_day_is_summed_up_apart_and_shown_to_that_chat_alone() {
     let facts = "## A\n- Tea is green <!-- wake b message 1 -->\n";
-    let said = [asked(1, None, "remember the tea"), asked(2, Some(ChatRef::telegram(5555)), "hello there")];
+    let said = [asked(1, None, "remember the tea"), asked(2, Some(ChatRef::from_telegram(5555)), "hello there")];
     let looked = look(&[(EPISODIC_MEMORY, LOG), (SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default());
     let [(path, text)] = looked.files.as_slice() else { panic!("{looked:#?}") };
     assert_eq!(path, "memory/agent-memory/days/2026-11.md");
@@ -63,9 +63,9 @@ fn each_chats_day_is_summed_up_apart_and_shown_to_that_chat_alone() {
          - With you: 1 wake <!-- wake 20261121T023000Z-9 after others -->\n  - Read a page\n\
          - In chat 5555: 1 wake <!-- wake 20261121T023000Z-9 chat 5555 own -->\n  - Asked: “hello there”\n  - Answered Bob\n"
     );
-    let guests = View::of(ChatRef::telegram(5555)).shown(path, text);
+    let guests = View::for_chat(ChatRef::from_telegram(5555)).visible_text(path, text);
     assert!(guests.contains("Answered Bob") && !guests.contains("tea") && !guests.contains("page"), "{guests}");
-    let owners = others::without(path, text, None).0;
+    let owners = others::remove_untrusted(path, text, None).0;
     assert!(owners.contains("Tea is green") && !owners.contains("Bob") && !owners.contains("page"), "{owners}");
 }
 
@@ -74,11 +74,11 @@ fn a_day_in_the_models_words_takes_the_place_of_the_rules() {
     let looked = look(&[(EPISODIC_MEMORY, LOG)], &[], &PersonsDoing::default());
     let text = &looked.files[0].1;
     let words = ["It was about tea.".to_owned(), "Key fact: tea".to_owned()];
-    let new = rewritten(text, day(20), ("20261121T023000Z-9", false), &words);
+    let new = add_reworded_summary(text, day(20), ("20261121T023000Z-9", false), &words);
     assert!(!new.contains("Remembered") && new.contains("- With you: It was about tea. <!-- wake"), "{new}");
     assert!(new.contains("Read a page") && new.contains("Answered Bob"), "{new}");
     let by_person = text.replace("- With you: 1 wake <!-- wake 20261121T023000Z-9 own -->", "- With you: my own words");
-    assert!(rewritten(&by_person, day(20), ("20261121T023000Z-9", false), &words).contains("my own words"));
+    assert!(add_reworded_summary(&by_person, day(20), ("20261121T023000Z-9", false), &words).contains("my own words"));
 }
 
 #[test]
@@ -96,20 +96,20 @@ fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
     let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
     assert_eq!((noted.len(), facts_of(&forgotten)), (1, None), "what a person had forgotten doesn't come back");
     let mut by_hand = PersonsDoing::default();
-    by_hand.note(facts, "");
+    by_hand.note_edit(facts, "");
     assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "what a person took out doesn't come back");
     assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is a coincidence");
 }
 
 #[test]
 fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
-    let guest = ChatRef::telegram(5555);
+    let guest = ChatRef::from_telegram(5555);
     let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
     let looked = look(&[], &said, &PersonsDoing::default());
     assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
     let facts = facts_of(&looked).unwrap();
-    assert!(View::of(guest).shown(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
-    assert!(!others::without(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
+    assert!(View::for_chat(guest).visible_text(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
+    assert!(!others::remove_untrusted(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn facts_that_may_be_over_say_as_of_when_they_hold() {
     );
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, dated)], &[], &PersonsDoing::default())), None);
     let mut by_hand = PersonsDoing::default();
-    by_hand.note(dated, facts);
+    by_hand.note_edit(dated, facts);
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &[], &by_hand)), None, "a person took the mark off");
 }
 
@@ -138,7 +138,7 @@ fn contradictions_are_marked_and_a_persons_own_line_keeps_every_byte() {
     let looked = look(&[(SEMANTIC_MEMORY, &both)], &[], &PersonsDoing::default());
     assert_eq!(looked.disputes, [Dispute { one: one.to_owned(), other: other.to_owned() }]);
     let marked = facts_of(&looked).unwrap();
-    assert_eq!(unsettled(marked).iter().map(|it| it.lines.clone()).collect::<Vec<_>>(), [[2, 3]]);
+    assert_eq!(find_conflicts(marked).iter().map(|it| it.lines.clone()).collect::<Vec<_>>(), [[2, 3]]);
     assert_eq!(look(&[(SEMANTIC_MEMORY, marked)], &[], &PersonsDoing::default()).disputes, []);
     let by_person = format!("## Home\n- {one}\n- {other} <!-- wake b -->\n");
     let looked = look(&[(SEMANTIC_MEMORY, &by_person)], &[], &PersonsDoing::default());
@@ -147,7 +147,7 @@ fn contradictions_are_marked_and_a_persons_own_line_keeps_every_byte() {
         marked,
         format!("## Home\n- {one}\n- {other} <!-- unsettled 1: contradicts what you wrote --> <!-- wake b -->\n")
     );
-    assert_eq!(unsettled(marked)[0].of_line(3), "it contradicts what you wrote");
+    assert_eq!(find_conflicts(marked)[0].describe_line(3), "it contradicts what you wrote");
     let hidden = format!("## Unconfirmed\n- {one} <!-- wake a -->\n\n## Home\n- {other} <!-- wake b -->\n");
     assert_eq!(look(&[(SEMANTIC_MEMORY, &hidden)], &[], &PersonsDoing::default()).disputes, []);
 }

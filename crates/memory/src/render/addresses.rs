@@ -21,10 +21,10 @@ pub(super) fn as_code(styled: Styled) -> Styled {
         let is_code = |span: &&Span| matches!(span.style, Style::Code | Style::Pre { .. });
         spans.iter().filter(is_code).any(|span| span.range.start <= range.start && range.end <= span.range.end)
     };
-    let mut found = find(&text);
+    let mut found = find_addresses(&text);
     found.retain(|range| !is_in(range, &spans));
     for span in &mut spans {
-        found.iter().for_each(|address| clip(&mut span.range, address));
+        found.iter().for_each(|address| clip_span(&mut span.range, address));
     }
     spans.retain(|span| !span.range.is_empty());
     spans.extend(found.into_iter().map(|range| Span { range, style: Style::Code }));
@@ -35,7 +35,7 @@ pub(super) fn as_code(styled: Styled) -> Styled {
 
 /// Returns the number of addresses in a part that Telegram would turn into links, because no formatting prevents it.
 pub(super) fn count_bare(styled: &Styled, part: &Range<usize>) -> usize {
-    let found = find(styled.visible(part));
+    let found = find_addresses(styled.visible_text(part));
     let excludes = |span: &&Span| matches!(span.style, Style::Code | Style::Pre { .. } | Style::Link { .. });
     let is_bare = |address: &Range<usize>| {
         let (start, end) = (part.start + address.start, part.start + address.end);
@@ -45,10 +45,10 @@ pub(super) fn count_bare(styled: &Styled, part: &Range<usize>) -> usize {
 }
 
 /// Raises the dots of addresses in a text, to keep clients from finding them. The number of characters stays the same.
-pub(super) fn defanged(text: &str) -> String {
+pub(super) fn defang_addresses(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 16);
     let mut at = 0;
-    for address in find(text) {
+    for address in find_addresses(text) {
         plain.push_str(text.get(at..address.start).unwrap_or_default());
         let shown = text.get(address.clone()).unwrap_or_default();
         plain.push_str(&shown.replace("://", ":··").replace(POINTS, "·").replace("tg:", "tg·"));
@@ -59,7 +59,7 @@ pub(super) fn defanged(text: &str) -> String {
 }
 
 /// Cuts `span` to end before `address` or begin after it, unless the span surrounds the address or lies outside.
-fn clip(span: &mut Range<usize>, address: &Range<usize>) {
+fn clip_span(span: &mut Range<usize>, address: &Range<usize>) {
     let is_around = span.start <= address.start && address.end <= span.end;
     let is_beside = span.end <= address.start || address.end <= span.start;
     if is_around || is_beside {
@@ -73,7 +73,7 @@ fn clip(span: &mut Range<usize>, address: &Range<usize>) {
 }
 
 /// Returns the ranges of addresses, in order.
-fn find(text: &str) -> Vec<Range<usize>> {
+fn find_addresses(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     for run in text.split_inclusive(char::is_whitespace) {

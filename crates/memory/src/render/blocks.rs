@@ -17,9 +17,9 @@ const URL_BYTES_MAX: usize = 2048;
 const LANGUAGE_CHARS_MAX: usize = 32;
 
 /// Renders Markdown to styled text. If nothing would be visible, the source is shown instead.
-pub(super) fn read(markdown: &str, links: Links) -> Styled {
+pub(super) fn parse_markdown(markdown: &str, links: Links) -> Styled {
     let mut reader = Reader { links, out: Writer::default(), lists: Vec::new(), open_links: Vec::new(), raw: None };
-    render_events(markdown, |event| reader.event(event));
+    render_events(markdown, |event| reader.on_event(event));
     let styled = reader.out.finish();
     let source = || with_line_feeds(markdown).trim().to_owned();
     if is_blank(&styled.text) { Styled { text: source(), spans: Vec::new() } } else { styled }
@@ -60,22 +60,22 @@ enum Shown {
 }
 
 impl Reader {
-    fn event(&mut self, event: Event<'_>) {
+    fn on_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
-            Event::Code(code) => self.code(&code),
-            Event::Html(html) => self.lines(&html),
-            Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
-            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
+            Event::Start(tag) => self.start_tag(tag),
+            Event::End(tag) => self.end_tag(tag),
+            Event::Text(text) => self.write_text(&text),
+            Event::Code(code) => self.write_code(&code),
+            Event::Html(html) => self.write_lines(&html),
+            Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => self.write_text(&text),
+            Event::FootnoteReference(label) => self.write_text(&format!("[{label}]")),
             Event::SoftBreak | Event::HardBreak => self.line_break(),
-            Event::Rule => self.block(|reader| reader.text("———")),
-            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
+            Event::Rule => self.write_block(|reader| reader.write_text("———")),
+            Event::TaskListMarker(done) => self.write_text(if done { "☑ " } else { "☐ " }),
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start_tag(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.out.need_breaks(1),
             Tag::Heading { .. } => {
@@ -87,16 +87,16 @@ impl Reader {
                 self.out.open(Style::Quote);
             }
             Tag::CodeBlock(kind) => {
-                self.raw = Some(Raw::Code { language: language(&kind), text: String::new() });
+                self.raw = Some(Raw::Code { language: parse_language(&kind), text: String::new() });
             }
             Tag::Table(alignments) => self.raw = Some(Raw::Table(Table::new(alignments))),
-            Tag::TableHead | Tag::TableRow => self.table(Table::start_row),
-            Tag::TableCell => self.table(Table::start_cell),
+            Tag::TableHead | Tag::TableRow => self.change_table(Table::start_row),
+            Tag::TableCell => self.change_table(Table::start_cell),
             Tag::List(first) => self.lists.push(first),
             Tag::Item => self.start_item(),
             Tag::FootnoteDefinition(label) => {
                 self.out.need_breaks(1);
-                self.out.marker(&format!("[{label}] "));
+                self.out.write_marker(&format!("[{label}] "));
             }
             Tag::Emphasis => self.out.open(Style::Italic),
             Tag::Strong => self.out.open(Style::Bold),
@@ -112,7 +112,7 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition => self.out.need_breaks(2),
             TagEnd::Heading(_) => {
@@ -156,12 +156,12 @@ impl Reader {
         };
         self.out.need_breaks(1);
         self.out.set_depth(depth.saturating_sub(1));
-        self.out.marker(&marker);
+        self.out.write_marker(&marker);
         self.out.set_depth(depth);
     }
 
     /// Writes a block on a line of its own, followed by a blank line.
-    fn block(&mut self, write: impl FnOnce(&mut Self)) {
+    fn write_block(&mut self, write: impl FnOnce(&mut Self)) {
         self.out.need_breaks(1);
         write(self);
         self.out.need_breaks(2);
@@ -176,11 +176,11 @@ impl Reader {
         if is_blank(&text) {
             return;
         }
-        self.out.verbatim(Style::Pre { language }, &text);
+        self.out.write_verbatim(Style::Pre { language }, &text);
         self.out.need_breaks(2);
     }
 
-    fn table(&mut self, change: fn(&mut Table)) {
+    fn change_table(&mut self, change: fn(&mut Table)) {
         if let Some(Raw::Table(table)) = &mut self.raw {
             change(table);
         }
@@ -191,7 +191,7 @@ impl Reader {
             LinkType::Email => format!("mailto:{dest_url}"),
             _ => dest_url.to_string(),
         };
-        let clickable = self.links == Links::Clickable && self.raw.is_none() && opens(&url);
+        let clickable = self.links == Links::Clickable && self.raw.is_none() && is_openable(&url);
         let shown = match self.open_links.is_empty() {
             false if image => Shown::Label,
             true if clickable => Shown::Link,
@@ -206,48 +206,48 @@ impl Reader {
     fn end_link(&mut self) {
         let Some(link) = self.open_links.pop() else { return };
         if is_blank(&link.label) {
-            self.text(&link.url);
+            self.write_text(&link.url);
         } else if link.shown == Shown::Address && !link.says_its_address() {
-            self.text(" (");
-            self.text(&link.url);
-            self.text(")");
+            self.write_text(" (");
+            self.write_text(&link.url);
+            self.write_text(")");
         }
         if link.shown == Shown::Link {
             self.out.close();
         }
     }
 
-    fn code(&mut self, code: &str) {
+    fn write_code(&mut self, code: &str) {
         self.out.open(Style::Code);
-        self.text(code);
+        self.write_text(code);
         self.out.close();
     }
 
-    fn lines(&mut self, text: &str) {
+    fn write_lines(&mut self, text: &str) {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
                 self.line_break();
             }
-            self.text(line);
+            self.write_text(line);
         }
     }
 
     fn line_break(&mut self) {
         match &mut self.raw {
-            Some(_) => self.text(" "),
+            Some(_) => self.write_text(" "),
             None => self.out.line_break(),
         }
     }
 
     /// Appends text without line breaks to the current target.
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         for link in &mut self.open_links {
             link.label.push_str(text);
         }
         match &mut self.raw {
             Some(Raw::Code { text: code, .. }) => code.push_str(text),
             Some(Raw::Table(table)) => table.push(text),
-            None => self.out.text(text),
+            None => self.out.write_text(text),
         }
     }
 }
@@ -259,7 +259,7 @@ impl OpenLink {
 }
 
 /// Returns whether Telegram opens this address from a link.
-fn opens(url: &str) -> bool {
+fn is_openable(url: &str) -> bool {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
         && url.len() <= URL_BYTES_MAX
@@ -267,7 +267,7 @@ fn opens(url: &str) -> bool {
 }
 
 /// Returns the first word of a fence's info string, if it looks like a language name.
-fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
+fn parse_language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
     let word = info.split([' ', '\t', ',', '{']).next()?;
     let known = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-#_.".contains(c));

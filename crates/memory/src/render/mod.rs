@@ -18,8 +18,8 @@ mod writer;
 use std::ops::Range;
 
 use styled::Styled;
-pub use terminal::{Looks, terminal, without_escapes};
-pub use wrap::wrapped;
+pub use terminal::{Looks, render_terminal, without_escapes};
+pub use wrap::wrap_text;
 
 /// The maximum length of a Telegram message, in visible UTF-16 code units.
 pub const MESSAGE_UNITS_MAX: usize = 4096;
@@ -27,7 +27,7 @@ pub const MESSAGE_UNITS_MAX: usize = 4096;
 /// The maximum length of a Telegram file caption, in the same units.
 pub const CAPTION_UNITS_MAX: usize = 1024;
 
-/// The note appended by [`beginning`].
+/// The note appended by [`render_beginning`].
 const IN_FILE: &str = "… The whole answer is in the file.";
 
 /// The note appended by [`with_repeat_mark`].
@@ -63,30 +63,33 @@ pub enum Links {
 
 /// Renders Markdown with clickable links. Returns no parts for blank text.
 pub fn render(markdown: &str) -> Vec<RenderedPart> {
-    render_with(markdown, Links::Clickable)
+    render_with_links(markdown, Links::Clickable)
 }
 
 /// Renders Markdown with the chosen link style. Any input renders; unknown syntax appears as plain text.
-pub fn render_with(markdown: &str, links: Links) -> Vec<RenderedPart> {
-    let styled = read(markdown, links);
-    split::parts(&styled, PART_UNITS_MAX)
+pub fn render_with_links(markdown: &str, links: Links) -> Vec<RenderedPart> {
+    let styled = style_markdown(markdown, links);
+    split::cut_parts(&styled, PART_UNITS_MAX)
         .into_iter()
-        .map(|cut| RenderedPart { html: styled.html(&cut), plain: plain(&styled, &cut, links, PART_UNITS_MAX) })
+        .map(|cut| RenderedPart {
+            html: styled.render_html(&cut),
+            plain: render_plain(&styled, &cut, links, PART_UNITS_MAX),
+        })
         .collect()
 }
 
 /// Renders the beginning of a long text, as the caption of a file with the whole text. `None` if nothing would be visible.
-pub fn beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
-    let styled = read(markdown, links);
-    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
-    let cut = split::parts(&styled, units_max).into_iter().next()?;
-    let (html, plain) = (styled.html(&cut), plain(&styled, &cut, links, units_max));
+pub fn render_beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
+    let styled = style_markdown(markdown, links);
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(IN_FILE) - 2;
+    let cut = split::cut_parts(&styled, units_max).into_iter().next()?;
+    let (html, plain) = (styled.render_html(&cut), render_plain(&styled, &cut, links, units_max));
     Some(RenderedPart { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
 }
 
 /// Returns the beginning of an unformatted text, as the caption of a file with the whole text.
 pub fn beginning_of_plain(plain: &str) -> String {
-    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(IN_FILE) - 2;
     let mut units = 0;
     let fits = |c: &char| {
         units += c.len_utf16();
@@ -96,29 +99,29 @@ pub fn beginning_of_plain(plain: &str) -> String {
     format!("{}\n\n{IN_FILE}", beginning.trim_end())
 }
 
-fn read(markdown: &str, links: Links) -> Styled {
-    let styled = blocks::read(markdown, links);
+fn style_markdown(markdown: &str, links: Links) -> Styled {
+    let styled = blocks::parse_markdown(markdown, links);
     match links {
         Links::Clickable => styled,
         Links::AsText => addresses::as_code(styled),
     }
 }
 
-fn plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) -> String {
+fn render_plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) -> String {
     match links {
         Links::Clickable => {
             let with_addresses = styled.plain_with_addresses(cut);
-            let fits = split::units(&with_addresses) <= units_max;
-            if fits { with_addresses } else { styled.visible(cut).to_owned() }
+            let fits = split::count_units(&with_addresses) <= units_max;
+            if fits { with_addresses } else { styled.visible_text(cut).to_owned() }
         }
-        Links::AsText => addresses::defanged(styled.visible(cut)),
+        Links::AsText => addresses::defang_addresses(styled.visible_text(cut)),
     }
 }
 
 /// Renders a short text verbatim, without formatting or links: the dots of addresses are raised.
-pub fn verbatim(text: &str) -> RenderedPart {
+pub fn render_verbatim(text: &str) -> RenderedPart {
     // fault: step-plan-link-worked
-    let text = addresses::defanged(text);
+    let text = addresses::defang_addresses(text);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     RenderedPart { html: escaped, plain: text }
 }
@@ -137,7 +140,7 @@ pub fn with_topic_mark(part: &RenderedPart) -> RenderedPart {
 fn with_mark(part: &RenderedPart, mark: &str) -> RenderedPart {
     let marked =
         RenderedPart { html: format!("{}\n\n<i>{mark}</i>", part.html), plain: format!("{}\n\n{mark}", part.plain) };
-    let longest = split::units(&marked.plain).max(visible_units(&marked.html));
+    let longest = split::count_units(&marked.plain).max(visible_units(&marked.html));
     if longest <= MESSAGE_UNITS_MAX { marked } else { part.clone() }
 }
 

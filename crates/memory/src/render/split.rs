@@ -16,7 +16,7 @@ pub(super) const ENTITIES_MAX: usize = 96;
 pub(super) const ADDRESS_BYTES_MAX: usize = 9_000;
 
 /// Returns the length of `text` for Telegram.
-pub(super) fn units(text: &str) -> usize {
+pub(super) fn count_units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
@@ -35,13 +35,13 @@ fn is_invisible(c: char) -> bool {
 
 /// Cuts `styled` into parts, each at most `units_max` long and [`HTML_BYTES_MAX`] as HTML, with an amount of formatting accepted by
 /// Telegram. Only white space and invisible parts are dropped.
-pub(super) fn parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
+pub(super) fn cut_parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
     while let Some(part) = next_part(styled, start, units_max) {
         start = part.end;
-        let trimmed = trim(styled, part);
-        if !is_blank(styled.visible(&trimmed)) {
+        let trimmed = trim_part(styled, part);
+        if !is_blank(styled.visible_text(&trimmed)) {
             parts.push(trimmed);
         }
     }
@@ -52,7 +52,7 @@ pub(super) fn parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
 fn next_part(styled: &Styled, start: usize, units_max: usize) -> Option<Range<usize>> {
     let mut units_max = units_max;
     loop {
-        let part = start..cut_after(styled, start, units_max)?;
+        let part = start..find_cut(styled, start, units_max)?;
         // Halving terminates: a single character has few tags around it and at most one bounded link.
         if units_max < 4 || is_light(styled, &part) {
             return Some(part);
@@ -62,24 +62,24 @@ fn next_part(styled: &Styled, start: usize, units_max: usize) -> Option<Range<us
 }
 
 fn is_light(styled: &Styled, part: &Range<usize>) -> bool {
-    let entities = styled.entities(part);
+    let entities = styled.count_entities(part);
     let bare = super::addresses::count_bare(styled, part);
     entities.count + bare <= ENTITIES_MAX
         && entities.address_bytes <= ADDRESS_BYTES_MAX
-        && styled.html(part).len() <= HTML_BYTES_MAX
+        && styled.render_html(part).len() <= HTML_BYTES_MAX
 }
 
 /// Trims leading line breaks and trailing white space. Leading blanks stay, because they may indent code.
-fn trim(styled: &Styled, part: Range<usize>) -> Range<usize> {
-    let text = styled.visible(&part);
+fn trim_part(styled: &Styled, part: Range<usize>) -> Range<usize> {
+    let text = styled.visible_text(&part);
     let before = text.len() - text.trim_start_matches('\n').len();
     let start = part.start + before;
-    let len = styled.visible(&(start..part.end)).trim_end().len();
+    let len = styled.visible_text(&(start..part.end)).trim_end().len();
     start..start + len
 }
 
 /// Returns the end of the part that begins at `start`, including the white space at the cut.
-fn cut_after(styled: &Styled, start: usize, units_max: usize) -> Option<usize> {
+fn find_cut(styled: &Styled, start: usize, units_max: usize) -> Option<usize> {
     let rest = styled.text.get(start..).filter(|rest| !rest.is_empty())?;
     let mut best = Cuts::default();
     let mut seen_units = 0;
@@ -118,7 +118,7 @@ impl Cuts {
         let end = at + c.len_utf8();
         if c != '\n' {
             self.word = Some(end);
-        } else if previous == '\n' && !in_pre(styled, start + at) {
+        } else if previous == '\n' && !is_in_code_block(styled, start + at) {
             self.paragraph = Some(end);
         } else {
             self.line = Some(end);
@@ -132,7 +132,7 @@ impl Cuts {
 
 /// Returns whether the byte at `at` is inside a code block, whose blank lines separate nothing. Code blocks contain no other spans, which
 /// makes the last span that begins before `at` the only candidate.
-fn in_pre(styled: &Styled, at: usize) -> bool {
+fn is_in_code_block(styled: &Styled, at: usize) -> bool {
     let begun = styled.spans.partition_point(|span| span.range.start <= at);
     let last = begun.checked_sub(1).and_then(|last| styled.spans.get(last));
     last.is_some_and(|span| matches!(span.style, Style::Pre { .. }) && span.range.contains(&at))

@@ -44,12 +44,12 @@ pub(super) struct Entities {
 
 impl Style {
     /// Returns whether the styles can't be nested; the inner style is then dropped.
-    pub(super) fn excludes(&self, inner: &Self) -> bool {
+    pub(super) fn is_incompatible_with(&self, inner: &Self) -> bool {
         matches!((self, inner), (Self::Code | Self::Pre { .. }, _) | (Self::Heading, Self::Bold))
             || std::mem::discriminant(self) == std::mem::discriminant(inner)
     }
 
-    fn open(&self, html: &mut String) {
+    fn write_opening_tag(&self, html: &mut String) {
         match self {
             Self::Heading | Self::Bold => html.push_str("<b>"),
             Self::Italic => html.push_str("<i>"),
@@ -70,7 +70,7 @@ impl Style {
         }
     }
 
-    fn close(&self) -> &'static str {
+    fn closing_tag(&self) -> &'static str {
         match self {
             Self::Heading | Self::Bold => "</b>",
             Self::Italic => "</i>",
@@ -86,7 +86,7 @@ impl Style {
 
 impl Styled {
     /// Returns the spans that reach into `cut`, clipped to it.
-    fn spans_within(&self, cut: &Range<usize>) -> impl Iterator<Item = (Range<usize>, &Style)> {
+    fn clip_spans(&self, cut: &Range<usize>) -> impl Iterator<Item = (Range<usize>, &Style)> {
         self.spans.iter().take_while(|span| span.range.start < cut.end).filter_map(move |span| {
             let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
             (!clipped.is_empty()).then_some((clipped, &span.style))
@@ -94,9 +94,9 @@ impl Styled {
     }
 
     /// Counts the formatting in `cut` as Telegram does: the ranges, and the bytes of their addresses.
-    pub(super) fn entities(&self, cut: &Range<usize>) -> Entities {
+    pub(super) fn count_entities(&self, cut: &Range<usize>) -> Entities {
         let mut entities = Entities::default();
-        for (_, style) in self.spans_within(cut) {
+        for (_, style) in self.clip_spans(cut) {
             entities.count += 1;
             entities.address_bytes += match style {
                 Style::Link { url: text } | Style::Pre { language: Some(text) } => text.len(),
@@ -107,33 +107,33 @@ impl Styled {
     }
 
     /// Returns the visible text of `cut`.
-    pub(super) fn visible(&self, cut: &Range<usize>) -> &str {
+    pub(super) fn visible_text(&self, cut: &Range<usize>) -> &str {
         self.text.get(cut.clone()).unwrap_or_default()
     }
 
     /// Renders `cut` as Telegram HTML.
-    pub(super) fn html(&self, cut: &Range<usize>) -> String {
+    pub(super) fn render_html(&self, cut: &Range<usize>) -> String {
         let mut html = String::new();
         let mut open: Vec<(usize, &Style)> = Vec::new();
         let mut at = cut.start;
-        for (range, style) in self.spans_within(cut) {
+        for (range, style) in self.clip_spans(cut) {
             self.close_until(range.start, &mut open, &mut at, &mut html);
-            escape(self.visible(&(at..range.start)), &mut html);
+            escape_text(self.visible_text(&(at..range.start)), &mut html);
             at = range.start;
-            style.open(&mut html);
+            style.write_opening_tag(&mut html);
             open.push((range.end, style));
         }
         self.close_until(usize::MAX, &mut open, &mut at, &mut html);
-        escape(self.visible(&(at..cut.end)), &mut html);
+        escape_text(self.visible_text(&(at..cut.end)), &mut html);
         html
     }
 
     /// Appends the text from `at` on, and closes the spans that end at or before `until`.
     fn close_until(&self, until: usize, open: &mut Vec<(usize, &Style)>, at: &mut usize, html: &mut String) {
         while let Some((end, style)) = open.pop_if(|(end, _)| *end <= until) {
-            escape(self.visible(&(*at..end)), html);
+            escape_text(self.visible_text(&(*at..end)), html);
             *at = end;
-            html.push_str(style.close());
+            html.push_str(style.closing_tag());
         }
     }
 
@@ -141,21 +141,21 @@ impl Styled {
     pub(super) fn plain_with_addresses(&self, cut: &Range<usize>) -> String {
         let mut plain = String::new();
         let mut at = cut.start;
-        for (range, style) in self.spans_within(cut) {
+        for (range, style) in self.clip_spans(cut) {
             let Style::Link { url } = style else { continue };
-            plain.push_str(self.visible(&(at..range.end)));
+            plain.push_str(self.visible_text(&(at..range.end)));
             at = range.end;
-            if self.visible(&range) != url {
+            if self.visible_text(&range) != url {
                 let _infallible = write!(plain, " ({url})");
             }
         }
-        plain.push_str(self.visible(&(at..cut.end)));
+        plain.push_str(self.visible_text(&(at..cut.end)));
         plain
     }
 }
 
 /// Appends `text` as HTML text.
-fn escape(text: &str, html: &mut String) {
+fn escape_text(text: &str, html: &mut String) {
     for c in text.chars() {
         match c {
             '<' => html.push_str("&lt;"),

@@ -37,10 +37,10 @@ impl Table {
 
     /// Returns the table as lines of text, with the first row underlined.
     pub(super) fn lay_out(&self) -> String {
-        let widths = self.widths();
+        let widths = self.measure_widths();
         let mut lines = Vec::with_capacity(self.rows.len() + 1);
         for (index, row) in self.rows.iter().enumerate() {
-            lines.push(self.line(row, &widths));
+            lines.push(self.render_line(row, &widths));
             if index == 0 {
                 let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 lines.push(rules.join(GAP));
@@ -49,25 +49,25 @@ impl Table {
         lines.join("\n")
     }
 
-    fn widths(&self) -> Vec<usize> {
+    fn measure_widths(&self) -> Vec<usize> {
         let mut widths = vec![0; self.alignments.len()];
         for row in &self.rows {
             for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = width(cell).min(PAD_MAX).max(*widest);
+                *widest = measure_width(cell).min(PAD_MAX).max(*widest);
             }
         }
         widths
     }
 
-    fn line(&self, row: &[String], widths: &[usize]) -> String {
+    fn render_line(&self, row: &[String], widths: &[usize]) -> String {
         let cells = row.iter().zip(widths).zip(&self.alignments);
-        let cells: Vec<String> = cells.map(|((cell, width), alignment)| pad(cell, *width, *alignment)).collect();
+        let cells: Vec<String> = cells.map(|((cell, width), alignment)| pad_cell(cell, *width, *alignment)).collect();
         cells.join(GAP).trim_end().to_owned()
     }
 }
 
-fn pad(cell: &str, to: usize, alignment: Alignment) -> String {
-    let missing = to.saturating_sub(width(cell));
+fn pad_cell(cell: &str, to: usize, alignment: Alignment) -> String {
+    let missing = to.saturating_sub(measure_width(cell));
     let before = match alignment {
         Alignment::Right => missing,
         Alignment::Center => missing / 2,
@@ -77,7 +77,7 @@ fn pad(cell: &str, to: usize, alignment: Alignment) -> String {
 }
 
 /// Returns the approximate width of `text` in a monospace font, in columns.
-fn width(text: &str) -> usize {
+fn measure_width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 

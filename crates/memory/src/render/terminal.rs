@@ -24,10 +24,10 @@ pub enum Looks {
 }
 
 /// Renders Markdown for a terminal, without a final line break. Each link's address follows its label.
-pub fn terminal(markdown: &str, looks: Looks) -> String {
-    let styled = blocks::read(&without_escapes(markdown), Links::Clickable);
+pub fn render_terminal(markdown: &str, looks: Looks) -> String {
+    let styled = blocks::parse_markdown(&without_escapes(markdown), Links::Clickable);
     let mut page = Page { looks, out: String::new(), open: Vec::new(), active: String::new(), is_line_begun: false };
-    page.write(&styled);
+    page.write_styled(&styled);
     page.out
 }
 
@@ -102,42 +102,42 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn write(&mut self, styled: &'a Styled) {
+    fn write_styled(&mut self, styled: &'a Styled) {
         let mut at = 0;
         for span in &styled.spans {
             at = self.close_until(styled, at, span.range.start);
-            at = self.text(styled, at..span.range.start);
+            at = self.write_piece(styled, at..span.range.start);
             self.open.push(span);
             self.restyle();
         }
         at = self.close_until(styled, at, usize::MAX);
-        self.text(styled, at..styled.text.len());
+        self.write_piece(styled, at..styled.text.len());
     }
 
     /// Appends the text from `at` on, and closes the spans that end at or before `until`. Returns the position reached.
     fn close_until(&mut self, styled: &Styled, mut at: usize, until: usize) -> usize {
         while let Some(span) = self.open.last().copied().filter(|span| span.range.end <= until) {
-            at = self.text(styled, at..span.range.end);
+            at = self.write_piece(styled, at..span.range.end);
             self.open.pop();
             self.restyle();
-            let label = styled.visible(&span.range);
+            let label = styled.visible_text(&span.range);
             if let Style::Link { url } = &span.style
                 && url.strip_prefix("mailto:").unwrap_or(url) != label
                 && url != label
             {
-                self.put(&format!(" ({url})"));
+                self.write_text(&format!(" ({url})"));
             }
         }
         at
     }
 
     /// Appends a piece of the text and returns its end.
-    fn text(&mut self, styled: &Styled, piece: Range<usize>) -> usize {
-        self.put(styled.visible(&piece));
+    fn write_piece(&mut self, styled: &Styled, piece: Range<usize>) -> usize {
+        self.write_text(styled.visible_text(&piece));
         piece.end
     }
 
-    fn put(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             let words = line.strip_suffix('\n').unwrap_or(line);
             if !self.is_line_begun {
@@ -174,7 +174,7 @@ impl<'a> Page<'a> {
 
     /// Applies the styles of the open spans. Between lines, waits for the next line to begin.
     fn restyle(&mut self) {
-        let codes = self.codes();
+        let codes = self.style_codes();
         if self.is_line_begun && codes != self.active {
             if !self.active.is_empty() {
                 self.out.push_str(RESET);
@@ -184,7 +184,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn codes(&self) -> String {
+    fn style_codes(&self) -> String {
         if self.looks == Looks::Plain {
             return String::new();
         }
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn markdown_is_laid_out_without_colours() {
-        insta::assert_snapshot!(terminal(PAGE, Looks::Plain), @r"
+        insta::assert_snapshot!(render_terminal(PAGE, Looks::Plain), @r"
         Today
         Write to Anna soon, see her page (https://anna.example/x) or https://b.example.
 
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn formatting_becomes_sequences_that_end_with_their_line() {
-        let shown = terminal("# A **head**\n\n**a\nb** and `c`\n\n> *d*", Looks::Ansi).replace('\x1b', "^");
+        let shown = render_terminal("# A **head**\n\n**a\nb** and `c`\n\n> *d*", Looks::Ansi).replace('\x1b', "^");
         insta::assert_snapshot!(shown, @r"
         ^[1;4mA head^[0m
         ^[1ma^[0m
@@ -251,7 +251,7 @@ mod tests {
 
         │ ^[3md^[0m
         ");
-        for line in terminal(PAGE, Looks::Ansi).lines() {
+        for line in render_terminal(PAGE, Looks::Ansi).lines() {
             let (_, last) = line.rsplit_once("\x1b[").unwrap_or(("", "0m"));
             assert!(last.starts_with("0m"), "{line:?}");
         }
@@ -271,12 +271,15 @@ mod tests {
             ("tab\tand\nline", "tab\tand\nline"),
         ] {
             assert_eq!(without_escapes(text), shown, "{text:?}");
-            assert!(!terminal(text, Looks::Ansi).contains('\x1b'), "{text:?}");
+            assert!(!render_terminal(text, Looks::Ansi).contains('\x1b'), "{text:?}");
         }
     }
 
     #[test]
     fn a_text_without_markdown_is_as_it_was() {
-        assert_eq!(terminal("Remembered: the wifi code is 1234", Looks::Ansi), "Remembered: the wifi code is 1234");
+        assert_eq!(
+            render_terminal("Remembered: the wifi code is 1234", Looks::Ansi),
+            "Remembered: the wifi code is 1234"
+        );
     }
 }

@@ -110,7 +110,7 @@ Text
 
 #[test]
 fn links_as_text_lead_nowhere_by_a_tap() {
-    assert_snapshot!(join(render_with("[a](https://e.org/x) and https://e.org/y_z, <https://e.org> ![p](http://i)", Links::AsText)), @r#"a (<code>https://e.org/x</code>) and <code>https://e.org/y_z</code>, <code>https://e.org</code> p (<code>http://i</code>)"#);
+    assert_snapshot!(join(render_with_links("[a](https://e.org/x) and https://e.org/y_z, <https://e.org> ![p](http://i)", Links::AsText)), @r#"a (<code>https://e.org/x</code>) and <code>https://e.org/y_z</code>, <code>https://e.org</code> p (<code>http://i</code>)"#);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn no_way_of_writing_an_address_makes_a_link_of_it() {
         "> # evil.example/?d=secret\n- evil.example",
     ];
     for way in ways {
-        for part in render_with(&format!("Look: {way} or not"), Links::AsText) {
+        for part in render_with_links(&format!("Look: {way} or not"), Links::AsText) {
             let mut linked = part.html.clone();
             for (open, close) in [("<code>", "</code>"), ("<pre>", "</pre>")] {
                 while let Some((before, rest)) = linked.split_once(open) {
@@ -155,13 +155,13 @@ fn no_way_of_writing_an_address_makes_a_link_of_it() {
             assert!(part.plain.to_lowercase().contains("evil"), "it can still be read: {}", part.plain);
         }
     }
-    assert_eq!(render_with("See a.example/b.", Links::AsText)[0].plain, "See a·example/b.");
+    assert_eq!(render_with_links("See a.example/b.", Links::AsText)[0].plain, "See a·example/b.");
 }
 
 #[test]
 fn ordinary_text_is_no_address() {
     for text in ["It is 3.14, e.g. at 12:30. And so on...", "z.B. 2026-11-21, v1.2.3; a/b: c", "1. One\n2. Two"] {
-        assert_eq!(join(render_with(text, Links::AsText)), html(text));
+        assert_eq!(join(render_with_links(text, Links::AsText)), html(text));
     }
 }
 
@@ -247,15 +247,18 @@ fn no_part_has_more_formatting_than_telegram_takes() {
     ] {
         for links in [Links::Clickable, Links::AsText] {
             let markdown = piece.repeat(times);
-            let parts = render_with(&markdown, links);
-            for part in
-                parts.iter().map(with_repeat_mark).map(|part| with_topic_mark(&part)).chain(beginning(&markdown, links))
+            let parts = render_with_links(&markdown, links);
+            for part in parts
+                .iter()
+                .map(with_repeat_mark)
+                .map(|part| with_topic_mark(&part))
+                .chain(render_beginning(&markdown, links))
             {
                 let (stretches, bytes) = formatting(&part.html);
                 assert!(stretches <= 100 && bytes <= 9_000, "{piece}: {stretches} stretches, {bytes} bytes");
             }
             let seen: String = parts.iter().map(|part| visible(&part.html).unwrap()).collect();
-            assert_eq!(dense(&seen), dense(&read(&markdown, links).text), "{piece}");
+            assert_eq!(dense(&seen), dense(&style_markdown(&markdown, links).text), "{piece}");
         }
     }
     let parts = render(&long.repeat(80));
@@ -367,28 +370,28 @@ proptest! {
     fn any_text_becomes_parts_that_telegram_takes(markdown in markdownish(), as_text in any::<bool>()) {
         let links = if as_text { Links::AsText } else { Links::Clickable };
         let mut seen = String::new();
-        for part in render_with(&markdown, links) {
+        for part in render_with_links(&markdown, links) {
             let text = visible(&part.html).map_err(TestCaseError::fail)?;
-            prop_assert!(split::units(&text) <= MESSAGE_UNITS_MAX && !split::is_blank(&text));
-            prop_assert!(split::units(&part.plain) <= MESSAGE_UNITS_MAX && !split::is_blank(&part.plain));
-            prop_assert_eq!(visible_units(&part.html), split::units(&text));
+            prop_assert!(split::count_units(&text) <= MESSAGE_UNITS_MAX && !split::is_blank(&text));
+            prop_assert!(split::count_units(&part.plain) <= MESSAGE_UNITS_MAX && !split::is_blank(&part.plain));
+            prop_assert_eq!(visible_units(&part.html), split::count_units(&text));
             prop_assert!(part.html.len() <= split::HTML_BYTES_MAX);
             let (stretches, bytes) = formatting(&part.html);
             prop_assert!(stretches <= 100 && bytes <= 9_000, "{} stretches, {} bytes", stretches, bytes);
             prop_assert!(!as_text || !part.plain.contains("://"));
             seen.push_str(&text);
         }
-        prop_assert_eq!(dense(&seen), dense(&blocks::read(&markdown, links).text));
+        prop_assert_eq!(dense(&seen), dense(&blocks::parse_markdown(&markdown, links).text));
     }
 
     #[test]
     fn small_parts_lose_nothing_either(markdown in markdownish(), units_max in 4_usize..200) {
-        let styled = blocks::read(&markdown, Links::Clickable);
+        let styled = blocks::parse_markdown(&markdown, Links::Clickable);
         let mut seen = String::new();
-        for part in split::parts(&styled, units_max) {
-            let text = visible(&styled.html(&part)).map_err(TestCaseError::fail)?;
-            prop_assert!(split::units(&text) <= units_max);
-            prop_assert_eq!(&text, styled.visible(&part));
+        for part in split::cut_parts(&styled, units_max) {
+            let text = visible(&styled.render_html(&part)).map_err(TestCaseError::fail)?;
+            prop_assert!(split::count_units(&text) <= units_max);
+            prop_assert_eq!(&text, styled.visible_text(&part));
             seen.push_str(&text);
         }
         prop_assert_eq!(dense(&seen), dense(&styled.text));

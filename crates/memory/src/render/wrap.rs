@@ -6,7 +6,7 @@ const MIN_COLUMNS: usize = 20;
 const AS_IT_STANDS: &str = "    ";
 
 /// Wraps a text at blanks to lines of at most this many columns. Code and longer words keep their lines.
-pub fn wrapped(text: &str, columns: usize) -> String {
+pub fn wrap_text(text: &str, columns: usize) -> String {
     if columns < MIN_COLUMNS {
         return text.to_owned();
     }
@@ -15,14 +15,14 @@ pub fn wrapped(text: &str, columns: usize) -> String {
 }
 
 fn wrapped_line(line: &str, columns: usize) -> String {
-    if line.starts_with(AS_IT_STANDS) || width(line) <= columns {
+    if line.starts_with(AS_IT_STANDS) || measure_width(line) <= columns {
         return line.to_owned();
     }
-    let indent = " ".repeat(indent_of(line));
+    let indent = " ".repeat(measure_indent(line));
     let mut shown = String::with_capacity(line.len() + 8);
     let mut column = 0;
     for piece in line.split_inclusive(' ') {
-        let wide = width(piece.trim_end());
+        let wide = measure_width(piece.trim_end());
         if column > indent.len() && column + wide > columns {
             shown.truncate(shown.trim_end_matches(' ').len());
             shown.push('\n');
@@ -30,13 +30,13 @@ fn wrapped_line(line: &str, columns: usize) -> String {
             column = indent.len();
         }
         shown.push_str(piece);
-        column += width(piece);
+        column += measure_width(piece);
     }
     shown
 }
 
 /// Returns the column where the text of a list item begins.
-fn indent_of(line: &str) -> usize {
+fn measure_indent(line: &str) -> usize {
     let blanks = line.len() - line.trim_start_matches(' ').len();
     let rest = line.trim_start_matches(' ');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -49,7 +49,7 @@ fn indent_of(line: &str) -> usize {
 }
 
 /// Returns the number of visible characters: style sequences take no column.
-fn width(text: &str) -> usize {
+fn measure_width(text: &str) -> usize {
     let mut columns = 0;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -69,12 +69,12 @@ mod tests {
     #[test]
     fn lines_are_broken_between_words() {
         let text = "- one two three four five six\nshort\n    code that is longer than the page is wide\n\x1b[1mbold words\x1b[0m and others behind";
-        let shown = wrapped(text, 20);
+        let shown = wrap_text(text, 20);
         assert_eq!(
             shown,
             "- one two three four\n  five six\nshort\n    code that is longer than the page is wide\n\x1b[1mbold words\x1b[0m and\nothers behind"
         );
-        assert_eq!(wrapped(&"x".repeat(50), 20), "x".repeat(50));
-        assert_eq!(wrapped(text, 0), text);
+        assert_eq!(wrap_text(&"x".repeat(50), 20), "x".repeat(50));
+        assert_eq!(wrap_text(text, 0), text);
     }
 }

@@ -35,8 +35,8 @@ enum Open {
 impl Writer {
     pub(super) fn open(&mut self, style: Style) {
         let excluded = self.open.iter().any(|open| match open {
-            Open::Waiting(outer) => outer.excludes(&style),
-            Open::Begun(index) => self.spans.get(*index).is_some_and(|outer| outer.style.excludes(&style)),
+            Open::Waiting(outer) => outer.is_incompatible_with(&style),
+            Open::Begun(index) => self.spans.get(*index).is_some_and(|outer| outer.style.is_incompatible_with(&style)),
             Open::LeftOut => false,
         });
         self.open.push(if excluded { Open::LeftOut } else { Open::Waiting(style) });
@@ -70,8 +70,8 @@ impl Writer {
     }
 
     /// Writes the marker of a list item.
-    pub(super) fn marker(&mut self, marker: &str) {
-        self.text(marker);
+    pub(super) fn write_marker(&mut self, marker: &str) {
+        self.write_text(marker);
         self.after_marker = true;
     }
 
@@ -82,25 +82,25 @@ impl Writer {
     }
 
     /// Appends text without line breaks. Drops control characters, which Telegram rejects.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn write_text(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
-        self.begin(self.depth);
+        self.write_pending(self.depth);
         self.text.extend(text.chars().filter(|c| !c.is_control() || *c == '\t'));
     }
 
     /// Appends a verbatim block of lines, unindented and on a line of its own.
-    pub(super) fn verbatim(&mut self, style: Style, lines: &str) {
+    pub(super) fn write_verbatim(&mut self, style: Style, lines: &str) {
         self.line_break();
         self.open(style);
-        self.begin(0);
+        self.write_pending(0);
         self.text.extend(lines.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n')));
         self.close();
     }
 
     /// Writes the pending breaks and begins the waiting spans.
-    fn begin(&mut self, depth: usize) {
+    fn write_pending(&mut self, depth: usize) {
         if !self.text.is_empty() && self.breaks > 0 {
             self.text.extend(std::iter::repeat_n('\n', self.breaks));
             self.text.push_str(&INDENT.repeat(depth));

@@ -3,7 +3,7 @@
 use super::{TaskList, read::is_key_item};
 use crate::{
     sections::{Document, Part},
-    text::{is_blank, lines, one_line, split_comment},
+    text::{is_blank, one_line, split_comment, split_lines},
 };
 
 /// The maximum length reported, in characters.
@@ -23,7 +23,7 @@ pub struct Prose {
 impl TaskList {
     /// Returns the text above the first heading, list items under a task that aren't keys, and short lines directly after a task's keys.
     /// Text after a blank line is a note to its task.
-    pub fn prose(&self) -> Vec<Prose> {
+    pub fn find_prose(&self) -> Vec<Prose> {
         let document = Document::split(&self.text);
         let mut found = Vec::new();
         for part in &document.parts {
@@ -31,8 +31,8 @@ impl TaskList {
             let from = task.map_or(part.body_start, |task| task.keys_end);
             // Skip parts with fences, which hold a quoted text as a whole.
             if !document.has_fence(part) {
-                items(&document, part, from, &mut found);
-                plain(&document, part, from, &mut found);
+                collect_items(&document, part, from, &mut found);
+                collect_lines(&document, part, from, &mut found);
             }
         }
         found.sort_by_key(|prose| prose.line);
@@ -40,21 +40,21 @@ impl TaskList {
     }
 }
 
-fn items(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
+fn collect_items(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
     for item in part.items.iter().filter(|item| item.start >= from && !is_key_item(document, item)) {
-        let first = lines(document.slice(item)).next().unwrap_or_default();
+        let first = split_lines(document.slice(item)).next().unwrap_or_default();
         let marked = split_comment(first).0.trim().trim_start_matches(['-', '*', '+']).trim();
         // A ticked item is done.
         if !marked.to_lowercase().starts_with("[x]") {
-            add(document, item.start, marked.trim_start_matches("[ ]"), found);
+            add_prose(document, item.start, marked.trim_start_matches("[ ]"), found);
         }
     }
 }
 
-fn plain(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
+fn collect_lines(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Prose>) {
     let is_task = part.level == 2;
     let mut at = from;
-    for line in lines(document.slice(&(from..part.range.end))) {
+    for line in split_lines(document.slice(&(from..part.range.end))) {
         let start = at;
         at += line.len();
         let is_item = part.items.iter().any(|item| item.start >= from && item.contains(&start));
@@ -66,15 +66,15 @@ fn plain(document: &Document<'_>, part: &Part, from: usize, found: &mut Vec<Pros
         let is_short = TASK_WORDS.contains(&text.split_whitespace().count());
         let is_sentence = text.ends_with(['.', '!', '?', ':', ';', ',', '…']);
         if !is_task || (follows_keys && is_short && !is_sentence) {
-            add(document, start, text, found);
+            add_prose(document, start, text, found);
         }
     }
 }
 
-fn add(document: &Document<'_>, at: usize, text: &str, found: &mut Vec<Prose>) {
+fn add_prose(document: &Document<'_>, at: usize, text: &str, found: &mut Vec<Prose>) {
     let text = one_line(text, MAX_CHARS);
     if text.chars().any(char::is_alphanumeric) {
-        found.push(Prose { line: document.line_of(at), text });
+        found.push(Prose { line: document.line_number(at), text });
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn prose(text: &str) -> Vec<(usize, String)> {
-        TaskList::parse(text).0.prose().into_iter().map(|prose| (prose.line, prose.text)).collect()
+        TaskList::parse(text).0.find_prose().into_iter().map(|prose| (prose.line, prose.text)).collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Key, MAX_KEY_CHARS, Task};
 use crate::{
     Problem,
     sections::{Document, Part},
-    text::{escape_start, is_blank, line_start, lines, slice, split_comment},
+    text::{escape_start, is_blank, line_start, slice, split_comment, split_lines},
 };
 
 /// One task's bytes, cut into the units of a merge; concatenated they are the task.
@@ -68,19 +68,19 @@ pub(super) fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec
         range: part.range.clone(),
         keys_end,
     };
-    if let Some(touched) = task.key("touched") {
+    if let Some(touched) = task.find_key("touched") {
         let day = touched.value.split_whitespace().next().and_then(|day| day.parse().ok());
         if day.is_none() {
-            let what = format!("`touched: {}` is no date; write it as 2026-11-20", touched.value);
+            let what = format!("`touched: {}` isn't a date; write it as 2026-11-20", touched.value);
             problems.push(Problem::new(touched.line, what));
         }
         task.touched = day;
     }
-    if let Some(missed) = task.key("missed") {
-        let policy = Missed::read(&missed.value);
+    if let Some(missed) = task.find_key("missed") {
+        let policy = Missed::parse(&missed.value);
         if policy.is_none() {
             let what = format!(
-                "`missed: {}` is none of `run`, `skip` and `tell`; it counts as `{}`",
+                "`missed: {}` isn't `run`, `skip` or `tell`; it counts as `{}`",
                 missed.value,
                 Missed::default().name()
             );
@@ -100,7 +100,7 @@ fn body_text(raw: &str) -> String {
 /// Parses a bullet item as a key, if it has that shape.
 fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     let raw = document.slice(item);
-    let first = lines(raw).next()?;
+    let first = split_lines(raw).next()?;
     let marked = first.trim_start();
     let name_and_value = marked.strip_prefix(['-', '*', '+'])?.trim_start();
     let (name, value) = name_and_value.split_once(':')?;
@@ -113,7 +113,7 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     let mut value_end = value_start + shown.len();
     let mut words = vec![shown.to_owned()];
     let (mut end, mut continues) = (first.len(), split_comment(first).1.is_none());
-    for line in lines(raw).skip(1).take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])) {
+    for line in split_lines(raw).skip(1).take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])) {
         let text = line.trim();
         continues &= !is_blank(line) && escape_start(text) == text;
         if continues {
@@ -125,11 +125,11 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
         end += line.len();
     }
     let kept = slice(raw, 0..end).trim_end_matches([' ', '\t', '\n', '\r']).len();
-    let end = kept + lines(slice(raw, kept..end)).next().map_or(0, str::len);
+    let end = kept + split_lines(slice(raw, kept..end)).next().map_or(0, str::len);
     Some(Key {
         name: name.to_owned(),
         value: words.join(" ").trim().to_owned(),
-        line: document.line_of(item.start),
+        line: document.line_number(item.start),
         range: item.start..item.start + end,
         value_range: item.start + value_start..item.start + value_end,
     })

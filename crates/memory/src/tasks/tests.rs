@@ -25,7 +25,7 @@ fn a_task_is_read() {
     assert_eq!((bob.title.as_str(), bob.line, bob.status()), ("Call Bob", 3, Some("active")));
     assert_eq!(bob.touched, NaiveDate::from_ymd_opt(2026, 11, 20));
     assert_eq!(bob.body, "He waits.");
-    assert_eq!((report.get("NEXT"), report.at(), report.body.as_str()), (Some("outline"), None, ""));
+    assert_eq!((report.get("NEXT"), report.step_time(), report.body.as_str()), (Some("outline"), None, ""));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn values_run_over_indented_lines_and_stop_at_comments_and_nested_lists() {
 #[test]
 fn damage_is_reported() {
     assert_snapshot!(problems("## A\n- touched: soon\n- touched: 2026-11-20\n## a\n##\nTitle\n---\n## B\n\n```\nx\n"), @r"
-    line 2: `touched: soon` is no date; write it as 2026-11-20
+    line 2: `touched: soon` isn't a date; write it as 2026-11-20
     line 3: `touched` is given twice; the first one counts
     line 4: a second task “a”; the first is in line 1
     line 5: this heading has no title
@@ -72,9 +72,9 @@ fn seven_tasks_are_enough() {
         .collect();
     let list = parse(&text);
     assert_eq!(list.check_room(None), Err(TaskError::Full));
-    assert_eq!(list.check_room(Some(ChatRef::telegram(5555))), Ok(()), "each chat has its own room");
+    assert_eq!(list.check_room(Some(ChatRef::from_telegram(5555))), Ok(()), "each chat has its own room");
     let of_bob = text.replace("- status", "- chat: 5555\n- status");
-    assert_eq!(parse(&of_bob).check_room(Some(ChatRef::telegram(5555))), Err(TaskError::Full));
+    assert_eq!(parse(&of_bob).check_room(Some(ChatRef::from_telegram(5555))), Err(TaskError::Full));
     assert_eq!(parse(&of_bob).check_room(None), Ok(()));
     assert_eq!(parse(&format!("{text}{}", of_bob.replace("Task", "Thing"))).active_problems(), []);
     assert_eq!(list.active_problems(), []);
@@ -83,7 +83,7 @@ fn seven_tasks_are_enough() {
     let shown: Vec<String> = list.active_problems().iter().map(ToString::to_string).collect();
     assert_snapshot!(shown.join("\n"), @r"
     line 29: 8 tasks are active; at most 7 should be
-    line 29: “Task 8” has no `touched` date, so no one is reminded of it
+    line 29: “Task 8” has no `touched` date, so I can't remind you of it
     ");
     let (text, _) = list.take("task 3").unwrap();
     let (text, _) = parse(&text).take("task 4").unwrap();
@@ -117,7 +117,7 @@ fn a_task_is_added_at_the_end() {
     let (list, problems) = TaskList::parse(&text);
     assert_eq!(problems, []);
     assert_eq!(list.tasks().len(), 3);
-    assert_eq!(list.tasks()[2].at(), None);
+    assert_eq!(list.tasks()[2].step_time(), None);
     assert_eq!(list.add(&draft), Err(TaskError::Exists { title: "Plan the trip".into() }));
     assert_eq!(list.add(&TaskDraft { title: " ## ".into(), ..TaskDraft::default() }), Err(TaskError::NoTitle));
 }
@@ -128,7 +128,7 @@ fn a_key_is_added_under_a_bare_heading() {
     assert_eq!(parse("## A\r\ntext").set("a", "at", Some("9")).unwrap(), "## A\r\n- at: 9\r\ntext");
     let text = parse("## A\n    code\n").set("a", "at", Some("9")).unwrap();
     assert_eq!(text, "## A\n- at: 9\n<!-- -->\n    code\n");
-    assert_eq!(parse(&text).tasks()[0].at(), Some("9"));
+    assert_eq!(parse(&text).tasks()[0].step_time(), Some("9"));
     assert!(matches!(parse("## A").set("a", "x: y", Some("9")), Err(TaskError::BadKey { .. })));
 }
 
@@ -160,7 +160,7 @@ fn misses_are_told() {
     let list = parse("## Call Bob\n## Call Bob back\n## Pay rent\n");
     assert_eq!(list.find("pay").unwrap().title, "Pay rent");
     assert_snapshot!(list.find("call").unwrap_err(), @"“call” could be any of these tasks: “Call Bob”, “Call Bob back”");
-    assert_snapshot!(list.find("rent a car").unwrap_err(), @"there is no task “rent a car”; near it: “Pay rent”");
+    assert_snapshot!(list.find("rent a car").unwrap_err(), @"there is no task “rent a car”; similar: “Pay rent”");
     assert_snapshot!(list.find("x\ny").unwrap_err(), @"there is no task “x y”");
 }
 
@@ -215,7 +215,7 @@ proptest! {
             let task = again.tasks().last().unwrap();
             prop_assert_eq!(&task.title, &safe_title(&draft.title).unwrap());
             prop_assert_eq!(task.keys.len(), 1, "{:?}", new);
-            prop_assert!(Document::split(slice(&new, task.range.clone())).problems().is_empty() , "{new:?}");
+            prop_assert!(Document::split(slice(&new, task.range.clone())).find_problems().is_empty() , "{new:?}");
         }
     }
 }
@@ -229,6 +229,6 @@ fn what_to_do_about_a_missed_time_is_read_and_an_unknown_word_is_reported() {
     let policies: Vec<Missed> = list.tasks().iter().map(|task| task.missed).collect();
     assert_eq!(policies, [Missed::Skip, Missed::Run, Missed::Run]);
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["line 6: `missed: whenever` is none of `run`, `skip` and `tell`; it counts as `run`"]);
+    assert_eq!(problems, ["line 6: `missed: whenever` isn't `run`, `skip` or `tell`; it counts as `run`"]);
     assert_eq!(list.text(), text);
 }

@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::content::input_of;
+use crate::content::build_input;
 
 /// A block under construction.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Block {
                 // Other fields beside the delta's own belong to the stream.
                 (Some(about), name) if about != name => {}
                 (Some(_), "partial_json") => append_string(self.partial_input.get_or_insert_with(empty_string), value),
-                (Some(_), "citation") => append_item(self.field("citations"), value),
-                _ => append_string(self.field(name), value),
+                (Some(_), "citation") => append_item(self.field_mut("citations"), value),
+                _ => append_string(self.field_mut(name), value),
             }
         }
         self.untouched = None;
@@ -56,7 +56,7 @@ impl Block {
     }
 
     /// Returns slightly more than the bytes that the model has written for the block so far.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn count_bytes(&self) -> usize {
         let partial = self.partial_input.as_ref().map_or(0, String::len);
         self.fields.iter().map(|(_, value)| value.len()).sum::<usize>() + partial
     }
@@ -69,16 +69,16 @@ impl Block {
         if let Some(partial) = self.partial_input.take() {
             let joined: String = serde_json::from_str(&partial).unwrap_or(partial);
             // Arguments from the block's start stand if the deltas added nothing.
-            if !joined.trim().is_empty() || !self.field("input").starts_with('{') {
-                *self.field("input") = input_of(&joined);
+            if !joined.trim().is_empty() || !self.field_mut("input").starts_with('{') {
+                *self.field_mut("input") = build_input(&joined);
             }
         }
-        let fields = self.fields.iter().map(|(name, value)| format!("{}:{value}", quoted(name)));
+        let fields = self.fields.iter().map(|(name, value)| format!("{}:{value}", quote_text(name)));
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
     }
 
     /// Returns the raw value of a field, appended as `null` if missing.
-    fn field(&mut self, name: &str) -> &mut String {
+    fn field_mut(&mut self, name: &str) -> &mut String {
         let at = self.fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.fields.push((name.to_owned(), "null".to_owned()));
             self.fields.len() - 1
@@ -111,7 +111,7 @@ fn empty_string() -> String {
     "\"\"".to_owned()
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -48,7 +48,7 @@ struct ErrorObject {
 }
 
 impl ErrorObject {
-    fn of(error: &Value) -> Self {
+    fn parse(error: &Value) -> Self {
         let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let details = error.get("details").cloned().unwrap_or_default();
         Self { kind: text("type"), message: text("message"), details, status: text("status") }
@@ -63,10 +63,10 @@ struct ErrorBody {
 
 impl ErrorBody {
     /// Parses a body. Google's servers wrap streamed errors in a list.
-    fn read(body: &[u8], complaint: &Complaint) -> Self {
+    fn parse(body: &[u8], complaint: &Complaint) -> Self {
         let value: Value = serde_json::from_slice(body).unwrap_or_default();
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(&value);
-        let mut error = value.get("error").map(ErrorObject::of).unwrap_or_default();
+        let mut error = value.get("error").map(ErrorObject::parse).unwrap_or_default();
         // A cloud's own front end words errors differently from the API.
         if error.message.is_empty() {
             error.message = complaint.said.clone().unwrap_or_default();
@@ -86,7 +86,7 @@ enum Remedy {
 impl ErrorAnswer<'_> {
     /// Returns the answer length that the server allows, in tokens, if it complains that `asked` is too much.
     pub(super) fn longest_answer(&self, asked: u64) -> Option<u64> {
-        let complaint = Complaint::of_body(self.body);
+        let complaint = Complaint::parse_body(self.body);
         let said = complaint.said.as_deref().filter(|said| said.contains("max_tokens") && !complaint.is_too_long())?;
         let numbers = said.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
         numbers.filter(|number| (SHORTEST_ANSWER..asked).contains(number)).min()
@@ -94,13 +94,13 @@ impl ErrorAnswer<'_> {
 
     /// Builds the error for this answer.
     pub(super) fn into_error(self) -> ModelError {
-        let complaint = Complaint::of_body(self.body);
-        let body = ErrorBody::read(self.body, &complaint);
+        let complaint = Complaint::parse_body(self.body);
+        let body = ErrorBody::parse(self.body, &complaint);
         let status = self.status;
         let request_id = self.request_id.or(body.request_id.as_deref());
         let why = format!(
             "{}{}",
-            told(&self.words, &body.error, status),
+            describe_error(&self.words, &body.error, status),
             request_id.map_or(String::new(), |id| format!(" (request {})", Outside::new(Origin::Model, id)))
         );
         let remedy = match status {
@@ -117,15 +117,15 @@ impl ErrorAnswer<'_> {
             other => Remedy::GiveUp(other),
         };
         // fault: claudes-retry-heard
-        let waits = self.retry_after.and_then(|value| retry_after(value, self.date)).or(complaint.wait);
-        error(remedy, why, waits, Usage::default())
+        let waits = self.retry_after.and_then(|value| parse_retry_after(value, self.date)).or(complaint.wait);
+        build_error(remedy, why, waits, Usage::default())
     }
 }
 
 /// Builds the error of a complaint within a stream, after `spent` tokens. `None` if the event isn't a complaint.
 pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
     let complaint = Complaint::instead_of_turn(event)?;
-    let mut said = event.get("error").map(ErrorObject::of).unwrap_or_default();
+    let mut said = event.get("error").map(ErrorObject::parse).unwrap_or_default();
     if said.message.is_empty() {
         said.message = complaint.said.clone().unwrap_or_default();
     }
@@ -138,11 +138,11 @@ pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
         ("not_found_error", _) => Remedy::GiveUp(404),
         _ => Remedy::Wait,
     };
-    let why = format!("Claude broke off its answer: {}", said_by(&said));
-    Some(error(remedy, why, complaint.wait, spent))
+    let why = format!("Claude broke off its answer: {}", quote_server(&said));
+    Some(build_error(remedy, why, complaint.wait, spent))
 }
 
-fn error(remedy: Remedy, why: String, retry_after: Option<Duration>, spent: Usage) -> ModelError {
+fn build_error(remedy: Remedy, why: String, retry_after: Option<Duration>, spent: Usage) -> ModelError {
     match remedy {
         Remedy::Wait => ModelError::Transient { why, retry_after, spent },
         Remedy::AskPerson => ModelError::Account { why },
@@ -154,10 +154,10 @@ fn is_spending_limit(said: &ErrorObject) -> bool {
     said.details.get("error_code").and_then(|code| code.as_str()) == Some("enforced_spend_limit_reached")
 }
 
-fn told(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
+fn describe_error(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
     let what = match status {
         300..=399 => {
-            let (server, setting) = (capital(words.server), words.address);
+            let (server, setting) = (capitalize_first(words.server), words.address);
             return format!(
                 "{server} answered with a redirect (HTTP {status}), which isn't followed because it would carry the key \
                  elsewhere. Check {setting}."
@@ -166,19 +166,19 @@ fn told(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
         401 => words.unknown.to_owned(),
         402 => words.unpaid.to_owned(),
         403 => words.forbidden.to_owned(),
-        429 => format!("{} asks to slow down", capital(words.server)),
+        429 => format!("{} asks to slow down", capitalize_first(words.server)),
         529 => "Claude is overloaded".to_owned(),
-        500..=599 => format!("{} is having trouble", capital(words.server)),
-        _ => format!("{} refused the request", capital(words.server)),
+        500..=599 => format!("{} is having trouble", capitalize_first(words.server)),
+        _ => format!("{} refused the request", capitalize_first(words.server)),
     };
     match format!("{}{}{}", said.kind, said.status, said.message).trim() {
         "" => format!("{what} (HTTP {status})"),
-        _ => format!("{what} (HTTP {status}): {}", said_by(said)),
+        _ => format!("{what} (HTTP {status}): {}", quote_server(said)),
     }
 }
 
 /// Quotes the server's kind and message.
-fn said_by(said: &ErrorObject) -> Outside {
+fn quote_server(said: &ErrorObject) -> Outside {
     let kind = if said.kind.is_empty() { &said.status } else { &said.kind };
     // Some servers repeat the kind in the message.
     let said =
@@ -187,13 +187,13 @@ fn said_by(said: &ErrorObject) -> Outside {
 }
 
 /// Capitalizes the first letter.
-fn capital(words: &str) -> String {
+fn capitalize_first(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Parses `retry-after`, in seconds or as a date. A date is compared with the answer's own `date`, so our clock doesn't matter.
-pub(crate) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
+pub(crate) fn parse_retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_the_clouds_say_themselves_is_told_and_condemns_no_conversation() {
         let told = |body: &str| match refused(403, body) {
-            ModelError::Account { why } => reveille_memory::outside::unmarked(&why).into_owned(),
+            ModelError::Account { why } => reveille_memory::outside::strip_marks(&why).into_owned(),
             other => panic!("{other:?}"),
         };
         let aws = told(r#"{"message":"The security token included in the request is invalid."}"#);
@@ -297,12 +297,12 @@ mod tests {
     fn the_message_is_the_servers_on_one_bounded_line() {
         let body = r#"{"error":{"type":"overloaded_error","message":"Over\nloaded"},"request_id":"req_1"}"#;
         assert_eq!(
-            reveille_memory::outside::unmarked(&refused(529, body).to_string()),
+            reveille_memory::outside::strip_marks(&refused(529, body).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
         );
         let twice = r#"{"error":{"type":"overloaded_error","message":"overloaded_error"}}"#;
         assert_eq!(
-            reveille_memory::outside::unmarked(&refused(529, twice).to_string()),
+            reveille_memory::outside::strip_marks(&refused(529, twice).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error`"
         );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
@@ -312,12 +312,12 @@ mod tests {
     #[test]
     fn retry_after_is_seconds_or_a_date_beside_the_servers_own() {
         let date = "Wed, 21 Oct 2026 07:28:00 GMT";
-        assert_eq!(retry_after("17", None), Some(Duration::from_secs(17)));
-        assert_eq!(retry_after(" 0.5 ", None), Some(Duration::from_millis(500)));
-        assert_eq!(retry_after("Wed, 21 Oct 2026 07:30:00 GMT", Some(date)), Some(Duration::from_secs(120)));
-        assert_eq!(retry_after("Wed, 21 Oct 2026 07:27:00 GMT", Some(date)), Some(Duration::ZERO));
+        assert_eq!(parse_retry_after("17", None), Some(Duration::from_secs(17)));
+        assert_eq!(parse_retry_after(" 0.5 ", None), Some(Duration::from_millis(500)));
+        assert_eq!(parse_retry_after("Wed, 21 Oct 2026 07:30:00 GMT", Some(date)), Some(Duration::from_secs(120)));
+        assert_eq!(parse_retry_after("Wed, 21 Oct 2026 07:27:00 GMT", Some(date)), Some(Duration::ZERO));
         for (value, date) in [("-3", None), ("NaN", None), ("soon", Some(date)), (date, None), ("1e300", None)] {
-            assert_eq!(retry_after(value, date), None, "{value}");
+            assert_eq!(parse_retry_after(value, date), None, "{value}");
         }
     }
 }

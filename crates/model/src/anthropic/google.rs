@@ -26,7 +26,7 @@ use reveille_base::{
 use reveille_config::{read_private, safe_server_url};
 use reveille_memory::outside::{Origin, Outside};
 
-use super::{connection_fault, read_bounded, transient};
+use super::{build_transient, connection_fault, read_bounded};
 use crate::ModelError;
 
 /// The token server if the file names none.
@@ -62,13 +62,14 @@ impl GoogleTokens {
     }
 
     /// Returns an access token that stays valid for at least [`RENEWED_BEFORE_END`].
-    pub(super) async fn token(&self, client: &Client) -> Result<Secret, ModelError> {
+    pub(super) async fn ensure_token(&self, client: &Client) -> Result<Secret, ModelError> {
         let now = self.clock.now();
-        if let Some(kept) = self.kept().filter(|kept| now + RENEWED_BEFORE_END < kept.until) {
+        if let Some(kept) = self.read_cache().filter(|kept| now + RENEWED_BEFORE_END < kept.until) {
             return Ok(kept.token);
         }
-        let login = GoogleLogin::read(&self.path).map_err(|why| ModelError::Account { why })?;
-        let kept = login.ask(client, &self.path, now).await.map_err(|error| error.redacted(&login.redactor()))?;
+        let login = GoogleLogin::load(&self.path).map_err(|why| ModelError::Account { why })?;
+        let kept =
+            login.request_token(client, &self.path, now).await.map_err(|error| error.redact(&login.redactor()))?;
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.clone());
         Ok(kept.token)
     }
@@ -80,17 +81,17 @@ impl GoogleTokens {
 
     /// Returns the cached token, for masking.
     pub(super) fn secret(&self) -> Option<Secret> {
-        self.kept().map(|kept| kept.token)
+        self.read_cache().map(|kept| kept.token)
     }
 
-    fn kept(&self) -> Option<Kept> {
+    fn read_cache(&self) -> Option<Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Returns the secrets in the login file for masking, or nothing if the file is unusable. Access tokens are masked by their shape.
 pub fn login_secrets(path: &Path) -> Vec<Secret> {
-    let login = GoogleLogin::read(path).ok();
+    let login = GoogleLogin::load(path).ok();
     login.iter().flat_map(GoogleLogin::secrets).cloned().collect()
 }
 
@@ -135,7 +136,7 @@ struct TokenAnswer {
 }
 
 impl GoogleLogin {
-    fn read(path: &Path) -> Result<Self, String> {
+    fn load(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let private = read_private(path).map_err(|why| {
             format!("the Google login {shown} {why}. Set GOOGLE_APPLICATION_CREDENTIALS to a file that is yours alone")
@@ -174,10 +175,10 @@ impl GoogleLogin {
     }
 
     /// Builds the form for the token server.
-    fn form(&self, now: DateTime<Utc>) -> Result<Vec<(&'static str, String)>, String> {
+    fn build_form(&self, now: DateTime<Utc>) -> Result<Vec<(&'static str, String)>, String> {
         Ok(match &self.who {
             Who::ServiceAccount { email, key_id, private_key } => {
-                let statement = self.statement(email, key_id.as_deref(), private_key, now)?;
+                let statement = self.sign_statement(email, key_id.as_deref(), private_key, now)?;
                 vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", statement)]
             }
             Who::Person { client_id, client_secret, refresh_token } => vec![
@@ -190,7 +191,13 @@ impl GoogleLogin {
     }
 
     /// Signs a JSON web token (RS256).
-    fn statement(&self, email: &str, key_id: Option<&str>, key: &Secret, now: DateTime<Utc>) -> Result<String, String> {
+    fn sign_statement(
+        &self,
+        email: &str,
+        key_id: Option<&str>,
+        key: &Secret,
+        now: DateTime<Utc>,
+    ) -> Result<String, String> {
         let mut header = serde_json::json!({"alg": "RS256", "typ": "JWT"});
         if let (Some(id), Some(header)) = (key_id, header.as_object_mut()) {
             header.insert("kid".to_owned(), id.into());
@@ -205,20 +212,20 @@ impl GoogleLogin {
         let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
         let signed = format!("{header}.{claims}");
         let unusable = || "its private_key is damaged. Make a new key for the service account".to_owned();
-        let pair = rsa::KeyPair::from_pkcs8(&pkcs8(key).ok_or_else(unusable)?).map_err(|_| unusable())?;
+        let pair = rsa::KeyPair::from_pkcs8(&decode_pem(key).ok_or_else(unusable)?).map_err(|_| unusable())?;
         let mut bytes = vec![0; pair.public().modulus_len()];
-        pair.sign(&signature::RSA_PKCS1_SHA256, &random::source(), signed.as_bytes(), &mut bytes)
+        pair.sign(&signature::RSA_PKCS1_SHA256, &random::create_source(), signed.as_bytes(), &mut bytes)
             .map_err(|_| unusable())?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    async fn ask(&self, client: &Client, path: &Path, now: DateTime<Utc>) -> Result<Kept, ModelError> {
+    async fn request_token(&self, client: &Client, path: &Path, now: DateTime<Utc>) -> Result<Kept, ModelError> {
         let unusable =
             |why| ModelError::Account { why: format!("the Google login {} can't be used: {why}", path.display()) };
-        let form = self.form(now).map_err(unusable)?;
+        let form = self.build_form(now).map_err(unusable)?;
         let request = client.post(&self.token_uri).form(&form).timeout(super::CONNECT_TIMEOUT * 3);
         let mut response =
-            request.send().await.map_err(|error| transient(connection_fault("Google's token server", &error)))?;
+            request.send().await.map_err(|error| build_transient(connection_fault("Google's token server", &error)))?;
         let status = response.status().as_u16();
         let body = read_bounded(&mut response, MAX_ANSWER_BYTES).await;
         let answer: TokenAnswer = serde_json::from_slice(&body).unwrap_or_default();
@@ -229,7 +236,7 @@ impl GoogleLogin {
         let said = [answer.error, answer.error_description].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let said = if said.is_empty() { String::new() } else { format!(": {}", Outside::new(Origin::Model, &said)) };
         if matches!(status, 408 | 429 | 500..=599) {
-            return Err(transient(format!("Google's token server is having trouble (HTTP {status}){said}")));
+            return Err(build_transient(format!("Google's token server is having trouble (HTTP {status}){said}")));
         }
         let remedy = match self.who {
             Who::ServiceAccount { .. } => "Make a new key for the service account, and check this machine's clock.",
@@ -242,7 +249,7 @@ impl GoogleLogin {
 }
 
 /// Decodes a key in PEM (`-----BEGIN PRIVATE KEY-----`).
-fn pkcs8(pem: &Secret) -> Option<Vec<u8>> {
+fn decode_pem(pem: &Secret) -> Option<Vec<u8>> {
     let (_, rest) = pem.expose().split_once("-----BEGIN PRIVATE KEY-----")?;
     let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;
     STANDARD.decode(body.split_whitespace().collect::<String>()).ok()
@@ -287,7 +294,7 @@ mod tests {
         };
         for key in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----"]
         {
-            let why = file(key).form(DateTime::UNIX_EPOCH).unwrap_err();
+            let why = file(key).build_form(DateTime::UNIX_EPOCH).unwrap_err();
             assert_eq!(why, "its private_key is damaged. Make a new key for the service account");
         }
     }
@@ -298,7 +305,7 @@ mod tests {
             r#"{"type":"authorized_user","client_id":"a","client_secret":"s","refresh_token":"r","account":""}"#;
         let login = GoogleLogin::parse(person).unwrap();
         assert_eq!(login.token_uri, TOKEN_URI);
-        let form = login.form(DateTime::UNIX_EPOCH).unwrap();
+        let form = login.build_form(DateTime::UNIX_EPOCH).unwrap();
         assert_eq!(
             form.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["grant_type", "client_id", "client_secret", "refresh_token"]

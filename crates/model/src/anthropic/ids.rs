@@ -19,14 +19,14 @@ pub(super) fn with_own_ids(content: String, conversation: &Conversation) -> Stri
     if calls.iter().all(Option::is_none) {
         return content;
     }
-    let messages = conversation.read().filter(|message| message.is_models);
-    let mut known: BTreeSet<String> = messages.flat_map(|message| ids(&message)).collect();
+    let messages = conversation.parse_messages().filter(|message| message.is_models);
+    let mut known: BTreeSet<String> = messages.flat_map(|message| list_call_ids(&message)).collect();
     let is_own = |id: &String, known: &mut BTreeSet<String>| !id.is_empty() && known.insert(id.clone());
     let own: Vec<bool> = calls.iter().flatten().map(|id| is_own(id, &mut known)).collect();
     if own.iter().all(|is_own| *is_own) {
         return content;
     }
-    let (mut new_ids, mut own) = (CallIds::of(conversation), own.into_iter());
+    let (mut new_ids, mut own) = (CallIds::for_conversation(conversation), own.into_iter());
     let blocks = blocks.iter().zip(&calls).map(|(block, call)| match call {
         Some(_) if own.next() == Some(false) => with_id(block.get(), &new_ids.next()),
         _ => block.get().to_owned(),
@@ -42,7 +42,7 @@ fn id_of_call(block: &str) -> Option<String> {
     (text("type") == Some("\"tool_use\"") && text("name").is_some()).then(id)
 }
 
-fn ids(message: &SpokenMessage<'_>) -> Vec<String> {
+fn list_call_ids(message: &SpokenMessage<'_>) -> Vec<String> {
     let id = |block: &ContentBlock<'_>| match block {
         ContentBlock::Call { id, .. } => Some(id.to_string()),
         _ => None,

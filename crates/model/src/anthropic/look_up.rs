@@ -1,6 +1,6 @@
 //! Checks the key and the model with one free request.
 
-use super::{Anthropic, transient};
+use super::{Anthropic, build_transient};
 use crate::ModelError;
 
 impl Anthropic {
@@ -13,11 +13,11 @@ impl Anthropic {
         let mut url = self.route.url.clone();
         // The path ends in `/v1/messages`.
         url.path_segments_mut()
-            .map_err(|()| transient("ANTHROPIC_BASE_URL can't be used".to_owned()))?
+            .map_err(|()| build_transient("ANTHROPIC_BASE_URL can't be used".to_owned()))?
             .pop()
             .extend(["models", &self.model]);
-        let request = client.get(url).headers(self.route.head(b"", client).await?).timeout(self.total_timeout);
+        let request = client.get(url).headers(self.route.build_headers(b"", client).await?).timeout(self.total_timeout);
         let response = self.unless_silent(request.send()).await?;
-        if response.status().as_u16() == 200 { Ok(()) } else { Err(self.refused(response).await.0) }
+        if response.status().as_u16() == 200 { Ok(()) } else { Err(self.read_refusal(response).await.0) }
     }
 }

@@ -11,13 +11,13 @@ const SHORT_MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
 const MODELS_MESSAGE: &str = r#"{"role":"assistant""#;
 
 /// Rewrites our blocks for a server without an hour's cache. A mark quoted in text would have escaped quotes, so only real marks change.
-pub(super) fn known(ours: &str) -> Cow<'_, str> {
+pub(super) fn shorten_marks(ours: &str) -> Cow<'_, str> {
     if ours.contains(HOUR_MARK) { Cow::from(ours.replace(HOUR_MARK, SHORT_MARK)) } else { Cow::from(ours) }
 }
 
 /// Rewrites a message of ours. The model's messages stay byte for byte, since a call's arguments may look like a mark.
-pub(super) fn known_in(message: &str) -> Cow<'_, str> {
-    if message.starts_with(MODELS_MESSAGE) { Cow::from(message) } else { known(message) }
+pub(super) fn shorten_message_marks(message: &str) -> Cow<'_, str> {
+    if message.starts_with(MODELS_MESSAGE) { Cow::from(message) } else { shorten_marks(message) }
 }
 
 /// Marks the last block of the last message, which is ours, as the end of the cacheable conversation.
@@ -39,8 +39,8 @@ mod tests {
     fn a_mark_is_changed_where_we_wrote_it_and_never_in_a_turn_of_the_models() {
         let call = format!(r#"[{{"type":"tool_use","id":"a","name":"n","input":{{{HOUR_MARK}}}}}]"#);
         let turn = assistant_message(&call).unwrap();
-        assert_eq!(known_in(&turn), turn);
+        assert_eq!(shorten_message_marks(&turn), turn);
         let ours = format!(r#"{{"role":"user","content":[{{"type":"text","text":"S",{HOUR_MARK}}}]}}"#);
-        assert_eq!(known_in(&ours), ours.replace(HOUR_MARK, SHORT_MARK));
+        assert_eq!(shorten_message_marks(&ours), ours.replace(HOUR_MARK, SHORT_MARK));
     }
 }

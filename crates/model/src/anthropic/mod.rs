@@ -37,7 +37,7 @@ use tokio::time::{Instant, timeout_at};
 use reveille_base::{redact::Redactor, types::Usage};
 
 pub(super) use block::object_fields;
-pub(super) use error::retry_after;
+pub(super) use error::parse_retry_after;
 pub use google::login_secrets;
 use route::Route;
 pub use route::{BedrockLogin, ClaudeRoute};
@@ -154,36 +154,36 @@ impl Anthropic {
         })
     }
 
-    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
-        let body = Bytes::from(self.body(conversation, self.max_tokens.get()));
+    async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+        let body = Bytes::from(self.build_body(conversation, self.max_tokens.get()));
         let mut response = self.send(body.clone(), conversation, progress).await?;
         // A token may be revoked early; a refused request costs nothing.
-        if response.status().as_u16() == 401 && self.route.renew() {
-            progress.leaving().store(false, Ordering::Release);
+        if response.status().as_u16() == 401 && self.route.discard_token() {
+            progress.leaving_flag().store(false, Ordering::Release);
             response = self.send(body, conversation, progress).await?;
         }
         if response.status().as_u16() == 400 {
-            let (error, longest) = self.refused(response).await;
+            let (error, longest) = self.read_refusal(response).await;
             let Some(longest) = longest.filter(|longest| *longest < self.max_tokens.get()) else { return Err(error) };
             tracing::info!(model = %self.model, longest, "the server takes shorter answers only; it is asked for one");
-            progress.leaving().store(false, Ordering::Release);
-            response = self.send(Bytes::from(self.body(conversation, longest)), conversation, progress).await?;
+            progress.leaving_flag().store(false, Ordering::Release);
+            response = self.send(Bytes::from(self.build_body(conversation, longest)), conversation, progress).await?;
             // Kept only after success: a number from an unrelated complaint would cut off every later answer.
             if response.status().as_u16() == 200 {
                 self.max_tokens.set(longest);
             }
         }
         if response.status().as_u16() != 200 {
-            return Err(self.refused(response).await.0);
+            return Err(self.read_refusal(response).await.0);
         }
         // A page is neither a turn nor a complaint. Other content is detected from its bytes, since proxies send wrong types.
-        if header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html")) {
-            return Err(transient(format!(
+        if find_header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html")) {
+            return Err(build_transient(format!(
                 "Something other than {} answered (a page): a proxy or a sign-in page, perhaps",
                 self.route.words.server
             )));
         }
-        self.read(response, conversation, progress).await
+        self.read_turn(response, conversation, progress).await
     }
 
     async fn send(
@@ -193,8 +193,8 @@ impl Anthropic {
         progress: &Progress,
     ) -> Result<Response, ModelError> {
         let client = self.client()?;
-        let (length, leaving) = (body.len(), progress.leaving());
-        let head = self.route.head(&body, client).await?;
+        let (length, leaving) = (body.len(), progress.leaving_flag());
+        let head = self.route.build_headers(&body, client).await?;
         // The frame is requested once a connection is ready for it.
         let body = Full::new(body).map_frame(move |frame| {
             leaving.store(true, Ordering::Release);
@@ -209,7 +209,7 @@ impl Anthropic {
         let sent = self.unless_silent(request.send()).await;
         sent.map_err(|error| match error {
             // The request was sent, so the server may have worked on it.
-            ModelError::Transient { why, retry_after, .. } if progress.leaving().load(Ordering::Acquire) => {
+            ModelError::Transient { why, retry_after, .. } if progress.leaving_flag().load(Ordering::Acquire) => {
                 let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
             }
@@ -220,7 +220,7 @@ impl Anthropic {
     /// Builds the request body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the server cache
     /// the growing conversation by itself. For servers without that field, the last block is marked instead, which leaves signed blocks and
     /// everything before them unchanged.
-    fn body(&self, conversation: &Conversation, max_tokens: u64) -> String {
+    fn build_body(&self, conversation: &Conversation, max_tokens: u64) -> String {
         let size: usize = conversation.messages.iter().map(|message| message.len() + 1).sum();
         let mut body = String::with_capacity(size + conversation.system.len() + conversation.tools.len() + 256);
         body.push_str(&format!(r#"{{{},"max_tokens":{max_tokens},"stream":true"#, self.route.first_fields,));
@@ -229,14 +229,18 @@ impl Anthropic {
         }
         for (name, raw) in [("system", &conversation.system), ("tools", &conversation.tools)] {
             if !matches!(raw.trim(), "" | "[]") {
-                let raw = if self.route.caches_by_itself { Cow::from(raw) } else { mark::known(raw) };
+                let raw = if self.route.caches_by_itself { Cow::from(raw) } else { mark::shorten_marks(raw) };
                 body.push_str(&format!(r#","{name}":{raw}"#));
             }
         }
         body.push_str(r#","messages":["#);
         for (at, message) in conversation.messages.iter().enumerate() {
             body.push_str(if at > 0 { "," } else { "" });
-            body.push_str(&if self.route.caches_by_itself { Cow::from(message) } else { mark::known_in(message) });
+            body.push_str(&if self.route.caches_by_itself {
+                Cow::from(message)
+            } else {
+                mark::shorten_message_marks(message)
+            });
         }
         if self.route.caches_by_itself {
             body.push_str(&format!("]{}}}", mark::CACHE_MARK));
@@ -247,13 +251,13 @@ impl Anthropic {
         body
     }
 
-    async fn read(
+    async fn read_turn(
         &self,
         mut response: Response,
         conversation: &Conversation,
         progress: &Progress,
     ) -> Result<Turn, ModelError> {
-        let request_id = header(&response, "request-id").map(str::to_owned);
+        let request_id = find_header(&response, "request-id").map(str::to_owned);
         let mut stream = stream::TurnStream::default();
         let mut end_by = None;
         loop {
@@ -262,11 +266,11 @@ impl Anthropic {
                 // The turn is complete, so later faults are harmless.
                 timeout_at(end_by, response.chunk()).await.ok().and_then(Result::ok).flatten()
             } else {
-                self.unless_silent(response.chunk()).await.map_err(|fault| stream.broken(&fault.to_string()))?
+                self.unless_silent(response.chunk()).await.map_err(|fault| stream.build_error(&fault.to_string()))?
             };
             let Some(bytes) = piece else { break };
-            let is_whole = stream.push(&bytes).map_err(|error| self.redacted(error))?;
-            progress.tell(stream.usage());
+            let is_whole = stream.push(&bytes).map_err(|error| self.redact_error(error))?;
+            progress.record_usage(stream.usage());
             if is_whole {
                 let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
                 // The turn doesn't depend on the outcome.
@@ -274,9 +278,9 @@ impl Anthropic {
                 break;
             }
         }
-        stream.end().map_err(|error| self.redacted(error))?;
+        stream.end_body().map_err(|error| self.redact_error(error))?;
         let hour_tokens = stream.hour_tokens();
-        let turn = stream.finish(request_id).map_err(|error| self.redacted(error))?;
+        let turn = stream.finish(request_id).map_err(|error| self.redact_error(error))?;
         let turn = Turn { content: ids::with_own_ids(turn.content, conversation), ..turn };
         let priced = || price::cost_with_hour_usd(&self.model, &turn.usage, hour_tokens);
         Ok(Turn { cost_usd: (hour_tokens > 0).then(priced), ..turn })
@@ -284,27 +288,29 @@ impl Anthropic {
 
     /// Reads a refusal (any status but 200) with as much of its body as arrives. Also returns the maximum answer length in tokens if the
     /// server states one in its complaint.
-    async fn refused(&self, mut response: Response) -> (ModelError, Option<u64>) {
+    async fn read_refusal(&self, mut response: Response) -> (ModelError, Option<u64>) {
         let read = read_bounded(&mut response, error::MAX_ERROR_BODY_BYTES);
         let body = tokio::time::timeout(self.idle_timeout, read).await.unwrap_or_default();
         let refused = error::ErrorAnswer {
             words: self.route.words,
             status: response.status().as_u16(),
-            retry_after: header(&response, RETRY_AFTER.as_str()),
-            date: header(&response, DATE.as_str()),
-            request_id: header(&response, "request-id"),
+            retry_after: find_header(&response, RETRY_AFTER.as_str()),
+            date: find_header(&response, DATE.as_str()),
+            request_id: find_header(&response, "request-id"),
             body: &body,
         };
         let longest = refused.longest_answer(self.max_tokens.get());
-        (self.redacted(refused.into_error()), longest)
+        (self.redact_error(refused.into_error()), longest)
     }
 
     /// Waits for the server, up to the idle time-out.
     async fn unless_silent<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.redacted(transient(connection_fault(self.route.words.server, &error)))),
-            Err(_) => Err(transient(format!("Claude was silent for {:?}", self.idle_timeout))),
+            Ok(Err(error)) => {
+                Err(self.redact_error(build_transient(connection_fault(self.route.words.server, &error))))
+            }
+            Err(_) => Err(build_transient(format!("Claude sent nothing for {:?}", self.idle_timeout))),
         }
     }
 
@@ -317,13 +323,13 @@ impl Anthropic {
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| self.redacted(transient(connection_fault(self.route.words.server, &error))))?;
+            .map_err(|error| self.redact_error(build_transient(connection_fault(self.route.words.server, &error))))?;
         Ok(self.client.get_or_init(|| client))
     }
 
     /// Masks the key, which a server or a proxy may have quoted.
-    fn redacted(&self, error: ModelError) -> ModelError {
-        error.redacted(&Redactor::new(&self.route.secrets()))
+    fn redact_error(&self, error: ModelError) -> ModelError {
+        error.redact(&Redactor::new(&self.route.secrets()))
     }
 }
 
@@ -344,8 +350,8 @@ impl Model for Anthropic {
         Some(price::context_window(&self.model))
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
-        Box::pin(self.ask(conversation, progress))
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(self.run_request(conversation, progress))
     }
 }
 
@@ -362,11 +368,11 @@ async fn read_bounded(response: &mut Response, max_bytes: usize) -> Vec<u8> {
     body
 }
 
-fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+fn find_header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 
-fn transient(why: String) -> ModelError {
+fn build_transient(why: String) -> ModelError {
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }
 
@@ -420,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_body_is_the_conversation_byte_for_byte() {
-        let body = Anthropic::new(options()).unwrap().body(&conversation(), 100);
+        let body = Anthropic::new(options()).unwrap().build_body(&conversation(), 100);
         assert_eq!(
             body,
             concat!(
@@ -430,7 +436,7 @@ mod tests {
         );
         let eager = AnthropicOptions { effort: Some(Effort::Low), ..options() };
         let tools = Conversation { tools: r#"[{"name":"a"}]"#.into(), ..conversation() };
-        let body = Anthropic::new(eager).unwrap().body(&tools, 100);
+        let body = Anthropic::new(eager).unwrap().build_body(&tools, 100);
         assert!(
             body.contains(r#""output_config":{"effort":"low"}"#) && body.contains(r#""tools":[{"name":"a"}],"#),
             "{body}"
@@ -458,7 +464,7 @@ mod tests {
         let body = |route: ClaudeRoute, model: &str| {
             Anthropic::new(AnthropicOptions { route, model: model.into(), ..options() })
                 .unwrap()
-                .body(&conversation, 100)
+                .build_body(&conversation, 100)
         };
         let middle = concat!(
             r#","max_tokens":100,"stream":true,"system":[{"type":"text", "text":"S"}],"messages":["#,

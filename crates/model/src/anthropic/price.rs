@@ -58,7 +58,7 @@ struct Entry {
 }
 
 impl Rates {
-    fn times(self, factor: f64) -> Self {
+    fn scale(self, factor: f64) -> Self {
         let [input, cache_write, cache_read, output] =
             [self.input, self.cache_write, self.cache_read, self.output].map(|rate| rate * factor);
         Self { input, cache_write, cache_read, output }
@@ -95,45 +95,45 @@ const CLOUD_FACTOR: f64 = 1.1;
 pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
 
 /// Lists the table's models with US dollars for a million input and output tokens.
-pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
+pub fn list_prices() -> impl Iterator<Item = (&'static str, (f64, f64))> {
     PRICES.iter().map(|entry| (entry.model, (entry.rates.input, entry.rates.output)))
 }
 
 /// Returns the price of a model in the table, by its name or a snapshot's.
 pub fn listed_price(model: &str) -> Option<(f64, f64)> {
-    find(model).map(|_| rates_for(model, 0)).map(|rates| (rates.input, rates.output))
+    find_entry(model).map(|_| find_rates(model, 0)).map(|rates| (rates.input, rates.output))
 }
 
 /// Finds the table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
-fn find(model: &str) -> Option<&'static Entry> {
+fn find_entry(model: &str) -> Option<&'static Entry> {
     let is_date = |rest: &str| {
         let rest = rest.strip_prefix(['-', '@']).unwrap_or_default();
         rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit())
     };
-    let id = in_a_cloud(model).unwrap_or(model);
+    let id = strip_cloud_parts(model).unwrap_or(model);
     PRICES.iter().find(|entry| id.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
 }
 
 /// Strips a cloud's additions from a model's name: `bedrock:eu.anthropic.claude-…-v1:0`. `None` outside the clouds.
-fn in_a_cloud(model: &str) -> Option<&str> {
+fn strip_cloud_parts(model: &str) -> Option<&str> {
     let id = model.strip_prefix("bedrock:").or_else(|| model.strip_prefix("vertex:"))?;
     let id = id.rsplit_once("anthropic.").map_or(id, |(_, id)| id);
     Some(id.strip_suffix(":0").map_or(id, |id| id.rsplit_once("-v").map_or(id, |(id, _)| id)))
 }
 
-fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
-    let rates = match find(model) {
+fn find_rates(model: &str, prompt_tokens: u64) -> Rates {
+    let rates = match find_entry(model) {
         Some(Entry { long_prompt: Some((above, rates)), .. }) if prompt_tokens > *above => *rates,
         Some(entry) => entry.rates,
         None => DEAREST,
     };
-    if in_a_cloud(model).is_some() { rates.times(CLOUD_FACTOR) } else { rates }
+    if strip_cloud_parts(model).is_some() { rates.scale(CLOUD_FACTOR) } else { rates }
 }
 
 /// Returns the cost of one request in US dollars. `usage` must be that of a single request, since some models charge long prompts
 /// differently. A model outside the table costs the highest known price.
 pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
-    let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
+    let rates = find_rates(model, usage.input + usage.cache_read + usage.cache_write);
     let cost = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
     cost(usage.input, rates.input)
         + cost(usage.cache_write, rates.cache_write)
@@ -143,7 +143,7 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
 
 /// Returns the cost of a request with `hour_tokens` of its cache writes kept for an hour.
 pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
-    let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
+    let rates = find_rates(model, usage.input + usage.cache_read + usage.cache_write);
     let more = (HOUR_WRITE * rates.input - rates.cache_write).max(0.0);
     cost_usd(model, usage) + hour_tokens.min(usage.cache_write) as f64 * more / 1e6
 }
@@ -196,12 +196,12 @@ pub fn message_bytes(message: &str) -> usize {
 
 /// Returns the model's context window in tokens, prompt and answer together.
 pub fn context_window(model: &str) -> u64 {
-    find(model).map_or(UNKNOWN_CONTEXT_WINDOW, |entry| entry.context_window)
+    find_entry(model).map_or(UNKNOWN_CONTEXT_WINDOW, |entry| entry.context_window)
 }
 
 /// Returns the largest `max_tokens` that the model accepts.
 pub fn max_output(model: &str) -> u64 {
-    find(model).map_or(UNKNOWN_MAX_OUTPUT, |entry| entry.max_output)
+    find_entry(model).map_or(UNKNOWN_MAX_OUTPUT, |entry| entry.max_output)
 }
 
 #[cfg(test)]

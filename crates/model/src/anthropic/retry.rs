@@ -22,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Our own wait is half to all of the doubled wait. A wait that the server asked for is lengthened by up to a second, never shortened.
 /// `None` if a retry in this wake is useless: the error is permanent, the attempts are used up, or the server asked for more than
 /// [`MAX_RETRY_AFTER`].
-pub fn backoff(error: &ModelError, attempt: u32, jitter: f64) -> Option<Duration> {
+pub fn choose_backoff(error: &ModelError, attempt: u32, jitter: f64) -> Option<Duration> {
     let ModelError::Transient { retry_after, .. } = error else {
         return None;
     };
@@ -54,7 +54,7 @@ mod tests {
 
     fn waits(jitter: f64) -> Vec<u64> {
         (1..)
-            .map_while(|attempt| backoff(&transient(None), attempt, jitter))
+            .map_while(|attempt| choose_backoff(&transient(None), attempt, jitter))
             .map(|wait| wait.as_millis() as u64)
             .collect()
     }
@@ -69,16 +69,16 @@ mod tests {
 
     #[test]
     fn the_server_is_never_asked_sooner_than_it_said() {
-        assert_eq!(backoff(&transient(Some(20)), 1, 0.0), Some(Duration::from_secs(20)));
-        assert_eq!(backoff(&transient(Some(20)), 1, 1.0), Some(Duration::from_secs(21)));
-        assert_eq!(backoff(&transient(Some(0)), 4, 1.0), Some(Duration::from_secs(8)));
-        assert_eq!(backoff(&transient(Some(60)), 1, 0.0), Some(Duration::from_secs(60)));
-        assert_eq!(backoff(&transient(Some(61)), 1, 0.0), None);
+        assert_eq!(choose_backoff(&transient(Some(20)), 1, 0.0), Some(Duration::from_secs(20)));
+        assert_eq!(choose_backoff(&transient(Some(20)), 1, 1.0), Some(Duration::from_secs(21)));
+        assert_eq!(choose_backoff(&transient(Some(0)), 4, 1.0), Some(Duration::from_secs(8)));
+        assert_eq!(choose_backoff(&transient(Some(60)), 1, 0.0), Some(Duration::from_secs(60)));
+        assert_eq!(choose_backoff(&transient(Some(61)), 1, 0.0), None);
     }
 
     #[test]
     fn what_trying_cannot_mend_is_not_tried() {
-        assert_eq!(backoff(&ModelError::Account { why: String::new() }, 1, 0.5), None);
-        assert_eq!(backoff(&ModelError::Rejected { status: 400, why: String::new() }, 1, 0.5), None);
+        assert_eq!(choose_backoff(&ModelError::Account { why: String::new() }, 1, 0.5), None);
+        assert_eq!(choose_backoff(&ModelError::Rejected { status: 400, why: String::new() }, 1, 0.5), None);
     }
 }

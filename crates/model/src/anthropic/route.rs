@@ -125,10 +125,10 @@ const VERTEX_WORDS: RouteWords = RouteWords {
     server: "Google Cloud",
     address: "VERTEX_BASE_URL",
     key: "the token that Google gave",
-    unknown: "Google doesn't take its own token, please make a new login for GOOGLE_APPLICATION_CREDENTIALS",
+    unknown: "Google rejected its own token, please make a new login for GOOGLE_APPLICATION_CREDENTIALS",
     unpaid: "your Google Cloud project needs payment",
-    forbidden: "Google refused: the login needs a role that may ask models in GOOGLE_CLOUD_PROJECT (Vertex AI User), and \
-                the project needs the model enabled",
+    forbidden: "Google refused: the login needs a role that may use models in GOOGLE_CLOUD_PROJECT (Vertex AI User), and the model must \
+        be enabled in the project",
 };
 
 /// A checked route to one model.
@@ -157,21 +157,21 @@ impl Route {
     /// Checks a route to the model with this id.
     pub(super) fn new(route: ClaudeRoute, model: &str) -> Result<Self, OptionsError> {
         match route {
-            ClaudeRoute::Api { base_url, api_key } => Self::api(&base_url, &api_key, model),
+            ClaudeRoute::Api { base_url, api_key } => Self::for_api(&base_url, &api_key, model),
             ClaudeRoute::Bedrock { region, base_url, login, clock } => {
                 let base = base_url.unwrap_or_else(|| format!("https://bedrock-mantle.{region}.api.aws/anthropic"));
-                Self::bedrock(&base, region, login, clock, model)
+                Self::for_bedrock(&base, region, login, clock, model)
             }
             ClaudeRoute::Vertex { project, location, workspace, base_url, login, clock } => {
                 let url = vertex_url(base_url, &project, &location, workspace.as_deref(), model)?;
                 let is_anthropics = workspace.is_some();
                 let (headers, first_fields) = if is_anthropics {
-                    (versioned(), named(model))
+                    (build_base_headers(), format_model_field(model))
                 } else {
                     (HeaderMap::from_iter([(CONTENT_TYPE, JSON)]), format!(r#""anthropic_version":"{VERTEX_VERSION}""#))
                 };
                 let proof = Proof::Token(GoogleTokens::new(login, clock));
-                let secrets = password(&url);
+                let secrets = find_password(&url);
                 // Anthropic's own servers support everything that its API does.
                 let caches_by_itself = is_anthropics;
                 Ok(Self { url, words: VERTEX_WORDS, headers, proof, first_fields, caches_by_itself, secrets })
@@ -179,16 +179,16 @@ impl Route {
         }
     }
 
-    fn api(base_url: &str, api_key: &Secret, model: &str) -> Result<Self, OptionsError> {
+    fn for_api(base_url: &str, api_key: &Secret, model: &str) -> Result<Self, OptionsError> {
         let url = messages_url(base_url, API_WORDS.address)?;
-        let mut headers = versioned();
+        let mut headers = build_base_headers();
         headers.insert(HeaderName::from_static("x-api-key"), secret_header(api_key, "", API_WORDS.key)?);
-        let secrets = [api_key.clone()].into_iter().chain(password(&url)).collect();
-        let (words, first_fields) = (API_WORDS, named(model));
+        let secrets = [api_key.clone()].into_iter().chain(find_password(&url)).collect();
+        let (words, first_fields) = (API_WORDS, format_model_field(model));
         Ok(Self { url, words, headers, proof: Proof::None, first_fields, caches_by_itself: true, secrets })
     }
 
-    fn bedrock(
+    fn for_bedrock(
         base_url: &str,
         region: String,
         login: BedrockLogin,
@@ -196,7 +196,7 @@ impl Route {
         model: &str,
     ) -> Result<Self, OptionsError> {
         let url = messages_url(base_url, BEARER_WORDS.address)?;
-        let (mut headers, mut secrets) = (versioned(), password(&url));
+        let (mut headers, mut secrets) = (build_base_headers(), find_password(&url));
         let (words, proof) = match login {
             BedrockLogin::Bearer(key) => {
                 headers.insert(AUTHORIZATION, secret_header(&key, "Bearer ", BEARER_WORDS.key)?);
@@ -212,23 +212,31 @@ impl Route {
                 (SIGNED_WORDS, Proof::Signature { keys, region, service, clock })
             }
         };
-        Ok(Self { url, words, headers, proof, first_fields: named(model), caches_by_itself: false, secrets })
+        Ok(Self {
+            url,
+            words,
+            headers,
+            proof,
+            first_fields: format_model_field(model),
+            caches_by_itself: false,
+            secrets,
+        })
     }
 
     /// Builds the headers of a request with this body, signed if needed.
-    pub(super) async fn head(&self, body: &[u8], client: &Client) -> Result<HeaderMap, ModelError> {
+    pub(super) async fn build_headers(&self, body: &[u8], client: &Client) -> Result<HeaderMap, ModelError> {
         let mut headers = self.headers.clone();
         match &self.proof {
             Proof::None => {}
             Proof::Signature { keys, region, service, clock } => {
                 let scope = SigningScope { region, service, at: clock.now() };
-                self.sign(&mut headers, keys, scope, body).map_err(|error| unsendable(&error))?;
+                self.sign(&mut headers, keys, scope, body).map_err(|error| to_account_error(&error))?;
             }
             Proof::Token(tokens) => {
-                let token = tokens.token(client).await?;
+                let token = tokens.ensure_token(client).await?;
                 headers.insert(
                     AUTHORIZATION,
-                    secret_header(&token, "Bearer ", self.words.key).map_err(|error| unsendable(&error))?,
+                    secret_header(&token, "Bearer ", self.words.key).map_err(|error| to_account_error(&error))?,
                 );
             }
         }
@@ -242,21 +250,21 @@ impl Route {
         scope: SigningScope<'_>,
         body: &[u8],
     ) -> Result<(), OptionsError> {
-        let (host, date, setting) = (host(&self.url), scope.date(), self.words.key);
+        let (host, date, setting) = (format_host(&self.url), scope.format_date(), self.words.key);
         let mut signed = vec![("host", host.as_str()), ("x-amz-date", date.as_str())];
         if let Some(token) = &keys.session_token {
             headers.insert(HeaderName::from_static("x-amz-security-token"), secret_header(token, "", setting)?);
             signed.push(("x-amz-security-token", token.expose().trim()));
         }
         let request = Unsigned { method: "POST", path: self.url.path(), query: "", headers: &signed, body };
-        let authorization = Secret::new(scope.authorization(keys, request));
+        let authorization = Secret::new(scope.build_authorization(keys, request));
         headers.insert(AUTHORIZATION, secret_header(&authorization, "", setting)?);
         headers.insert(HeaderName::from_static("x-amz-date"), secret_header(&Secret::new(date), "", setting)?);
         Ok(())
     }
 
     /// Discards a refused token. Returns true if another attempt is worthwhile.
-    pub(super) fn renew(&self) -> bool {
+    pub(super) fn discard_token(&self) -> bool {
         matches!(&self.proof, Proof::Token(tokens) if tokens.forget())
     }
 
@@ -267,16 +275,16 @@ impl Route {
     }
 }
 
-fn unsendable(error: &OptionsError) -> ModelError {
+fn to_account_error(error: &OptionsError) -> ModelError {
     ModelError::Account { why: error.to_string() }
 }
 
-fn versioned() -> HeaderMap {
+fn build_base_headers() -> HeaderMap {
     let version = HeaderName::from_static("anthropic-version");
     HeaderMap::from_iter([(CONTENT_TYPE, JSON), (version, HeaderValue::from_static(API_VERSION))])
 }
 
-fn named(model: &str) -> String {
+fn format_model_field(model: &str) -> String {
     format!(r#""model":{}"#, serde_json::Value::from(model))
 }
 
@@ -288,12 +296,12 @@ fn secret_header(secret: &Secret, scheme: &str, setting: &'static str) -> Result
     Ok(value)
 }
 
-fn password(url: &Url) -> Vec<Secret> {
+fn find_password(url: &Url) -> Vec<Secret> {
     url.password().map(Secret::new).into_iter().collect()
 }
 
 /// Returns the host as written in the request.
-fn host(url: &Url) -> String {
+fn format_host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

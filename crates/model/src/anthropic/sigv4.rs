@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use ring::{digest, hmac};
 
-use reveille_base::{random::hex, redact::Secret, words};
+use reveille_base::{random::format_hex, redact::Secret, words};
 
 /// The algorithm's name in headers and in the signed text.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -45,25 +45,25 @@ pub(super) struct Unsigned<'a> {
 
 impl SigningScope<'_> {
     /// Returns the time in the format of `x-amz-date`.
-    pub(super) fn date(&self) -> String {
+    pub(super) fn format_date(&self) -> String {
         self.at.format("%Y%m%dT%H%M%SZ").to_string()
     }
 
-    fn day(&self) -> String {
+    fn format_day(&self) -> String {
         self.at.format("%Y%m%d").to_string()
     }
 
-    fn credential(&self) -> String {
-        format!("{}/{}/{}/aws4_request", self.day(), self.region, self.service)
+    fn format_credential(&self) -> String {
+        format!("{}/{}/{}/aws4_request", self.format_day(), self.region, self.service)
     }
 
-    /// Builds the `authorization` header. The request's headers must include `x-amz-date`, from [`SigningScope::date`].
-    pub(super) fn authorization(&self, keys: &AwsKeys, request: Unsigned<'_>) -> String {
-        let (canonical, signed) = canonical(request);
-        let hash = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
-        let credential = self.credential();
-        let to_sign = format!("{ALGORITHM}\n{}\n{credential}\n{hash}", self.date());
-        let signature = hex(mac(&self.signing_key(keys), &to_sign).as_ref());
+    /// Builds the `authorization` header. The request's headers must include `x-amz-date`, from [`SigningScope::format_date`].
+    pub(super) fn build_authorization(&self, keys: &AwsKeys, request: Unsigned<'_>) -> String {
+        let (canonical, signed) = canonicalize_request(request);
+        let hash = format_hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
+        let credential = self.format_credential();
+        let to_sign = format!("{ALGORITHM}\n{}\n{credential}\n{hash}", self.format_date());
+        let signature = format_hex(compute_mac(&self.signing_key(keys), &to_sign).as_ref());
         format!(
             "{ALGORITHM} Credential={}/{credential}, SignedHeaders={signed}, Signature={signature}",
             keys.access_key_id
@@ -73,17 +73,17 @@ impl SigningScope<'_> {
     /// Derives the key for the day, the region and the service.
     fn signing_key(&self, keys: &AwsKeys) -> Vec<u8> {
         let first = format!("AWS4{}", keys.secret_access_key.expose()).into_bytes();
-        let parts = [self.day().as_str(), self.region, self.service, "aws4_request"].map(str::to_owned);
-        parts.iter().fold(first, |key, part| mac(&key, part).as_ref().to_vec())
+        let parts = [self.format_day().as_str(), self.region, self.service, "aws4_request"].map(str::to_owned);
+        parts.iter().fold(first, |key, part| compute_mac(&key, part).as_ref().to_vec())
     }
 }
 
-fn mac(key: &[u8], text: &str) -> hmac::Tag {
+fn compute_mac(key: &[u8], text: &str) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
 }
 
 /// Returns a request's canonical form and the names of its headers.
-fn canonical(request: Unsigned<'_>) -> (String, String) {
+fn canonicalize_request(request: Unsigned<'_>) -> (String, String) {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in request.headers {
         let (name, value) = (name.to_ascii_lowercase(), words::one_line(value));
@@ -95,13 +95,13 @@ fn canonical(request: Unsigned<'_>) -> (String, String) {
     headers.sort();
     let lines: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
     let signed = headers.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(";");
-    let body = hex(digest::digest(&digest::SHA256, request.body).as_ref());
-    let (path, query) = (encoded(request.path), sorted(request.query));
+    let body = format_hex(digest::digest(&digest::SHA256, request.body).as_ref());
+    let (path, query) = (encode_path(request.path), sort_query(request.query));
     (format!("{}\n{path}\n{query}\n{lines}\n{signed}\n{body}", request.method), signed)
 }
 
 /// Encodes the path once more, as the signature requires.
-fn encoded(path: &str) -> String {
+fn encode_path(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     path.bytes()
         .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -109,7 +109,7 @@ fn encoded(path: &str) -> String {
 }
 
 /// Sorts the query by parameter names.
-fn sorted(query: &str) -> String {
+fn sort_query(query: &str) -> String {
     let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
     let mut parameters: Vec<(&str, &str)> =
         parameters.map(|parameter| parameter.split_once('=').unwrap_or((parameter, ""))).collect();
@@ -166,9 +166,9 @@ mod tests {
         let (method, target) = first.strip_suffix(" HTTP/1.1").unwrap().split_once(' ').unwrap();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let query: String =
-            query.chars().map(|c| if c.is_ascii() { c.into() } else { encoded(&c.to_string()) }).collect();
+            query.chars().map(|c| if c.is_ascii() { c.into() } else { encode_path(&c.to_string()) }).collect();
         let path = if case.normalize { normalized(path) } else { path.to_owned() };
-        let (date, hash) = (scope.date(), hex(digest::digest(&digest::SHA256, body.as_bytes()).as_ref()));
+        let (date, hash) = (scope.format_date(), format_hex(digest::digest(&digest::SHA256, body.as_bytes()).as_ref()));
         let mut headers: Vec<(&str, &str)> = lines.lines().map(|line| line.split_once(':').unwrap()).collect();
         headers.push(("X-Amz-Date", &date));
         if case.sign_body {
@@ -177,13 +177,13 @@ mod tests {
         let signed_token = case.token.as_deref().filter(|_| !case.omit_session_token);
         headers.extend(signed_token.map(|token| ("X-Amz-Security-Token", token)));
         let request = Unsigned { method, path: &path, query: &query, headers: &headers, body: body.as_bytes() };
-        assert_eq!(canonical(request).0, case.canonical, "{}", case.name);
+        assert_eq!(canonicalize_request(request).0, case.canonical, "{}", case.name);
         let keys = AwsKeys {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
             session_token: case.token.clone().map(Secret::new),
         };
-        let authorization = scope.authorization(&keys, request);
+        let authorization = scope.build_authorization(&keys, request);
         let begins = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=";
         assert!(authorization.starts_with(begins), "{authorization}");
         assert!(authorization.ends_with(&format!("Signature={}", case.signature)), "{}: {authorization}", case.name);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_encoded_already_is_signed_encoded_once_more() {
-        assert_eq!(encoded("/test/@connections/a%3D"), "/test/%40connections/a%253D");
-        assert_eq!(encoded("/anthropic/v1/messages"), "/anthropic/v1/messages");
+        assert_eq!(encode_path("/test/@connections/a%3D"), "/test/%40connections/a%253D");
+        assert_eq!(encode_path("/anthropic/v1/messages"), "/anthropic/v1/messages");
     }
 }

@@ -10,7 +10,7 @@ use reveille_base::types::{Stop, Usage};
 use super::{block::Block, error, price};
 use crate::{
     ModelError, Turn,
-    answer::{AnswerBody, BodyFault, documents},
+    answer::{AnswerBody, BodyFault, split_json},
 };
 
 /// Maximum bytes read of an event stream. The longest real answers are a few megabytes.
@@ -66,7 +66,7 @@ impl TurnStream {
     /// An `error` event, an answer other than a documented event stream, or one beyond [`MAX_STREAM_BYTES`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
         self.count_bytes(bytes.len())?;
-        for data in self.body.push(bytes).map_err(|fault| self.unreadable(fault))? {
+        for data in self.body.push(bytes).map_err(|fault| self.build_fault_error(fault))? {
             self.on_data(&data)?;
         }
         Ok(self.complete)
@@ -76,8 +76,8 @@ impl TurnStream {
     ///
     /// # Errors
     /// Same as [`TurnStream::push`].
-    pub fn end(&mut self) -> Result<(), ModelError> {
-        let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
+    pub fn end_body(&mut self) -> Result<(), ModelError> {
+        let rest = self.body.finish().map_err(|fault| self.build_fault_error(fault))?;
         let is_whole = self.body.is_whole();
         for data in rest {
             match self.on_data(&data) {
@@ -98,7 +98,7 @@ impl TurnStream {
     ///
     /// # Errors
     /// Same as [`TurnStream::push`].
-    pub fn event(&mut self, data: &str) -> Result<bool, ModelError> {
+    pub fn push_event(&mut self, data: &str) -> Result<bool, ModelError> {
         self.count_bytes(data.len())?;
         self.on_data(data)?;
         Ok(self.complete)
@@ -107,13 +107,13 @@ impl TurnStream {
     fn count_bytes(&mut self, more: usize) -> Result<(), ModelError> {
         self.received_bytes = self.received_bytes.saturating_add(more);
         if self.received_bytes > MAX_STREAM_BYTES {
-            return Err(self.unreadable(BodyFault::TooLong));
+            return Err(self.build_fault_error(BodyFault::TooLong));
         }
         Ok(())
     }
 
-    fn unreadable(&self, fault: BodyFault) -> ModelError {
-        self.broken(match fault {
+    fn build_fault_error(&self, fault: BodyFault) -> ModelError {
+        self.build_error(match fault {
             BodyFault::TooLong => "Claude's answer is longer than this program reads",
             BodyFault::Damaged => "Claude's answer is packed, and damaged",
         })
@@ -126,17 +126,17 @@ impl TurnStream {
     pub fn finish(self, request_id: Option<String>) -> Result<Turn, ModelError> {
         // fault: stream-cut-off-taken
         if !self.has_ended() {
-            return Err(self.broken("Claude's answer was cut off before its end"));
+            return Err(self.build_error("Claude's answer was cut off before its end"));
             // fault end: stream-cut-off-taken
         }
         if self.stop_reason.is_none() && self.blocks.is_empty() {
-            return Err(self.broken("Claude answered nothing"));
+            return Err(self.build_error("Claude's answer was empty"));
         }
         if let Some(reason) = self.stop_reason.as_deref().filter(|reason| matches!(*reason, "error" | "abort")) {
-            return Err(self.broken(&format!("Claude's answer ended with `{reason}`")));
+            return Err(self.build_error(&format!("Claude's answer ended with `{reason}`")));
         }
-        let stop = stop(self.stop_reason.as_deref(), self.refusal);
-        Ok(Turn { content: content(self.blocks), stop, usage: self.usage, cost_usd: None, request_id })
+        let stop = parse_stop(self.stop_reason.as_deref(), self.refusal);
+        Ok(Turn { content: join_blocks(self.blocks), stop, usage: self.usage, cost_usd: None, request_id })
     }
 
     /// Tokens so far; zero until the server reports the prompt's tokens. A server reports output only at the end, so until then output is
@@ -145,7 +145,7 @@ impl TurnStream {
         if self.usage == Usage::default() {
             return self.usage;
         }
-        let streamed_bytes: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
+        let streamed_bytes: usize = self.blocks.iter().map(|(_, block)| block.count_bytes()).sum();
         Usage { output: self.usage.output.max(price::most_tokens(streamed_bytes)), ..self.usage }
     }
 
@@ -155,7 +155,7 @@ impl TurnStream {
     }
 
     /// Builds the error for an interrupted answer, with the tokens spent so far.
-    pub fn broken(&self, why: &str) -> ModelError {
+    pub fn build_error(&self, why: &str) -> ModelError {
         ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage() }
     }
 
@@ -172,7 +172,7 @@ impl TurnStream {
             return self.on_event(data);
         }
         // Events without separators.
-        let parts: Vec<&str> = data.lines().flat_map(documents).collect();
+        let parts: Vec<&str> = data.lines().flat_map(split_json).collect();
         if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
             return parts.into_iter().try_for_each(|part| self.on_data(part));
         }
@@ -181,41 +181,42 @@ impl TurnStream {
 
     fn on_event(&mut self, data: &str) -> Result<(), ModelError> {
         let Ok(event) = serde_json::from_str::<Event<'_>>(data) else {
-            return Err(complaint(data, self.usage()).unwrap_or_else(|| self.malformed()));
+            return Err(parse_complaint(data, self.usage()).unwrap_or_else(|| self.build_format_error()));
         };
         match &*event.kind {
             "message_start" => {
                 if let Some(message) = event.message {
-                    let start: MessageStart = serde_json::from_str(message.get()).map_err(|_| self.malformed())?;
+                    let start: MessageStart =
+                        serde_json::from_str(message.get()).map_err(|_| self.build_format_error())?;
                     // Another message: the server started over.
                     if self.id.is_some() && start.id.is_some() && self.id != start.id {
                         self.blocks.clear();
                     }
                     self.id = start.id.or_else(|| self.id.take());
-                    self.count(&start.usage.unwrap_or_default());
+                    self.record_usage(&start.usage.unwrap_or_default());
                 }
             }
             "content_block_start" => {
-                let (index, block) = event.index().zip(event.content_block).ok_or_else(|| self.malformed())?;
-                let block = Block::start(block.get()).map_err(|_| self.malformed())?;
-                self.begin(index, block)?;
+                let (index, block) = event.index().zip(event.content_block).ok_or_else(|| self.build_format_error())?;
+                let block = Block::start(block.get()).map_err(|_| self.build_format_error())?;
+                self.begin_block(index, block)?;
             }
             "content_block_delta" => {
-                let (index, delta) = event.index().zip(event.delta).ok_or_else(|| self.malformed())?;
+                let (index, delta) = event.index().zip(event.delta).ok_or_else(|| self.build_format_error())?;
                 // Text is accepted without a start event.
                 if !self.blocks.iter().any(|(known, _)| *known == index) && delta.get().contains("\"text_delta\"") {
-                    self.begin(index, Block::start(NO_TEXT).map_err(|_| self.malformed())?)?;
+                    self.begin_block(index, Block::start(NO_TEXT).map_err(|_| self.build_format_error())?)?;
                 }
                 let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
                 let applied = block.map(|(_, block)| block.apply(delta.get()));
-                applied.and_then(Result::ok).ok_or_else(|| self.malformed())?;
+                applied.and_then(Result::ok).ok_or_else(|| self.build_format_error())?;
             }
             "message_delta" => self.on_message_delta(event.delta, event.usage)?,
             "message_stop" => self.complete = true,
             "message" => self.on_whole(data)?,
             // Some proxies keep a stream open with an empty object.
-            "" => return complaint(data, self.usage()).map_or(Ok(()), Err),
-            "error" => return Err(complaint(data, self.usage()).unwrap_or_else(|| self.malformed())),
+            "" => return parse_complaint(data, self.usage()).map_or(Ok(()), Err),
+            "error" => return Err(parse_complaint(data, self.usage()).unwrap_or_else(|| self.build_format_error())),
             // `content_block_stop` and `ping` add nothing, and unknown kinds must be harmless.
             _ => {}
         }
@@ -224,21 +225,21 @@ impl TurnStream {
 
     /// Handles an unstreamed turn.
     fn on_whole(&mut self, data: &str) -> Result<(), ModelError> {
-        let whole: WholeMessage<'_> = serde_json::from_str(data).map_err(|_| self.malformed())?;
+        let whole: WholeMessage<'_> = serde_json::from_str(data).map_err(|_| self.build_format_error())?;
         self.blocks.clear();
         for raw in whole.content {
-            self.begin(0, Block::start(raw.get()).map_err(|_| self.malformed())?)?;
+            self.begin_block(0, Block::start(raw.get()).map_err(|_| self.build_format_error())?)?;
         }
-        self.count(&whole.usage.unwrap_or_default());
-        let end: MessageDelta = serde_json::from_str(data).map_err(|_| self.malformed())?;
+        self.record_usage(&whole.usage.unwrap_or_default());
+        let end: MessageDelta = serde_json::from_str(data).map_err(|_| self.build_format_error())?;
         self.take_end(&end);
         self.complete = true;
         Ok(())
     }
 
-    fn begin(&mut self, index: u64, block: Block) -> Result<(), ModelError> {
+    fn begin_block(&mut self, index: u64, block: Block) -> Result<(), ModelError> {
         if self.blocks.len() >= MAX_BLOCKS {
-            return Err(self.unreadable(BodyFault::TooLong));
+            return Err(self.build_fault_error(BodyFault::TooLong));
         }
         self.blocks.push((index, block));
         Ok(())
@@ -246,10 +247,10 @@ impl TurnStream {
 
     fn on_message_delta(&mut self, delta: Option<&RawValue>, usage: Option<&RawValue>) -> Result<(), ModelError> {
         if let Some(usage) = usage {
-            self.count(&serde_json::from_str(usage.get()).unwrap_or_default());
+            self.record_usage(&serde_json::from_str(usage.get()).unwrap_or_default());
         }
         if let Some(delta) = delta {
-            let delta: MessageDelta = serde_json::from_str(delta.get()).map_err(|_| self.malformed())?;
+            let delta: MessageDelta = serde_json::from_str(delta.get()).map_err(|_| self.build_format_error())?;
             self.take_end(&delta);
         }
         Ok(())
@@ -262,9 +263,9 @@ impl TurnStream {
     }
 
     /// Records token counts. Later totals replace earlier ones, except zeros: some proxies report the prompt's tokens just once.
-    fn count(&mut self, seen: &UsageCounts) {
+    fn record_usage(&mut self, seen: &UsageCounts) {
         let usage = &mut self.usage;
-        let later = |known: u64, seen: &Value| match tokens(seen) {
+        let later = |known: u64, seen: &Value| match parse_tokens(seen) {
             Some(0) | None => known,
             Some(tokens) => tokens,
         };
@@ -272,17 +273,17 @@ impl TurnStream {
         usage.output = later(usage.output, &seen.output_tokens);
         usage.cache_read = later(usage.cache_read, &seen.cache_read_input_tokens);
         usage.cache_write = later(usage.cache_write, &seen.cache_creation_input_tokens);
-        let for_an_hour = seen.cache_creation.get("ephemeral_1h_input_tokens").and_then(tokens);
+        let for_an_hour = seen.cache_creation.get("ephemeral_1h_input_tokens").and_then(parse_tokens);
         self.hour_tokens = for_an_hour.unwrap_or(self.hour_tokens);
     }
 
-    fn malformed(&self) -> ModelError {
-        self.broken("Claude's answer can't be read: it isn't the event stream that the API documents")
+    fn build_format_error(&self) -> ModelError {
+        self.build_error("Claude's answer can't be read: it isn't the event stream that the API documents")
     }
 }
 
 /// Builds the error for an event that complains.
-fn complaint(data: &str, spent: Usage) -> Option<ModelError> {
+fn parse_complaint(data: &str, spent: Usage) -> Option<ModelError> {
     serde_json::from_str::<Value>(data).ok().and_then(|value| error::from_event(&value, spent))
 }
 
@@ -290,7 +291,7 @@ fn complaint(data: &str, spent: Usage) -> Option<ModelError> {
 ///
 /// Drops an empty text block unless thinking follows. The server refuses empty text when sent back, but the signature of thinking covers
 /// everything before it.
-fn content(mut blocks: Vec<(u64, Block)>) -> String {
+fn join_blocks(mut blocks: Vec<(u64, Block)>) -> String {
     // A stable sort: blocks with the same index keep their order.
     blocks.sort_by_key(|(index, _)| *index);
     let mut kept = Vec::with_capacity(blocks.len());
@@ -307,7 +308,7 @@ fn content(mut blocks: Vec<(u64, Block)>) -> String {
     format!("[{}]", kept.join(","))
 }
 
-fn stop(reason: Option<&str>, refusal: Option<String>) -> Stop {
+fn parse_stop(reason: Option<&str>, refusal: Option<String>) -> Stop {
     match reason {
         // The second words belong to another API, and some proxies pass them on.
         Some("end_turn" | "stop") => Stop::EndTurn,
@@ -373,7 +374,7 @@ struct UsageCounts {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is brought within bounds before")]
-fn tokens(count: &Value) -> Option<u64> {
+fn parse_tokens(count: &Value) -> Option<u64> {
     let number = count.as_f64().filter(|number| number.is_finite());
     number.map(|number| number.clamp(0.0, MOST_TOKENS as f64) as u64)
 }

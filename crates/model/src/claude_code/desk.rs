@@ -21,13 +21,13 @@ pub(super) struct Results {
 
 impl Results {
     /// Publishes the results of a turn's calls.
-    pub(super) fn tell(&self, results: BTreeMap<String, Answer>) {
+    pub(super) fn publish(&self, results: BTreeMap<String, Answer>) {
         self.told.replace(results);
         self.are_told.notify_waiters();
     }
 
     /// Waits for the result of a call. The request may arrive before we have read the end of the turn, so unknown ids wait too.
-    async fn of(&self, id: &str) -> Answer {
+    async fn wait_for_result(&self, id: &str) -> Answer {
         loop {
             let told = self.are_told.notified();
             if let Some(answer) = self.told.borrow().get(id) {
@@ -44,7 +44,7 @@ pub(super) struct RunHandler(pub(super) Rc<Results>);
 impl Handler for RunHandler {
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a> {
         match call.meta.get(CALL_ID).and_then(|id| id.as_str()) {
-            Some(id) => Box::pin(self.0.of(id)),
+            Some(id) => Box::pin(self.0.wait_for_result(id)),
             None => Box::pin(std::future::ready(Answer {
                 text: "This is no call of a turn. Nothing was done.".to_owned(),
                 is_error: true,
@@ -71,7 +71,7 @@ mod tests {
         let (first, second, next, none) = (of("a"), of("b"), of("c"), call(serde_json::Value::Null));
         let telling = async {
             tokio::task::yield_now().await;
-            results.tell([("a".to_owned(), answer("A")), ("b".to_owned(), answer("B"))].into());
+            results.publish([("a".to_owned(), answer("A")), ("b".to_owned(), answer("B"))].into());
         };
         let (told, ()) = tokio::join!(desk.call(&second), telling);
         assert_eq!(told, answer("B"));
@@ -84,7 +84,7 @@ mod tests {
             told = desk.call(&next) => panic!("nothing was told of it: {told:?}"),
             () = tokio::task::yield_now() => {}
         }
-        results.tell([("c".to_owned(), answer("C"))].into());
+        results.publish([("c".to_owned(), answer("C"))].into());
         assert_eq!(desk.call(&next).await, answer("C"));
     }
 }

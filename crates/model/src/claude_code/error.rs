@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use reveille_base::{
     types::Usage,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_memory::outside::{Origin, Outside};
 
@@ -15,15 +15,15 @@ use crate::{ModelError, TOO_LONG, complaint::Complaint};
 const MAX_SAID_CHARS: usize = 500;
 
 /// Builds an error that may be gone at the next try.
-pub(super) fn transient(why: impl Into<String>, spent: Usage) -> ModelError {
+pub(super) fn build_transient(why: impl Into<String>, spent: Usage) -> ModelError {
     ModelError::Transient { why: why.into(), retry_after: None, spent }
 }
 
 pub(super) fn too_slow(after: Duration, spent: Usage) -> ModelError {
-    transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), spent)
+    build_transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), spent)
 }
 
-pub(super) fn not_found(program: &Path) -> ModelError {
+pub(super) fn build_not_found(program: &Path) -> ModelError {
     let program = program.display();
     ModelError::Account {
         why: format!(
@@ -34,25 +34,25 @@ pub(super) fn not_found(program: &Path) -> ModelError {
 }
 
 /// Builds the error for an end without a result. A run that never began is misconfigured, or too old for our arguments.
-pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
-    let said = shortened(&one_line(complaint), MAX_SAID_CHARS);
-    let said = if said.is_empty() { "it said nothing".to_owned() } else { quoted(&said) };
+pub(super) fn build_early_end(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
+    let said = truncate_text(&one_line(complaint), MAX_SAID_CHARS);
+    let said = if said.is_empty() { "it said nothing".to_owned() } else { quote_command(&said) };
     if has_begun {
-        return transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
+        return build_transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
     }
     ModelError::Account { why: format!("Claude Code can't be started ({said}); `claude update` brings a newer one") }
 }
 
 /// Builds the error for an end with an unusable result. `kind` is the command's own name for the fault.
-pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
-    let said = shortened(&one_line(&ended.said), MAX_SAID_CHARS);
+pub(super) fn build_failed_end(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
+    let said = truncate_text(&one_line(&ended.said), MAX_SAID_CHARS);
     let why = if said.is_empty() {
         "Claude Code ended without an answer".to_owned()
     } else {
-        format!("Claude Code says: {}", quoted(&said))
+        format!("Claude Code says: {}", quote_command(&said))
     };
     match (ended.status, kind) {
-        (None | Some(400 | 413), _) if Complaint::of_body(ended.said.as_bytes()).is_too_long() => {
+        (None | Some(400 | 413), _) if Complaint::parse_body(ended.said.as_bytes()).is_too_long() => {
             ModelError::Rejected { status: TOO_LONG, why }
         }
         (Some(401..=403), _) | (_, Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed")) => {
@@ -63,15 +63,15 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
         (Some(400), _) if said.contains("credit balance") || said.contains("Credit balance") => {
             ModelError::Account { why }
         }
-        (Some(408 | 409 | 429 | 500..), _) => transient(why, spent),
+        (Some(408 | 409 | 429 | 500..), _) => build_transient(why, spent),
         (Some(status), _) => ModelError::Rejected { status, why },
         (None, Some("invalid_request")) => ModelError::Rejected { status: 400, why },
-        (None, _) => transient(why, spent),
+        (None, _) => build_transient(why, spent),
     }
 }
 
 /// Quotes the command's words, which may include the server's.
-fn quoted(said: &str) -> String {
+fn quote_command(said: &str) -> String {
     Outside::new(Origin::Model, said).to_string()
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn fault(status: Option<u16>, kind: Option<&str>, said: &str) -> ModelError {
-        ended(&Ended { status, said: said.to_owned(), ..Ended::default() }, kind, Usage::default())
+        build_failed_end(&Ended { status, said: said.to_owned(), ..Ended::default() }, kind, Usage::default())
     }
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
         assert!(matches!(fault(Some(400), Some("invalid_request"), long), ModelError::Rejected { status: 413, .. }));
         assert!(matches!(fault(Some(404), None, "model"), ModelError::Rejected { status: 404, .. }));
         assert!(matches!(fault(None, None, ""), ModelError::Transient { .. }));
-        assert!(matches!(gone("unknown option", false, Usage::default()), ModelError::Account { .. }));
-        assert!(matches!(gone("", true, Usage::default()), ModelError::Transient { .. }));
+        assert!(matches!(build_early_end("unknown option", false, Usage::default()), ModelError::Account { .. }));
+        assert!(matches!(build_early_end("", true, Usage::default()), ModelError::Transient { .. }));
     }
 
     #[test]

@@ -90,15 +90,15 @@ impl ClaudeCode {
     }
 
     /// Resumes the waiting run if its results are the only new messages, else starts a new run. A run is ended when this future is dropped.
-    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+    async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let timeout = self.options.turn_timeout;
         let turn = tokio::time::timeout(timeout, async {
             let waiting = self.waiting.take();
-            let run = match waiting.and_then(|run| run.told(conversation, progress)) {
+            let run = match waiting.and_then(|run| run.give_results(conversation, progress)) {
                 Some(run) => run,
                 None => Run::begin(&self.options, conversation, progress).await?,
             };
-            run.turn(conversation, progress).await
+            run.read_turn(conversation, progress).await
         });
         let (turn, waits) = turn.await.unwrap_or_else(|_| Err(error::too_slow(timeout, progress.usage.get())))?;
         self.waiting.replace(waits);
@@ -120,12 +120,12 @@ impl Model for ClaudeCode {
         price::cost_usd(&self.options.model, usage)
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
         // Masks the key, which the command may have quoted.
-        Box::pin(async { self.ask(conversation, progress).await.map_err(|error| error.redacted(&self.redactor)) })
+        Box::pin(async { self.run_request(conversation, progress).await.map_err(|error| error.redact(&self.redactor)) })
     }
 
-    fn rest(&self) {
+    fn release(&self) {
         drop(self.waiting.take());
     }
 }

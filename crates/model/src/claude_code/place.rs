@@ -19,31 +19,31 @@ impl RunDirectory {
             _ => {}
         }
         let place = Self(dir.to_owned());
-        for part in [place.0.clone(), place.home(), place.work(), place.scratch()] {
+        for part in [place.0.clone(), place.home_dir(), place.work_dir(), place.temp_dir()] {
             create_private_dir(&part)?;
         }
         Ok(place)
     }
 
     /// Writes a private file.
-    pub(super) fn put(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(super) fn write_file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.0.join(name);
         create_private(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 
     /// An empty home directory.
-    pub(super) fn home(&self) -> PathBuf {
+    pub(super) fn home_dir(&self) -> PathBuf {
         self.0.join("home")
     }
 
     /// An empty working directory.
-    pub(super) fn work(&self) -> PathBuf {
+    pub(super) fn work_dir(&self) -> PathBuf {
         self.0.join("work")
     }
 
     /// The directory for temporary files.
-    pub(super) fn scratch(&self) -> PathBuf {
+    pub(super) fn temp_dir(&self) -> PathBuf {
         self.0.join("tmp")
     }
 }
@@ -69,9 +69,9 @@ mod tests {
         std::fs::create_dir_all(dir.join("home/.claude")).unwrap();
         let place = RunDirectory::make(&dir).unwrap();
         assert!(!dir.join("home/.claude").exists());
-        let file = place.put("mcp.json", "{}").unwrap();
+        let file = place.write_file("mcp.json", "{}").unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&dir), mode(&place.home()), mode(&file)), (0o700, 0o700, 0o600));
+        assert_eq!((mode(&dir), mode(&place.home_dir()), mode(&file)), (0o700, 0o700, 0o600));
         drop(place);
         assert!(!dir.exists());
     }

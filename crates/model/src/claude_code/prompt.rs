@@ -17,21 +17,21 @@ const RECORD: &str = "(You have begun to work on this already, in a session that
      What has a result has happened: don't do it a second time. Go on from where it ends.)";
 
 /// Returns the tools in the form of the Model Context Protocol.
-pub(super) fn tools(conversation: &Conversation) -> Vec<Value> {
+pub(super) fn list_tools(conversation: &Conversation) -> Vec<Value> {
     let tools = conversation.tool_definitions();
-    let tool = |tool: &ToolDefinition| json!({"name": tool.name, "description": tool.description, "inputSchema": value(&tool.schema)});
+    let tool = |tool: &ToolDefinition| json!({"name": tool.name, "description": tool.description, "inputSchema": parse_value(&tool.schema)});
     tools.iter().map(tool).collect()
 }
 
 /// Builds the line that begins a run: the first message unchanged, then the record of later ones.
-pub(super) fn line(conversation: &Conversation) -> String {
+pub(super) fn build_opening_line(conversation: &Conversation) -> String {
     let mut messages = conversation.messages.iter();
     let opening = messages.next().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
     let mut content: Vec<Value> = opening.map(whole_blocks).unwrap_or_default();
     let mut record = Record { content: Vec::new(), lines: vec![RECORD.to_owned()], names: BTreeMap::new() };
     if messages.len() > 0 {
-        messages.filter_map(|raw| SpokenMessage::read(raw)).for_each(|message| record.message(&message));
-        content.extend(record.end());
+        messages.filter_map(|raw| SpokenMessage::parse(raw)).for_each(|message| record.add_message(&message));
+        content.extend(record.finish());
     }
     json!({"type": "user", "message": {"role": "user", "content": content}}).to_string()
 }
@@ -50,7 +50,7 @@ fn whole_blocks(mut message: Value) -> Vec<Value> {
     }
 }
 
-fn value(raw: &RawValue) -> Value {
+fn parse_value(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
@@ -65,46 +65,46 @@ struct Record {
 }
 
 impl Record {
-    fn message(&mut self, message: &SpokenMessage<'_>) {
+    fn add_message(&mut self, message: &SpokenMessage<'_>) {
         for block in &message.blocks {
             match (block, message.is_models) {
-                (ContentBlock::Text(text), false) => self.say(&json!({"then": text})),
-                (ContentBlock::Text(text), true) => self.say(&json!({"you_said": text})),
+                (ContentBlock::Text(text), false) => self.add_line(&json!({"then": text})),
+                (ContentBlock::Text(text), true) => self.add_line(&json!({"you_said": text})),
                 (ContentBlock::Call { id, name, input }, true) => {
-                    self.say(&json!({"you_called": name, "call": id, "with": input.map(value)}));
+                    self.add_line(&json!({"you_called": name, "call": id, "with": input.map(parse_value)}));
                     self.names.insert(id.to_string(), name.to_string());
                 }
-                (ContentBlock::Result(result), false) => self.result(result),
-                (ContentBlock::Image(image), false) => self.show(image),
+                (ContentBlock::Result(result), false) => self.add_result(result),
+                (ContentBlock::Image(image), false) => self.add_image(image),
                 // Thinking and unknown blocks belonged to the earlier session.
                 _ => {}
             }
         }
     }
 
-    fn result(&mut self, result: &ResultBlock<'_>) {
+    fn add_result(&mut self, result: &ResultBlock<'_>) {
         let ResultBlock { call, text, images, is_error } = result;
         let name = self.names.get(&**call).cloned();
-        self.say(&json!({"result_of": name, "call": call, "failed": is_error, "result": text}));
-        images.iter().for_each(|image| self.show(image));
+        self.add_line(&json!({"result_of": name, "call": call, "failed": is_error, "result": text}));
+        images.iter().for_each(|image| self.add_image(image));
     }
 
-    fn say(&mut self, line: &Value) {
+    fn add_line(&mut self, line: &Value) {
         self.lines.push(line.to_string());
     }
 
-    fn show(&mut self, image: &RawValue) {
-        self.content.extend(text_of(&mut self.lines));
-        self.content.push(value(image));
+    fn add_image(&mut self, image: &RawValue) {
+        self.content.extend(take_text(&mut self.lines));
+        self.content.push(parse_value(image));
     }
 
-    fn end(mut self) -> Vec<Value> {
-        self.content.extend(text_of(&mut self.lines));
+    fn finish(mut self) -> Vec<Value> {
+        self.content.extend(take_text(&mut self.lines));
         self.content
     }
 }
 
-fn text_of(lines: &mut Vec<String>) -> Option<Value> {
+fn take_text(lines: &mut Vec<String>) -> Option<Value> {
     let lines = std::mem::take(lines);
     (!lines.is_empty()).then(|| json!({"type": "text", "text": lines.join("\n")}))
 }
@@ -115,7 +115,8 @@ mod tests {
 
     fn content(messages: &[&str]) -> Vec<Value> {
         let messages = messages.iter().map(|raw| (*raw).to_owned()).collect();
-        let line: Value = serde_json::from_str(&line(&Conversation { messages, ..Conversation::default() })).unwrap();
+        let line: Value =
+            serde_json::from_str(&build_opening_line(&Conversation { messages, ..Conversation::default() })).unwrap();
         assert_eq!((line["type"].as_str(), line["message"]["role"].as_str()), (Some("user"), Some("user")));
         line["message"]["content"].as_array().unwrap().clone()
     }
@@ -159,6 +160,9 @@ mod tests {
             ..Conversation::default()
         };
         assert_eq!(conversation.system_text(), "One.\n\nTwo.");
-        assert_eq!(tools(&conversation), [json!({"name": "n", "description": "d", "inputSchema": {"type": "object"}})]);
+        assert_eq!(
+            list_tools(&conversation),
+            [json!({"name": "n", "description": "d", "inputSchema": {"type": "object"}})]
+        );
     }
 }

@@ -122,7 +122,7 @@ impl RelayLine {
                 is_connected: raw.mcp_servers.iter().any(|it| it.name == SERVER && it.status == "connected"),
                 tools: raw.tools,
             },
-            ("stream_event", _, Some(event)) if raw.parent_tool_use_id.is_none() => Self::event(event.get()),
+            ("stream_event", _, Some(event)) if raw.parent_tool_use_id.is_none() => Self::parse_event(event.get()),
             ("assistant", ..) => raw.error.as_str().map_or(Self::Other, |kind| Self::Fault(kind.to_owned())),
             ("result", ..) => Self::Ended(Ended {
                 is_error: raw.is_error,
@@ -135,7 +135,7 @@ impl RelayLine {
         }
     }
 
-    fn event(raw: &str) -> Self {
+    fn parse_event(raw: &str) -> Self {
         let begins = serde_json::from_str::<Event<'_>>(raw).ok().filter(|event| event.kind == "message_start");
         let model = |event: Event<'_>| {
             event.message.get("model").and_then(|model| model.as_str()).unwrap_or_default().to_owned()
@@ -156,7 +156,7 @@ impl From<Counts> for Usage {
 }
 
 /// Lists the command's tools besides the offered ones.
-pub(super) fn others<'a>(tools: &'a [String], offered: &[String]) -> Vec<&'a str> {
+pub(super) fn list_foreign_tools<'a>(tools: &'a [String], offered: &[String]) -> Vec<&'a str> {
     let is_ours = |tool: &&String| own_name(tool).is_some_and(|name| offered.iter().any(|known| known == name));
     tools.iter().filter(|tool| !is_ours(tool)).map(String::as_str).collect()
 }
@@ -190,7 +190,7 @@ fn with_own_name(block: &str, offered: &[String]) -> String {
 
 /// Returns the ids of a turn's calls if the command will request all their results from us. `None` if it handles some call by itself: a
 /// foreign tool, or unreadable arguments.
-pub(super) fn awaited(turn: &Turn) -> Option<Vec<String>> {
+pub(super) fn list_awaited_calls(turn: &Turn) -> Option<Vec<String>> {
     let calls = tool_calls(&turn.content, &turn.stop);
     let is_ours = |name: &str| !name.ends_with(FOREIGN);
     let is_readable = |input: &str| input.starts_with('{') && !input.contains(INVALID_INPUT_KEY);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn only_a_turn_whose_calls_are_all_ours_is_waited_for() {
-        let of = |content: &str| awaited(&with_own_names(turn(content), &offered()));
+        let of = |content: &str| list_awaited_calls(&with_own_names(turn(content), &offered()));
         let ours = r#"{"type":"tool_use","id":"a","name":"mcp__reveille__note","input":{}}"#;
         assert_eq!(of(&format!("[{ours}]")), Some(vec!["a".to_owned()]));
         assert_eq!(of(&format!(r#"[{ours},{{"type":"tool_use","id":"b","name":"Bash","input":{{}}}}]"#)), None);
@@ -286,6 +286,6 @@ mod tests {
     #[test]
     fn tools_that_are_not_ours_are_seen() {
         let tools = ["mcp__reveille__note", "Bash", "mcp__reveille__x", "note"].map(str::to_owned);
-        assert_eq!(others(&tools, &offered()), ["Bash", "mcp__reveille__x", "note"]);
+        assert_eq!(list_foreign_tools(&tools, &offered()), ["Bash", "mcp__reveille__x", "note"]);
     }
 }

@@ -122,61 +122,63 @@ impl Run {
         conversation: &Conversation,
         progress: &Progress,
     ) -> Result<Self, ModelError> {
-        let program = process::find(&options.program).ok_or_else(|| error::not_found(&options.program))?;
+        let program =
+            process::find_program(&options.program).ok_or_else(|| error::build_not_found(&options.program))?;
         let not_set_up = |fault: &dyn std::fmt::Display| {
-            error::transient(format!("a run of Claude Code can't be set up: {fault}"), Usage::default())
+            error::build_transient(format!("a run of Claude Code can't be set up: {fault}"), Usage::default())
         };
-        let tools = prompt::tools(conversation);
+        let tools = prompt::list_tools(conversation);
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
         let offered = tools.iter().filter_map(name).collect();
         let results = Rc::new(Results::default());
 
         let place = RunDirectory::make(&options.dir).map_err(|fault| not_set_up(&fault))?;
-        let token = token::random().map_err(|fault| not_set_up(&fault))?;
+        let token = token::generate().map_err(|fault| not_set_up(&fault))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|fault| not_set_up(&fault))?;
         let port = listener.local_addr().map_err(|fault| not_set_up(&fault))?.port();
-        let orders = place.put("orders.md", &conversation.system_text()).map_err(|fault| not_set_up(&fault))?;
-        let server = place.put("mcp.json", &server_settings(port, &token)).map_err(|fault| not_set_up(&fault))?;
+        let orders = place.write_file("orders.md", &conversation.system_text()).map_err(|fault| not_set_up(&fault))?;
+        let server =
+            place.write_file("mcp.json", &server_settings(port, &token)).map_err(|fault| not_set_up(&fault))?;
 
-        let spec = spec(options, &program, &place, (&orders, &server));
+        let spec = build_spec(options, &program, &place, (&orders, &server));
         let lines = Lines::start(&spec, MAX_LINE_BYTES).map_err(|fault| match fault {
-            ProcessError::NotFound { .. } => error::not_found(&program),
+            ProcessError::NotFound { .. } => error::build_not_found(&program),
             fault => not_set_up(&fault),
         })?;
-        progress.leaving().store(true, Ordering::Release);
-        lines.say(prompt::line(conversation));
+        progress.leaving_flag().store(true, Ordering::Release);
+        lines.send_line(prompt::build_opening_line(conversation));
         let offer = Offer { instructions: String::new(), tools, has_resources: false };
-        let serving = serving(listener, token, offer, Rc::clone(&results));
+        let serving = serve_tools(listener, token, offer, Rc::clone(&results));
         let booked = (Usage::default(), 0.0);
         let model = options.model.clone();
         Ok(Self { lines, serving, results, offered, has_begun: false, model, booked, waits: None, _place: place })
     }
 
     /// Gives the run the results of its calls if the conversation contains nothing else new. `None` if the run can't continue from there.
-    pub(super) fn told(mut self, conversation: &Conversation, progress: &Progress) -> Option<Self> {
+    pub(super) fn give_results(mut self, conversation: &Conversation, progress: &Progress) -> Option<Self> {
         let Waits { messages, turn, calls, fuse } = self.waits.take()?;
         // From here on the fuse can't end the run.
         drop(fuse);
         let (_, new) = conversation.messages.split_at_checked(messages)?;
         let [said, told] = new else { return None };
         let is_next = turn.as_ref() == Some(said) && self.lines.is_leashed();
-        let told = results(told, &calls).filter(|_| is_next)?;
-        progress.leaving().store(true, Ordering::Release);
-        self.results.tell(told);
+        let told = parse_results(told, &calls).filter(|_| is_next)?;
+        progress.leaving_flag().store(true, Ordering::Release);
+        self.results.publish(told);
         Some(self)
     }
 
     /// Reads until a turn is complete. Returns the run too if it waits for the results of the turn's calls. A run that would continue
     /// without us is ended.
-    pub(super) async fn turn(
+    pub(super) async fn read_turn(
         mut self,
         conversation: &Conversation,
         progress: &Progress,
     ) -> Result<(Turn, Option<Self>), ModelError> {
-        let (turn, model) = self.listen(progress).await?;
+        let (turn, model) = self.read_raw_turn(progress).await?;
         let turn = relay::with_own_names(turn, &self.offered);
         let list_price = price::cost_usd(&model, &turn.usage);
-        match (&turn.stop, relay::awaited(&turn)) {
+        match (&turn.stop, relay::list_awaited_calls(&turn)) {
             (Stop::ToolUse, Some(calls)) => {
                 self.booked.0 += turn.usage;
                 self.booked.1 += list_price;
@@ -186,56 +188,58 @@ impl Run {
                 Ok((Turn { cost_usd: Some(list_price), ..turn }, Some(self)))
             }
             (Stop::EndTurn | Stop::StopSequence, _) if tool_calls(&turn.content, &turn.stop).is_empty() => {
-                let ended = tokio::time::timeout(END_TIMEOUT, self.end()).await.ok().flatten();
-                Ok((self.settled(turn, list_price, ended.as_ref()), None))
+                let ended = tokio::time::timeout(END_TIMEOUT, self.wait_for_end()).await.ok().flatten();
+                Ok((self.settle_turn(turn, list_price, ended.as_ref()), None))
             }
             _ => Ok((Turn { cost_usd: Some(list_price), ..turn }, None)),
         }
     }
 
     /// Reads the next turn as sent by the API, and the model that took it.
-    async fn listen(&mut self, progress: &Progress) -> Result<(Turn, String), ModelError> {
+    async fn read_raw_turn(&mut self, progress: &Progress) -> Result<(Turn, String), ModelError> {
         let mut stream = TurnStream::default();
         let mut model = None;
         let mut fault = None;
         loop {
-            match self.line(&stream).await? {
-                RelayLine::Begun { tools, is_connected } => self.check(&tools, is_connected)?,
+            match self.read_line(&stream).await? {
+                RelayLine::Begun { tools, is_connected } => self.check_tools(&tools, is_connected)?,
                 RelayLine::Event { begins: Some(_), .. } if model.is_some() => {
-                    return Err(stream.broken("Claude Code began its turn anew by itself"));
+                    return Err(stream.build_error("Claude Code restarted its turn on its own"));
                 }
                 RelayLine::Event { raw, begins } => {
                     model = model.or(begins);
-                    let is_whole = stream.event(&raw)?;
-                    progress.tell(stream.usage());
+                    let is_whole = stream.push_event(&raw)?;
+                    progress.record_usage(stream.usage());
                     if is_whole {
                         let model = model.filter(|model| !model.is_empty()).unwrap_or_else(|| self.model.clone());
                         return Ok((stream.finish(None)?, model));
                     }
                 }
                 RelayLine::Fault(kind) => fault = Some(kind),
-                RelayLine::Ended(ended) => return Err(error::ended(&ended, fault.as_deref(), stream.usage())),
+                RelayLine::Ended(ended) => {
+                    return Err(error::build_failed_end(&ended, fault.as_deref(), stream.usage()));
+                }
                 RelayLine::Other => {}
             }
         }
     }
 
     /// Reads the next line while our server works.
-    async fn line(&mut self, stream: &TurnStream) -> Result<RelayLine, ModelError> {
+    async fn read_line(&mut self, stream: &TurnStream) -> Result<RelayLine, ModelError> {
         tokio::select! {
             line = self.lines.next() => match line {
                 Some(Ok(line)) => Ok(RelayLine::parse(&line)),
-                Some(Err(fault)) => Err(stream.broken(&format!("Claude Code said {fault}"))),
-                None => Err(error::gone(&self.lines.complaint().await, self.has_begun, stream.usage())),
+                Some(Err(fault)) => Err(stream.build_error(&format!("Claude Code said {fault}"))),
+                None => Err(error::build_early_end(&self.lines.read_complaint().await, self.has_begun, stream.usage())),
             },
-            Err(fault) = &mut self.serving => Err(stream.broken(&format!("our tools could not be served: {fault}"))),
+            Err(fault) = &mut self.serving => Err(stream.build_error(&format!("my tools couldn't be offered to it: {fault}"))),
         }
     }
 
     /// Rejects a run that has tools of its own or lacks ours, before its first turn.
-    fn check(&mut self, tools: &[String], is_connected: bool) -> Result<(), ModelError> {
+    fn check_tools(&mut self, tools: &[String], is_connected: bool) -> Result<(), ModelError> {
         self.has_begun = true;
-        let others = relay::others(tools, &self.offered);
+        let others = relay::list_foreign_tools(tools, &self.offered);
         // fault: claude-code-used-tools
         if !others.is_empty() {
             let others: Vec<&str> = others.into_iter().take(5).collect();
@@ -247,16 +251,16 @@ impl Run {
             return Err(ModelError::Account { why });
         }
         if !is_connected || tools.len() < self.offered.len() {
-            return Err(error::transient("Claude Code could not be given our tools", Usage::default()));
+            return Err(error::build_transient("Claude Code couldn't be given my tools", Usage::default()));
         }
         Ok(())
     }
 
     /// Waits for the end of the run. `None` if the end is unknown, or if the run continues by itself.
-    async fn end(&mut self) -> Option<Ended> {
+    async fn wait_for_end(&mut self) -> Option<Ended> {
         let nothing = TurnStream::default();
         loop {
-            match self.line(&nothing).await {
+            match self.read_line(&nothing).await {
                 Ok(RelayLine::Ended(ended)) => return Some(ended),
                 Ok(RelayLine::Event { begins: Some(_), .. }) | Err(_) => return None,
                 Ok(_) => {}
@@ -265,7 +269,7 @@ impl Run {
     }
 
     /// Sets the last turn's usage and cost from the run's totals, minus the amounts already booked.
-    fn settled(&self, turn: Turn, list_price: f64, ended: Option<&Ended>) -> Turn {
+    fn settle_turn(&self, turn: Turn, list_price: f64, ended: Option<&Ended>) -> Turn {
         let (tokens, usd) = &self.booked;
         let Some(ended) = ended else { return Turn { cost_usd: Some(list_price), ..turn } };
         let left = |all: u64, booked: u64, seen: u64| all.saturating_sub(booked).max(seen);
@@ -282,7 +286,7 @@ impl Run {
 }
 
 /// Serves our tools while polled.
-fn serving(listener: TcpListener, token: Secret, offer: Offer, results: Rc<Results>) -> Serving {
+fn serve_tools(listener: TcpListener, token: Secret, offer: Offer, results: Rc<Results>) -> Serving {
     Box::pin(async move { serve_http(listener, &token, offer, &mut RunHandler(results)).await })
 }
 
@@ -292,7 +296,12 @@ fn server_settings(port: u16, token: &Secret) -> String {
     json!({"mcpServers": {SERVER: server}}).to_string()
 }
 
-fn spec(options: &ClaudeCodeOptions, program: &Path, place: &RunDirectory, (orders, server): (&Path, &Path)) -> Spec {
+fn build_spec(
+    options: &ClaudeCodeOptions,
+    program: &Path,
+    place: &RunDirectory,
+    (orders, server): (&Path, &Path),
+) -> Spec {
     let words = [
         "-p",
         "--input-format",
@@ -323,24 +332,24 @@ fn spec(options: &ClaudeCodeOptions, program: &Path, place: &RunDirectory, (orde
         .args(confined)
         .args(chosen)
         .args(files)
-        .dir(place.work())
+        .current_dir(place.work_dir())
         .only_inheriting(ENVIRONMENT)
-        .env("TMPDIR", place.scratch())
+        .env("TMPDIR", place.temp_dir())
         .env("ANTHROPIC_BASE_URL", &options.base_url)
         .env("API_TIMEOUT_MS", options.turn_timeout.as_millis().to_string())
         .env("CLAUDE_CODE_MAX_OUTPUT_TOKENS", max_output)
         .env("MAX_MCP_OUTPUT_TOKENS", MAX_RESULT_TOKENS.to_string());
     let spec = SWITCHES.iter().fold(spec, |spec, (name, value)| spec.env(*name, *value));
     match &options.login {
-        Login::Key(key) => spec.env("HOME", place.home()).env("ANTHROPIC_API_KEY", key.expose()),
-        Login::Token(token) => spec.env("HOME", place.home()).env("CLAUDE_CODE_OAUTH_TOKEN", token.expose()),
-        Login::Own(home) => spec.env("HOME", home.clone().unwrap_or_else(|| place.home())),
+        Login::Key(key) => spec.env("HOME", place.home_dir()).env("ANTHROPIC_API_KEY", key.expose()),
+        Login::Token(token) => spec.env("HOME", place.home_dir()).env("CLAUDE_CODE_OAUTH_TOKEN", token.expose()),
+        Login::Own(home) => spec.env("HOME", home.clone().unwrap_or_else(|| place.home_dir())),
     }
 }
 
 /// Parses the results of these calls from a message. `None` if a result is missing, or if the message contains anything else.
-fn results(message: &str, calls: &[String]) -> Option<BTreeMap<String, Answer>> {
-    let message = SpokenMessage::read(message)?;
+fn parse_results(message: &str, calls: &[String]) -> Option<BTreeMap<String, Answer>> {
+    let message = SpokenMessage::parse(message)?;
     let result = |block: &ContentBlock<'_>| {
         let ContentBlock::Result(result) = block else { return None };
         let ResultBlock { call, text, images, is_error } = result;
@@ -358,7 +367,7 @@ mod tests {
     use super::*;
 
     fn told(blocks: &str) -> Option<BTreeMap<String, Answer>> {
-        results(&format!(r#"{{"role":"user","content":[{blocks}]}}"#), &["a".to_owned(), "b".to_owned()])
+        parse_results(&format!(r#"{{"role":"user","content":[{blocks}]}}"#), &["a".to_owned(), "b".to_owned()])
     }
 
     #[test]
@@ -394,8 +403,8 @@ mod tests {
             turn_timeout: Duration::from_secs(1),
             most_usd: 0.0,
         };
-        let spec = spec(&options, Path::new("/bin/claude"), &place, (Path::new("/o"), Path::new("/m")));
-        let words: Vec<String> = spec.words().map(|word| word.to_string_lossy().into_owned()).collect();
+        let spec = build_spec(&options, Path::new("/bin/claude"), &place, (Path::new("/o"), Path::new("/m")));
+        let words: Vec<String> = spec.command_line().map(|word| word.to_string_lossy().into_owned()).collect();
         assert!(words.iter().all(|word| !word.contains("t0ken") && !word.contains("l0gin")), "{words:?}");
         let after = |option: &str| words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str);
         assert_eq!(

@@ -257,7 +257,7 @@ fn each_servers_complaint_is_understood() {
             Other,
         ),
     ] {
-        let complaint = Complaint::of_body(body.as_bytes());
+        let complaint = Complaint::parse_body(body.as_bytes());
         assert_eq!(meaning(&complaint), wanted, "{server}: {body}\n{complaint:?}");
     }
 }
@@ -304,7 +304,7 @@ fn the_words_status_and_wait_are_found_wherever_they_stand() {
         ),
         (r#"{"detail":[{"msg":"one"},{"msg":"two"}]}"#, "one; two", None, None),
     ] {
-        let complaint = Complaint::of_body(body.as_bytes());
+        let complaint = Complaint::parse_body(body.as_bytes());
         let wait = wait_ms.map(Duration::from_millis);
         assert_eq!((complaint.said.as_deref(), complaint.status, complaint.wait), (Some(said), status, wait), "{body}");
     }
@@ -336,8 +336,8 @@ fn what_holds_no_complaint_is_none() {
 proptest::proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..400), text in "\\PC{0,60}") {
-        Complaint::of_body(&bytes);
-        Complaint::of_body(format!(r#"{{"error":{{"message":"try again in {text}","code":{}}}}}"#, text.len()).as_bytes());
-        wait_in(&format!("Retry in {text}"));
+        Complaint::parse_body(&bytes);
+        Complaint::parse_body(format!(r#"{{"error":{{"message":"try again in {text}","code":{}}}}}"#, text.len()).as_bytes());
+        parse_wait(&format!("Retry in {text}"));
     }
 }

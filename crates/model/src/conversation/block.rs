@@ -81,9 +81,9 @@ struct RawBlock<'a> {
 
 impl<'a> SpokenMessage<'a> {
     /// Parses a message's raw JSON. `None` if it isn't a message.
-    pub fn read(raw: &'a str) -> Option<Self> {
+    pub fn parse(raw: &'a str) -> Option<Self> {
         let message: RawMessage<'a> = serde_json::from_str(raw).ok()?;
-        Some(Self { is_models: message.role == "assistant", blocks: blocks(message.content.get()) })
+        Some(Self { is_models: message.role == "assistant", blocks: parse_blocks(message.content.get()) })
     }
 
     /// Iterates over the text blocks.
@@ -109,7 +109,7 @@ impl<'a> ContentBlock<'a> {
         }
     }
 
-    fn read(raw: &'a RawValue) -> Self {
+    fn parse(raw: &'a RawValue) -> Self {
         let opaque = Self::Opaque(raw);
         let Ok(block) = serde_json::from_str::<RawBlock<'a>>(raw.get()) else { return opaque };
         match (&*block.kind, block.text, block.id, block.name, block.tool_use_id) {
@@ -117,15 +117,15 @@ impl<'a> ContentBlock<'a> {
             ("image", ..) => Self::Image(raw),
             ("tool_use", _, Some(id), Some(name), _) => Self::Call { id, name, input: block.input },
             ("tool_result", _, _, _, Some(call)) => {
-                Self::Result(result(call, block.content, block.is_error == Some(true)))
+                Self::Result(parse_result(call, block.content, block.is_error == Some(true)))
             }
             _ => opaque,
         }
     }
 }
 
-fn result<'a>(call: Cow<'a, str>, content: Option<&'a RawValue>, is_error: bool) -> ResultBlock<'a> {
-    let blocks = content.map(|content| blocks(content.get())).unwrap_or_default();
+fn parse_result<'a>(call: Cow<'a, str>, content: Option<&'a RawValue>, is_error: bool) -> ResultBlock<'a> {
+    let blocks = content.map(|content| parse_blocks(content.get())).unwrap_or_default();
     let text = blocks.iter().filter_map(ContentBlock::text).collect::<Vec<_>>().join("\n");
     let images = blocks.iter().filter_map(|block| match block {
         ContentBlock::Image(raw) => Some(*raw),
@@ -135,9 +135,9 @@ fn result<'a>(call: Cow<'a, str>, content: Option<&'a RawValue>, is_error: bool)
 }
 
 /// Parses raw content: an array of blocks, or a string as a single text block.
-pub fn blocks(content: &str) -> Vec<ContentBlock<'_>> {
+pub fn parse_blocks(content: &str) -> Vec<ContentBlock<'_>> {
     if let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(content) {
-        return blocks.into_iter().map(ContentBlock::read).collect();
+        return blocks.into_iter().map(ContentBlock::parse).collect();
     }
     let text = serde_json::from_str::<String>(content).ok();
     text.into_iter().map(|text| ContentBlock::Text(text.into())).collect()
@@ -167,7 +167,7 @@ pub fn text_block(text: &str) -> String {
 }
 
 /// Builds a provider's opaque block as raw JSON; `by` names the provider.
-pub fn opaque(by: &str, fields: &serde_json::Value) -> String {
+pub fn build_opaque_block(by: &str, fields: &serde_json::Value) -> String {
     json!({"type": "opaque", "by": by, "fields": fields}).to_string()
 }
 
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn kinds(raw: &str) -> Vec<String> {
-        let message = SpokenMessage::read(raw).unwrap();
+        let message = SpokenMessage::parse(raw).unwrap();
         let kind = |block: &ContentBlock<'_>| match block {
             ContentBlock::Text(text) => format!("text {text}"),
             ContentBlock::Image(raw) => format!("image {:?}", image_source(raw)),
@@ -206,7 +206,7 @@ mod tests {
                 "opaque 7",
             ]
         );
-        assert!(SpokenMessage::read(raw).unwrap().is_models);
+        assert!(SpokenMessage::parse(raw).unwrap().is_models);
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
     fn a_message_that_is_plain_text_is_read_and_no_message_is_none() {
         assert_eq!(kinds(r#"{"role":"user","content":"hi"}"#), ["text hi"]);
         for raw in ["", "7", "{}", r#"{"role":"user"}"#] {
-            assert!(SpokenMessage::read(raw).is_none(), "{raw}");
+            assert!(SpokenMessage::parse(raw).is_none(), "{raw}");
         }
         assert_eq!(kinds(r#"{"role":"user","content":{}}"#), [""; 0]);
     }

@@ -9,7 +9,9 @@ mod block;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::block::{ContentBlock, ResultBlock, SpokenMessage, blocks, image_source, opaque, text_block};
+pub use self::block::{
+    ContentBlock, ResultBlock, SpokenMessage, build_opaque_block, image_source, parse_blocks, text_block,
+};
 
 /// The complete input of a model. Every string is raw JSON, sent unchanged or encoded for the provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub struct ToolDefinition {
 impl Conversation {
     /// Returns the standing orders as plain text.
     pub fn system_text(&self) -> String {
-        let blocks = blocks(&self.system);
+        let blocks = parse_blocks(&self.system);
         blocks.iter().filter_map(ContentBlock::text).collect::<Vec<_>>().join("\n\n")
     }
 
@@ -51,7 +53,7 @@ impl Conversation {
     }
 
     /// Parses the messages and skips unreadable ones.
-    pub fn read(&self) -> impl Iterator<Item = SpokenMessage<'_>> {
-        self.messages.iter().filter_map(|raw| SpokenMessage::read(raw))
+    pub fn parse_messages(&self) -> impl Iterator<Item = SpokenMessage<'_>> {
+        self.messages.iter().filter_map(|raw| SpokenMessage::parse(raw))
     }
 }

@@ -36,11 +36,11 @@ use reveille_base::{
 
 use self::sentence::Sentence;
 pub use self::{
-    days::{awaited, day_told},
-    follow::in_full,
-    language::{Language, language_of},
-    nearest::{Near, nearest, recurring_title, remember_form},
-    personal::{QuestionKind, asked},
+    days::{describe_day_distance, find_awaited_event},
+    follow::complete_message,
+    language::{Language, detect_language},
+    nearest::{Near, find_nearest, recurring_title, remember_form},
+    personal::{QuestionKind, classify_question},
     tasks::due_day,
 };
 
@@ -401,19 +401,21 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     if is_picture(text) {
         return ParsedMessage::Commands(vec![OfflineCommand::Small(Small::Emoji)]);
     }
-    if language_of(text).is_some() {
+    if detect_language(text).is_some() {
         return unclear(FOREIGN);
     }
-    let corrected = spelling::corrected(text);
+    let corrected = spelling::correct_text(text);
     let text = corrected.as_deref().unwrap_or(text);
-    let uncontracted = did::uncontracted(text);
+    let uncontracted = did::expand_contraction(text);
     let text = uncontracted.as_deref().unwrap_or(text);
-    let tokens = spelling::tokens_of(text);
+    let tokens = spelling::parse_tokens(text);
     let sentences = sentence::split(text, &tokens);
-    let whole = sentence::whole(text, &tokens).without_courtesy();
+    let whole = sentence::as_one_sentence(text, &tokens).without_courtesy();
     // A calculation after a courtesy. A leading mark is part of the calculation.
     let asked = if text.trim_start().starts_with(char::is_alphabetic) { whole.text() } else { text };
-    if let Some(text) = [text, asked].iter().find_map(|text| sums::read(text).or_else(|| units::read(text))) {
+    if let Some(text) =
+        [text, asked].iter().find_map(|text| sums::answer_sum(text).or_else(|| units::answer_conversion(text)))
+    {
         return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
     }
     if sentences.len() > MAX_SENTENCES {
@@ -424,7 +426,7 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     for sentence in sentences {
         // "We set the date!! …": an exclamation requires no action.
         let is_cry = !is_alone && sentence.is_cry();
-        if !said.take(sentence, now) && !is_cry {
+        if !said.take_sentence(sentence, now) && !is_cry {
             return unclear(if said.commands.is_empty() { NO_COMMAND } else { IN_PART });
         }
     }
@@ -454,26 +456,26 @@ struct Said {
 
 impl Said {
     /// Adds a sentence. Returns false for an unknown one.
-    fn take(&mut self, sentence: Sentence<'_>, now: DateTime<Tz>) -> bool {
+    fn take_sentence(&mut self, sentence: Sentence<'_>, now: DateTime<Tz>) -> bool {
         if sentence.is_blank() {
             return true;
         }
         if let Some((left, right)) = two_commands(sentence, now) {
             self.commands.push(left);
-            return self.take(right, now);
+            return self.take_sentence(right, now);
         }
-        if let Some((_, order)) = after_context(sentence, now) {
-            return self.take(order, now);
+        if let Some((_, order)) = split_context(sentence, now) {
+            return self.take_sentence(order, now);
         }
-        if let Some(reminder) = follow::reminded_before(&sentence, now) {
+        if let Some(reminder) = follow::parse_reminder_before(&sentence, now) {
             self.commands.push(reminder);
             return true;
         }
         // "Emil was born on 9 May 2019, how old is he?": a statement and a question about it.
-        if let Some((told, asked)) = sentence.told_and_asked() {
-            return self.take(told, now) && self.take(asked, now);
+        if let Some((told, asked)) = sentence.split_question() {
+            return self.take_sentence(told, now) && self.take_sentence(asked, now);
         }
-        match read(sentence, now) {
+        match parse_sentence(sentence, now) {
             Reading::Command(
                 small @ (OfflineCommand::Greeting | OfflineCommand::Thanks | OfflineCommand::Small(_)),
             ) => {
@@ -489,7 +491,7 @@ impl Said {
                 _ => return false,
             },
             Reading::GoesOn => {
-                return self.commands.last_mut().is_some_and(|command| append(command, sentence.text()));
+                return self.commands.last_mut().is_some_and(|command| append_text(command, sentence.text()));
             }
             Reading::Unclear => match known::small_talk(&sentence, now) {
                 Some(small) => self.small_talk = Some(small),
@@ -501,45 +503,47 @@ impl Said {
 }
 
 /// Splits "Setting off now, remind me to take a break at 10" into context and order. A condition isn't mere context.
-fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, Sentence<'t>)> {
+fn split_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, Sentence<'t>)> {
     const ORDERS: &str = "?ok ?so ?please ?can|could ?you ?please remind|wake me|us";
     const CONDITION: &str = "if|when|unless|once|until|till|before|after|as|whenever|in|should|while|because|don't|never|not|no|she|he|they";
     let at = (2..sentence.len()).find(|at| {
         let order = sentence.part_from(*at);
         let is_timer = || {
             order.body().len() <= 6
-                && order.has("timer")
+                && order.has_word("timer")
                 && order.cursor().token().is_some_and(|first| !first.is_mark())
         };
         let is_joined = sentence.part_from(at - 1).cursor().text() == ",";
-        order.cursor().phrase(ORDERS).is_some() || (is_joined && is_timer())
+        order.cursor().match_phrase(ORDERS).is_some() || (is_joined && is_timer())
     })?;
     let context = sentence.part_until(at).body();
     // A nap ends long before the next morning.
-    if context.has("nap|napping|siesta|snooze") && sentence.part_from(at).has("wake") {
+    if context.has_word("nap|napping|siesta|snooze") && sentence.part_from(at).has_word("wake") {
         return None;
     }
-    let is_plain = context.without_courtesy().cursor().phrase(CONDITION).is_none()
+    let is_plain = context.without_courtesy().cursor().match_phrase(CONDITION).is_none()
         && !context.is_negated()
         && sentence.part_from(at - 1).cursor().text() != ":"
-        && !context.has("remind|said|says|told|asked|if|when|unless|to|you|wants")
+        && !context.has_word("remind|said|says|told|asked|if|when|unless|to|you|wants")
         && context.without_courtesy().len() >= 2
         && !context.is_question()
         && reveille_base::schedule::parse_when(context.text(), now)
             .is_none_or(|found| found.span.len() < context.text().len());
     let order = sentence.part_from(at);
-    let is_order =
-        matches!(read(order, now), Reading::Command(OfflineCommand::Remind { .. } | OfflineCommand::RemindNear { .. }));
-    let is_unread = matches!(read(sentence, now), Reading::Unclear | Reading::Question);
+    let is_order = matches!(
+        parse_sentence(order, now),
+        Reading::Command(OfflineCommand::Remind { .. } | OfflineCommand::RemindNear { .. })
+    );
+    let is_unread = matches!(parse_sentence(sentence, now), Reading::Unclear | Reading::Question);
     (is_plain && is_order && is_unread).then_some((context, order))
 }
 
 /// Splits "Remember that I like tea and remind me tomorrow to buy some" into the first command and the rest.
 fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(OfflineCommand, Sentence<'_>)> {
     (1..sentence.len()).find_map(|index| {
-        let rest = sentence.part_from(index).after_conjunction()?;
-        rest.cursor().lookup(SECOND_COMMANDS)?;
-        match (read(sentence.part_until(index), now), read(rest, now)) {
+        let rest = sentence.part_from(index).strip_conjunction()?;
+        rest.cursor().match_table(SECOND_COMMANDS)?;
+        match (parse_sentence(sentence.part_until(index), now), parse_sentence(rest, now)) {
             // "Hey, remind me" is one command after a greeting.
             (Reading::Command(OfflineCommand::Greeting | OfflineCommand::Thanks | OfflineCommand::Small(_)), _) => None,
             (Reading::Command(left), Reading::Command(_)) => Some((left, rest)),
@@ -560,7 +564,7 @@ const SECOND_COMMANDS: &[(&str, ())] = &[
     ("list|show ?me ?my tasks|reminders", ()),
 ];
 
-fn append(command: &mut OfflineCommand, more: &str) -> bool {
+fn append_text(command: &mut OfflineCommand, more: &str) -> bool {
     let text = match command {
         OfflineCommand::Remember { fact, .. } | OfflineCommand::Stated { fact } => fact,
         OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => what,
@@ -584,21 +588,21 @@ type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Parsers in order; the first that recognizes the sentence's beginning decides.
 const READERS: [Reader; 12] = [
-    known::read,
-    days::read,
-    remind::read,
+    known::parse_known,
+    days::parse_days,
+    remind::parse_remind,
     remind::read_policy,
-    lists::read,
-    tasks::read,
-    store::read,
+    lists::parse_list,
+    tasks::parse_task,
+    store::parse_store,
     remind::wake_up,
-    remind::cancel,
-    did::read,
-    change::read,
-    tasks::needed,
+    remind::parse_cancel,
+    did::parse_did,
+    change::parse_change,
+    tasks::parse_needs,
 ];
 
-fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
+fn parse_sentence(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {
         return Reading::Unclear;
     }
@@ -606,7 +610,7 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
         return if sentence.is_question() { Reading::Question } else { Reading::Unclear };
     }
     // The courtesy words stripped below may be the whole message: "hi there", "perfect, thank you!".
-    if let Some(reading) = known::read(&sentence, now) {
+    if let Some(reading) = known::parse_known(&sentence, now) {
         return reading;
     }
     let request = sentence.without_courtesy();
@@ -616,40 +620,41 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     // "You can delete the shelf task, Ben did it."
     const ENDS: &str = "cancel|delete|stop|remove|take|drop|end|mark|tick|cross|forget";
     let request = request
-        .after("you can|may|could ?now ?also ?just")
-        .filter(|rest| rest.cursor().phrase(ENDS).is_some())
+        .strip_phrase("you can|may|could ?now ?also ?just")
+        .filter(|rest| rest.cursor().match_phrase(ENDS).is_some())
         .unwrap_or(request);
-    let request = match request.cursor().phrase(ENDS) {
+    let request = match request.cursor().match_phrase(ENDS) {
         Some(_) => request.without_reason().unwrap_or(request),
         None => request,
     };
     if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
         return reading;
     }
-    if let Some(reading) =
-        request.without_reason().and_then(|request| lists::read(&request, now).or_else(|| change::read(&request, now)))
+    if let Some(reading) = request
+        .without_reason()
+        .and_then(|request| lists::parse_list(&request, now).or_else(|| change::parse_change(&request, now)))
     {
         return reading;
     }
     if request.is_question() {
         Reading::Question
-    } else if request.goes_on() {
+    } else if request.is_continuation() {
         Reading::GoesOn
     } else {
-        stated::read(&request, now).unwrap_or(Reading::Unclear)
+        stated::parse_stated(&request, now).unwrap_or(Reading::Unclear)
     }
 }
 
-fn ask(question: impl Into<String>) -> Reading {
-    ask_for(Missing::Other, question)
+fn ask_back(question: impl Into<String>) -> Reading {
+    ask_for_part(Missing::Other, question)
 }
 
-fn ask_for(missing: Missing, question: impl Into<String>) -> Reading {
+fn ask_for_part(missing: Missing, question: impl Into<String>) -> Reading {
     Reading::Command(OfflineCommand::AskBack { question: question.into(), missing })
 }
 
 /// Combines a command that lacked a part with the answer: "remind me to call Bob" and "in 20 minutes".
-pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
+pub fn complete_command(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
     const MAX_WORDS: usize = 12;
     let answer = answer.trim().trim_end_matches(['.', '!']);
     let fits = match missing {

@@ -49,13 +49,13 @@ pub(super) struct Referent {
 impl History {
     /// Adds the earlier statements in a conversation message: the recent exchange, and the assistant's own words. Times are in the zone of
     /// `now`, which also stands in for missing times.
-    pub(super) fn read(&mut self, raw: &str, now: DateTime<Tz>) {
-        for earlier in transcript::exchanged(raw) {
+    pub(super) fn add_statements(&mut self, raw: &str, now: DateTime<Tz>) {
+        for earlier in transcript::parse_exchange(raw) {
             let at = earlier.at.as_deref().and_then(|at| read_time(at, now.timezone())).unwrap_or(now);
             self.0.push(match earlier.text {
                 None => Said::Withheld,
                 Some(text) if earlier.is_mine => Said::Me(text),
-                Some(text) => Said::Person(self.in_full(&text, at).unwrap_or(text), at),
+                Some(text) => Said::Person(self.complete_message(&text, at).unwrap_or(text), at),
             });
         }
         self.0.extend(own_words(raw).into_iter().map(Said::Me));
@@ -65,15 +65,15 @@ impl History {
     pub(super) fn push(&mut self, message: &transcript::ShownMessage, now: DateTime<Tz>) {
         let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
         let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
-        let full = self.in_full(&message.text, at).unwrap_or_else(|| message.text.clone());
+        let full = self.complete_message(&message.text, at).unwrap_or_else(|| message.text.clone());
         self.0.push(if is_own { Said::Person(full, at) } else { Said::Withheld });
     }
 
     /// Returns the history up to the assistant's words that a reply quotes, or just the quotation if they aren't found.
-    pub(super) fn up_to(&self, quoted: &str) -> Self {
-        let quote = plain(quoted.trim_end_matches('…'));
+    pub(super) fn cut_at_quote(&self, quoted: &str) -> Self {
+        let quote = strip_markup(quoted.trim_end_matches('…'));
         let position = |fits: &dyn Fn(&str) -> bool| {
-            self.0.iter().rposition(|said| matches!(said, Said::Me(text) if fits(&plain(text))))
+            self.0.iter().rposition(|said| matches!(said, Said::Me(text) if fits(&strip_markup(text))))
         };
         // Exact matches come first: the quotation may be partial, and another text may begin alike.
         let found = position(&|text| text == quote);
@@ -85,13 +85,15 @@ impl History {
     }
 
     /// Completes a message from the person's earlier words. `None` if the message stands alone.
-    pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
+    pub(super) fn complete_message(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
         // After a reminder, "no, 10 more minutes" refers to the reminder rather than the person's earlier words.
-        if self.reminded().is_some() {
+        if self.find_reminder_text().is_some() {
             return None;
         }
         // The message refers to the kept one before it, whose meaning is unknown.
-        if self.mine().is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
+        if self
+            .find_last_answer()
+            .is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
         {
             return None;
         }
@@ -101,11 +103,11 @@ impl History {
             _ => None,
         });
         let last = last.into_iter().find(|(text, at)| !is_courtesy(text, *at))?;
-        grammar::in_full(text, last, self.list().as_deref(), at)
+        grammar::complete_message(text, last, self.find_last_list().as_deref(), at)
     }
 
     /// The assistant's last words if nothing followed, and the words that they answered.
-    fn last(&self) -> Option<(&str, Answered<'_>)> {
+    fn last_exchange(&self) -> Option<(&str, Answered<'_>)> {
         let mut back = self.0.iter().rev();
         let Some(Said::Me(mine)) = back.next() else { return None };
         let answered = back.find(|said| !matches!(said, Said::Me(_)));
@@ -117,20 +119,20 @@ impl History {
     }
 
     /// Returns the command offered last, derived from the person's words, and the time of these.
-    pub(super) fn offered(&self) -> Option<(String, DateTime<Tz>)> {
-        let (mine, answered) = self.last()?;
+    pub(super) fn find_offer(&self) -> Option<(String, DateTime<Tz>)> {
+        let (mine, answered) = self.last_exchange()?;
         let (theirs, at) = answered?;
-        let form = offer_for(theirs, at)?;
+        let form = choose_offer(theirs, at)?;
         mine.contains(&phrase::did_you_mean(&form)).then_some((form, at))
     }
 
     /// True if the assistant's last words ask a question.
-    pub(super) fn was_asked(&self) -> bool {
-        self.last().is_some_and(|(mine, _)| mine.contains('?'))
+    pub(super) fn is_question_open(&self) -> bool {
+        self.last_exchange().is_some_and(|(mine, _)| mine.contains('?'))
     }
 
     /// Returns the assistant's last words.
-    pub(super) fn mine(&self) -> Option<&str> {
+    pub(super) fn find_last_answer(&self) -> Option<&str> {
         self.0.iter().rev().take(MAX_BACK).find_map(|said| match said {
             Said::Me(text) => Some(text.as_str()),
             _ => None,
@@ -138,7 +140,7 @@ impl History {
     }
 
     /// Returns the list that the person mentioned last.
-    pub(super) fn list(&self) -> Option<String> {
+    pub(super) fn find_last_list(&self) -> Option<String> {
         self.0.iter().rev().take(MAX_BACK).find_map(|said| {
             let Said::Person(text, at) = said else { return None };
             let ParsedMessage::Commands(commands) = grammar::parse(text, *at) else { return None };
@@ -151,25 +153,25 @@ impl History {
     }
 
     /// Combines an answer with the question before it into commands.
-    pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
-        let (mine, answered) = self.last()?;
+    pub(super) fn complete_commands(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
+        let (mine, answered) = self.last_exchange()?;
         let (theirs, at) = answered?;
         let ParsedMessage::Commands(commands) = grammar::parse(theirs, at) else { return None };
         let [OfflineCommand::AskBack { question, missing }] = commands.as_slice() else { return None };
         if *missing == Missing::Other || !mine.contains(question.as_str()) {
             return None;
         }
-        grammar::completed(theirs, *missing, answer, now)
+        grammar::complete_command(theirs, *missing, answer, now)
     }
 
     /// Returns the fact chosen by an answer to a question about contradictory facts.
-    pub(super) fn settled(&self, answer: &str) -> Option<String> {
-        let (mine, _) = self.last()?;
-        which::chosen(mine, answer)
+    pub(super) fn find_chosen_fact(&self, answer: &str) -> Option<String> {
+        let (mine, _) = self.last_exchange()?;
+        which::find_chosen_fact(mine, answer)
     }
 
     /// Finds kept words of the person that contain most of the question's significant words.
-    pub(super) fn kept(&self, question: &str) -> Option<&str> {
+    pub(super) fn find_kept_words(&self, question: &str) -> Option<&str> {
         let asked = counting_words(question);
         let needed = asked.len().div_ceil(2).max(if asked.len() > 1 { 2 } else { 1 });
         let hits = |text: &str| {
@@ -188,13 +190,13 @@ impl History {
     }
 
     /// Returns the text of a reminder in the last message.
-    pub(super) fn reminded(&self) -> Option<&str> {
-        let (mine, _) = self.last()?;
+    pub(super) fn find_reminder_text(&self) -> Option<&str> {
+        let (mine, _) = self.last_exchange()?;
         mine.strip_prefix(REMINDED)?.lines().next().map(str::trim).filter(|text| !text.is_empty())
     }
 
     /// Returns the task or reminder mentioned last by name. Small talk in between is skipped.
-    pub(super) fn referent(&self) -> Option<Referent> {
+    pub(super) fn find_referent(&self) -> Option<Referent> {
         let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
         let theirs: Vec<(&str, DateTime<Tz>)> = back
             .filter_map(|said| match said {
@@ -207,18 +209,18 @@ impl History {
             match grammar::parse(text, *at) {
                 ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
                     let (before, at) = before?;
-                    let ParsedMessage::Commands(done) = grammar::parse(&offer_for(before, *at)?, *at) else {
+                    let ParsedMessage::Commands(done) = grammar::parse(&choose_offer(before, *at)?, *at) else {
                         return None;
                     };
-                    return spoken_of(&done);
+                    return find_command_referent(&done);
                 }
                 ParsedMessage::Commands(commands) if commands.iter().all(is_company) => {}
-                ParsedMessage::Commands(commands) => return spoken_of(&commands),
+                ParsedMessage::Commands(commands) => return find_command_referent(&commands),
                 _ => {
                     let (asked, asked_at) = before?;
                     let ParsedMessage::Commands(open) = grammar::parse(asked, *asked_at) else { return None };
                     let [OfflineCommand::AskBack { missing, .. }] = open.as_slice() else { return None };
-                    return spoken_of(&grammar::completed(asked, *missing, text, *at)?);
+                    return find_command_referent(&grammar::complete_command(asked, *missing, text, *at)?);
                 }
             }
         }
@@ -227,7 +229,7 @@ impl History {
 }
 
 /// Strips Markdown and line breaks, so that a quotation from Telegram compares with the sent text.
-fn plain(text: &str) -> String {
+fn strip_markup(text: &str) -> String {
     let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
     words::one_line(&bare)
 }
@@ -264,7 +266,7 @@ fn is_company(command: &OfflineCommand) -> bool {
 }
 
 /// Returns the task or reminder named in the last command.
-fn spoken_of(commands: &[OfflineCommand]) -> Option<Referent> {
+fn find_command_referent(commands: &[OfflineCommand]) -> Option<Referent> {
     let (kind, text) = match commands.last()? {
         OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => {
             (Some(ThingKind::Reminder), what.clone())
@@ -286,7 +288,7 @@ fn name(which: &Which) -> Option<String> {
 }
 
 /// Returns the command to offer for a message.
-pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
+pub(super) fn choose_offer(text: &str, at: DateTime<Tz>) -> Option<String> {
     match grammar::parse(text, at) {
         ParsedMessage::Commands(commands) => commands.iter().find_map(|command| match command {
             OfflineCommand::TaskAdd { title, .. } => grammar::recurring_title(title, at),
@@ -294,7 +296,7 @@ pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
             _ => None,
         }),
         ParsedMessage::Question(_) => None,
-        ParsedMessage::Unclear { .. } => match grammar::nearest(text, at)? {
+        ParsedMessage::Unclear { .. } => match grammar::find_nearest(text, at)? {
             Near::Form(form) => Some(form),
             Near::Ask(_) => None,
         },
@@ -303,7 +305,7 @@ pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
 
 /// Returns the assistant's words in a turn: the texts of its replies and notices.
 fn own_words(raw: &str) -> Vec<String> {
-    let Some(message) = SpokenMessage::read(raw).filter(|message| message.is_models) else { return Vec::new() };
+    let Some(message) = SpokenMessage::parse(raw).filter(|message| message.is_models) else { return Vec::new() };
     let text = |block: &ContentBlock<'_>| {
         let ContentBlock::Call { name, input, .. } = block else { return None };
         let field = match &**name {
@@ -335,7 +337,7 @@ mod tests {
         let block = format!("<recent_exchange>\n{exchange}\n</recent_exchange>");
         let raw = serde_json::json!({"role": "user", "content": [{"type": "text", "text": block}]}).to_string();
         let mut history = History::default();
-        history.read(&raw, now());
+        history.add_statements(&raw, now());
         history
     }
 
@@ -347,33 +349,33 @@ mod tests {
     fn what_was_offered_yesterday_is_read_as_of_yesterday() {
         let theirs = said("the person", "dentist tomorrow at 10");
         let mine = said("you", "Did you mean: *remind me: dentist tomorrow at 10*? Nothing has been set or saved yet.");
-        let (form, at) = history(&format!("{theirs}\n{mine}")).offered().unwrap();
+        let (form, at) = history(&format!("{theirs}\n{mine}")).find_offer().unwrap();
         assert_eq!(
             (form.as_str(), at.to_string().as_str()),
             ("remind me: dentist tomorrow at 10", "2026-11-21 15:00:00 CET")
         );
         // Nothing counts as offered if the form differs from their words, the words are withheld, or something was said since.
         let other = said("you", "Did you mean: *remember that the moon is cheese*?");
-        assert_eq!(history(&format!("{theirs}\n{other}")).offered(), None);
+        assert_eq!(history(&format!("{theirs}\n{other}")).find_offer(), None);
         let withheld = "<said by=\"the person\" at=\"Sat 2026-11-21 15:00\" entry=\"m1\" withheld=\"9 characters\"/>";
-        assert_eq!(history(&format!("{withheld}\n{mine}")).offered(), None);
-        assert_eq!(history(&format!("{theirs}\n{mine}\n{}", said("Ana", "hm"))).offered(), None);
-        assert_eq!(history("").offered(), None);
+        assert_eq!(history(&format!("{withheld}\n{mine}")).find_offer(), None);
+        assert_eq!(history(&format!("{theirs}\n{mine}\n{}", said("Ana", "hm"))).find_offer(), None);
+        assert_eq!(history("").find_offer(), None);
     }
 
     #[test]
     fn what_is_said_to_a_reminder_corrects_no_fact() {
         let fact = said("the person", "my shoe size is 43");
         let mine = said("you", "Remembered: my shoe size is 43");
-        let full = |exchange: &str| history(exchange).in_full("sorry, 44", now());
+        let full = |exchange: &str| history(exchange).complete_message("sorry, 44", now());
         assert_eq!(full(&format!("{fact}\n{mine}")).as_deref(), Some("my shoe size is 44"));
         assert_eq!(full(&format!("{fact}\n{mine}\n{}", said("you", "⏰ the timer is up"))), None);
     }
 
     #[test]
     fn what_was_reminded_of_last_can_be_snoozed() {
-        assert_eq!(history(&said("you", "⏰ call Bob\n\n(It was due at 9.)")).reminded(), Some("call Bob"));
-        assert_eq!(history(&said("the person", "⏰ call Bob")).reminded(), None);
-        assert_eq!(history(&said("you", "Hello")).reminded(), None);
+        assert_eq!(history(&said("you", "⏰ call Bob\n\n(It was due at 9.)")).find_reminder_text(), Some("call Bob"));
+        assert_eq!(history(&said("the person", "⏰ call Bob")).find_reminder_text(), None);
+        assert_eq!(history(&said("you", "Hello")).find_reminder_text(), None);
     }
 }

@@ -17,7 +17,7 @@ use reveille_base::{
 };
 use reveille_tools::MAX_STEPS;
 
-pub use phrase::{HELP, time};
+pub use phrase::{HELP, format_time};
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use self::{
     grammar::{Near, OfflineCommand, ParsedMessage, Small},
     history::History,
-    phrase::{Around, Kept, OfflineCall, PhrasePart, parts_of},
+    phrase::{Around, Kept, OfflineCall, PhrasePart, build_message_parts},
     transcript::ShownMessage,
 };
 use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
@@ -66,24 +66,24 @@ impl Offline {
     /// Returns the next turn, derived from the conversation alone.
     pub fn answer(self, conversation: &Conversation) -> Turn {
         let Some((opening, messages)) = latest_messages(conversation) else {
-            return ended();
+            return build_empty_turn();
         };
-        let readings = self.readings(conversation, opening, &messages);
+        let readings = self.parse_messages(conversation, opening, &messages);
         let since = conversation.messages.get(opening..).unwrap_or_default();
-        let outcomes = outcomes(since);
+        let outcomes = collect_outcomes(since);
         let calls = if outcomes.is_empty() {
             first_calls(&readings)
         } else if !outcomes.keys().any(|id| id.starts_with("end-")) {
             next_calls(&readings, &outcomes)
         } else {
-            return ended();
+            return build_empty_turn();
         };
         let is_acting = calls.iter().any(|call| call.get("name") != Some(&json!("plan")));
-        turn_of(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
+        build_turn(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
     }
 
     /// Parses the newest messages in the context of the earlier ones.
-    fn readings(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
+    fn parse_messages(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
         let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
         let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
         let now = messages.iter().filter_map(said_at).chain(told).max();
@@ -96,22 +96,23 @@ impl Offline {
         let (before, latest) = conversation.messages.split_at(opening.min(conversation.messages.len()));
         let mut history = History::default();
         for raw in before {
-            history.read(raw, now);
-            transcript::shown(raw).iter().for_each(|message| history.push(message, now));
+            history.add_statements(raw, now);
+            transcript::parse_messages(raw).iter().for_each(|message| history.push(message, now));
         }
-        latest.first().into_iter().for_each(|raw| history.read(raw, now));
+        latest.first().into_iter().for_each(|raw| history.add_statements(raw, now));
         let mut readings = Vec::new();
         for message in messages {
-            let replied = message.replies_to.as_deref().map(|quoted| history.up_to(quoted));
-            let parts = self.read(message, replied.as_ref().unwrap_or(&history), now);
+            let replied = message.replies_to.as_deref().map(|quoted| history.cut_at_quote(quoted));
+            let parts = self.parse_message(message, replied.as_ref().unwrap_or(&history), now);
             history.push(message, now);
-            let kept = if message.is_own_text { Kept::of(without_mention(&message.text)) } else { Kept::Unclear };
+            let kept =
+                if message.is_own_text { Kept::from_text(without_mention(&message.text)) } else { Kept::Unclear };
             readings.push(Reading { id: message.id, parts, kept });
         }
         readings
     }
 
-    fn read(self, message: &ShownMessage, history: &History, now: DateTime<Tz>) -> Option<Vec<PhrasePart>> {
+    fn parse_message(self, message: &ShownMessage, history: &History, now: DateTime<Tz>) -> Option<Vec<PhrasePart>> {
         if message.is_correction {
             return Some(vec![PhrasePart::Say(phrase::CORRECTION.to_owned())]);
         }
@@ -120,8 +121,8 @@ impl Offline {
         let text = without_mention(&message.text);
         let settled = |fact| vec![OfflineCommand::Remember { fact, topic: None }];
         // An answer to a question needs no other context.
-        let answered = history.settled(text).map(settled).or_else(|| history.completed(text, at));
-        let full = if answered.is_some() { None } else { history.in_full(text, at) };
+        let answered = history.find_chosen_fact(text).map(settled).or_else(|| history.complete_commands(text, at));
+        let full = if answered.is_some() { None } else { history.complete_message(text, at) };
         let text = full.as_deref().unwrap_or(text);
         let parsed = match answered {
             Some(commands) => ParsedMessage::Commands(commands),
@@ -129,33 +130,33 @@ impl Offline {
         };
         let parsed = match parsed {
             ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
-                match history.offered() {
+                match history.find_offer() {
                     Some((form, said_at)) => grammar::parse(&form, said_at),
                     None => ParsedMessage::Commands(commands),
                 }
             }
-            ParsedMessage::Unclear { .. } => match grammar::nearest(text, at) {
-                Some(Near::Form(form)) => return Some(phrase::offer(&form)),
+            ParsedMessage::Unclear { .. } => match grammar::find_nearest(text, at) {
+                Some(Near::Form(form)) => return Some(phrase::build_offer(&form)),
                 Some(Near::Ask(question)) => return Some(vec![PhrasePart::Say(question)]),
                 None => parsed,
             },
             parsed => parsed,
         };
-        let reminded = history.reminded();
+        let reminded = history.find_reminder_text();
         // After a reminder, "it" means the reminder rather than any earlier topic.
-        let referent = if reminded.is_some() { None } else { history.referent() };
-        let list = history.list();
+        let referent = if reminded.is_some() { None } else { history.find_referent() };
+        let list = history.find_last_list();
         let around = Around {
             now,
             referent: referent.as_ref(),
             reminded,
-            was_asked: history.was_asked(),
+            was_asked: history.is_question_open(),
             is_reply: message.replies_to.is_some(),
-            mine: history.mine(),
+            mine: history.find_last_answer(),
             list: list.as_deref(),
-            kept: history.kept(text),
+            kept: history.find_kept_words(text),
         };
-        parts_of(message.id, parsed, &around)
+        build_message_parts(message.id, parsed, &around)
     }
 }
 
@@ -172,7 +173,7 @@ impl Model for Offline {
         0.0
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         Box::pin(async { Ok(self.answer(conversation)) })
     }
 }
@@ -193,7 +194,7 @@ fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
 /// Returns the newest messages, and the index of the conversation message that shows them.
 fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<ShownMessage>)> {
     let shown = conversation.messages.iter().enumerate().rev();
-    shown.map(|(at, raw)| (at, transcript::shown(raw))).find(|(_, messages)| !messages.is_empty())
+    shown.map(|(at, raw)| (at, transcript::parse_messages(raw))).find(|(_, messages)| !messages.is_empty())
 }
 
 /// Builds the plan and the calls that execute the messages.
@@ -208,12 +209,13 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
         };
         for part in parts {
             if let PhrasePart::Call(one) = part {
-                calls.push(call(&one.id, one.tool, &one.input));
+                calls.push(build_call(&one.id, one.tool, &one.input));
                 steps.extend(one.step.iter().map(|what| json!({"what": what, "tool": one.tool})));
             }
         }
     }
-    let mut turn = vec![call(&format!("plan-{}", first_id(readings)), "plan", &plan(readings, &steps, &deferred))];
+    let mut turn =
+        vec![build_call(&format!("plan-{}", first_id(readings)), "plan", &build_plan(readings, &steps, &deferred))];
     turn.extend(calls);
     turn
 }
@@ -221,10 +223,10 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
 /// Builds the calls that replace fruitless ones.
 fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
     let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
-        PhrasePart::Call(one) => one.open(outcomes),
+        PhrasePart::Call(one) => one.find_open(outcomes),
         PhrasePart::Say(_) => None,
     });
-    others.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
+    others.map(|OfflineCall { id, tool, input, .. }| build_call(id, tool, input)).collect()
 }
 
 /// Builds the final calls: keep the unanswered messages, reply about the rest, and correct the plan if a step failed.
@@ -235,13 +237,13 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
     let mut deferred = Vec::new();
     let mut has_changed = false;
     for reading in readings {
-        match reading.parts.as_deref().and_then(|parts| phrase::spoken(parts, outcomes)) {
+        match reading.parts.as_deref().and_then(|parts| phrase::render_answer(parts, outcomes)) {
             Some(text) => said.push(text),
             None => kept.push((reading.id, reading.kept)),
         }
         for part in reading.parts.iter().flatten() {
             let PhrasePart::Call(first) = part else { continue };
-            let one = first.last(outcomes);
+            let one = first.last_call(outcomes);
             has_changed |= one != &**first;
             match (&one.step, outcomes.get(&one.id)) {
                 (Some(what), Some((_, true))) => deferred.push(format!("{what}: it could not be done")),
@@ -252,20 +254,20 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
     }
     let first = first_id(readings);
     if !deferred.is_empty() || has_changed {
-        calls.push(call(&format!("replan-{first}"), "plan", &plan(readings, &steps, &deferred)));
+        calls.push(build_call(&format!("replan-{first}"), "plan", &build_plan(readings, &steps, &deferred)));
     }
     if !kept.is_empty() {
         let (ids, why): (Vec<i64>, Vec<Kept>) = kept.into_iter().unzip();
         let notice = phrase::kept_notice(&why);
-        calls.push(call(&format!("end-keep-{first}"), "keep", &json!({"messages": ids, "notice": notice})));
+        calls.push(build_call(&format!("end-keep-{first}"), "keep", &json!({"messages": ids, "notice": notice})));
     }
     if !said.is_empty() {
-        calls.push(call(&format!("end-reply-{first}"), "reply", &json!({"text": said.join("\n\n")})));
+        calls.push(build_call(&format!("end-reply-{first}"), "reply", &json!({"text": said.join("\n\n")})));
     }
     calls
 }
 
-fn plan(readings: &[Reading], steps: &[Value], deferred: &[String]) -> Value {
+fn build_plan(readings: &[Reading], steps: &[Value], deferred: &[String]) -> Value {
     let understood = match readings.len() {
         1 => "One message, read by the offline grammar.".to_owned(),
         n => format!("{n} messages, read by the offline grammar."),
@@ -283,22 +285,22 @@ fn first_id(readings: &[Reading]) -> i64 {
     readings.first().map_or(0, |reading| reading.id)
 }
 
-fn call(id: &str, name: &str, input: &Value) -> Value {
+fn build_call(id: &str, name: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 
-fn turn_of(calls: Vec<Value>) -> Turn {
+fn build_turn(calls: Vec<Value>) -> Turn {
     let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
     Turn { content: Value::Array(calls).to_string(), stop, usage: Usage::default(), cost_usd: None, request_id: None }
 }
 
-fn ended() -> Turn {
-    turn_of(Vec::new())
+fn build_empty_turn() -> Turn {
+    build_turn(Vec::new())
 }
 
 /// Collects the results of the calls since the newest messages.
-fn outcomes(messages: &[String]) -> Outcomes {
-    let messages = messages.iter().filter_map(|raw| SpokenMessage::read(raw));
+fn collect_outcomes(messages: &[String]) -> Outcomes {
+    let messages = messages.iter().filter_map(|raw| SpokenMessage::parse(raw));
     let mut outcomes = Outcomes::new();
     for message in messages {
         let results = message.results().map(|result| (result.call.to_string(), (result.text.clone(), result.is_error)));

@@ -19,7 +19,7 @@ pub const HELP: &str = "I work without an AI model right now, so I understand a 
 - **add task** buy milk · **list tasks** · **task** 2 **done** · **rename**, **delete** or **postpone** it · **move** it **to the backlog**\n\
 - **add** milk and eggs **to the shopping list** · **what's on** it? · **I bought** milk · **I called** the plumber (a task of yours)\n\
 - **what's on today?** · what time is it in Tokyo? · **set a timer for** 10 minutes · 15% of 80 · 5 miles in km · **undo that** · **status**\n\n\
-Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
+I keep anything else and answer it once I have an AI model: `wake init` sets one up (`MODEL`).";
 
 /// The end of an approximate answer by `quote`.
 const NEAREST: &str = "this is the nearest.";
@@ -36,8 +36,8 @@ pub(super) const KEPT_UNTIL: &str = "until you add one (`wake init`)";
 /// The beginning of the notice of a kept question.
 pub(super) const KEPT_QUESTION: &str = "You haven't told me that";
 
-const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
-                         show what there is.";
+const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say its name. “list tasks” and “list reminders” show \
+    what there is.";
 /// The answer to a question about something that only the person could have told.
 const NOT_TOLD: &str = "You haven't told me that. When you do, I'll remember it.";
 /// Beginnings of the tools' texts for an unknown name.
@@ -97,11 +97,11 @@ impl OfflineCall {
         }
     }
 
-    fn step(self, step: String) -> Self {
+    fn with_step(self, step: String) -> Self {
         Self { step: Some(step), ..self }
     }
 
-    fn lead(self, lead: &str) -> Self {
+    fn with_lead(self, lead: &str) -> Self {
         Self { lead: Some(lead.to_owned()), ..self }
     }
 
@@ -116,21 +116,21 @@ impl OfflineCall {
     }
 
     /// Returns the next call to make: the first unmade one after calls that found nothing.
-    pub(super) fn open(&self, outcomes: &Outcomes) -> Option<&Self> {
+    pub(super) fn find_open(&self, outcomes: &Outcomes) -> Option<&Self> {
         let next = self.next(outcomes)?;
-        if outcomes.contains_key(&next.id) { next.open(outcomes) } else { Some(next) }
+        if outcomes.contains_key(&next.id) { next.find_open(outcomes) } else { Some(next) }
     }
 
     /// Returns the alternative to this call if it found nothing.
     fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
         let (why, failed) = outcomes.get(&self.id)?;
-        let found_nothing = *failed && is_nothing_found(why);
+        let found_nothing = *failed && is_unknown_name(why);
         self.or_else.as_deref().filter(|_| found_nothing)
     }
 
     /// Returns the call that counts in the end: this one or its last alternative.
-    pub(super) fn last(&self, outcomes: &Outcomes) -> &Self {
-        self.next(outcomes).map_or(self, |next| next.last(outcomes))
+    pub(super) fn last_call(&self, outcomes: &Outcomes) -> &Self {
+        self.next(outcomes).map_or(self, |next| next.last_call(outcomes))
     }
 }
 
@@ -160,115 +160,116 @@ pub(super) fn did_you_mean(form: &str) -> String {
 }
 
 /// Asks about a probable command and says that nothing has happened yet.
-pub(super) fn offer(form: &str) -> Vec<PhrasePart> {
-    vec![PhrasePart::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
+pub(super) fn build_offer(form: &str) -> Vec<PhrasePart> {
+    vec![PhrasePart::Say(format!("{} Say “yes” to do it. Nothing has been set or saved yet.", did_you_mean(form)))]
 }
 
 /// Builds the parts of a message's answer. `None` if the message must be kept.
-pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
+pub(super) fn build_message_parts(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
     match parsed {
         ParsedMessage::Commands(commands) => {
             let parts = commands
                 .into_iter()
                 .enumerate()
-                .flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command, around));
+                .flat_map(|(at, command)| build_parts(&format!("m{id}-{at}"), command, around));
             Some(parts.collect())
         }
         ParsedMessage::Question(question) => {
-            let (asked, words) = grammar::asked(&question);
-            let event = grammar::awaited(&question);
+            let (asked, words) = grammar::classify_question(&question);
+            let event = grammar::find_awaited_event(&question);
             let query = event.as_deref().unwrap_or(&words);
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
             let is_exact = asked == QuestionKind::Other;
             let call = OfflineCall { is_exact, far_from: event.is_some().then_some(around.now), ..call };
             let kept = around.kept.filter(|_| asked != QuestionKind::Other);
             let kept = kept.map(|words| {
-                format!("You wrote “{words}”. I have kept that for an AI model, and can't say more than it does.")
+                format!("You wrote “{words}”. I've kept that for an AI model, and it's all I can tell you about it.")
             });
             let otherwise = kept.or_else(|| (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned()));
             let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
-            Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
+            Some(vec![PhrasePart::Call(Box::new(call.with_lead("From what I remember:")))])
         }
         ParsedMessage::Unclear { .. } => None,
     }
 }
 
-fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePart> {
+fn build_parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePart> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     let one = |call: OfflineCall| vec![PhrasePart::Call(Box::new(call))];
     let say = |text: &str| vec![PhrasePart::Say(text.to_owned())];
     let list = |backlog: bool| if backlog { "backlog" } else { "active" };
     let tasks = |suffix: &str, list: &str, lead: &str| {
         PhrasePart::Call(Box::new(
-            OfflineCall::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true})).lead(lead),
+            OfflineCall::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true}))
+                .with_lead(lead),
         ))
     };
     match command {
         OfflineCommand::Remember { fact, topic } => {
-            one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
+            one(call("remember", json!({"fact": fact, "topic": topic})).with_step(format!("remember: {fact}")))
         }
         OfflineCommand::Stated { .. }
         | OfflineCommand::Did { .. }
         | OfflineCommand::ListAdd { .. }
         | OfflineCommand::ListShow { .. }
         | OfflineCommand::ListTake { .. }
-        | OfflineCommand::ListClear { .. } => told(id, command, around).map(one).unwrap_or_default(),
+        | OfflineCommand::ListClear { .. } => build_statement_call(id, command, around).map(one).unwrap_or_default(),
         OfflineCommand::Forget { query } => {
-            one(call("forget", json!({"fact": query})).step(format!("forget: {query}")))
+            one(call("forget", json!({"fact": query})).with_step(format!("forget: {query}")))
         }
         OfflineCommand::Remind { what, when, missed } => {
-            one(call("reminder_set", json!({"text": what, "when": time(&when), "missed": missed}))
-                .step(format!("set a reminder: {what}")))
+            one(call("reminder_set", json!({"text": what, "when": format_time(&when), "missed": missed}))
+                .with_step(format!("set a reminder: {what}")))
         }
         OfflineCommand::RemindNear { what, when, missed } => {
             one(call("reminder_set", json!({"text": what, "when": when, "missed": missed}))
-                .step(format!("set a reminder: {what}")))
+                .with_step(format!("set a reminder: {what}")))
         }
         OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
-            .step("move the reminders to the present time zone".to_owned())),
+            .with_step("move the reminders to the present time zone".to_owned())),
         OfflineCommand::StopReminder => {
             // A reply names the reminder, regardless of the last one sent.
             let named = around.reminded.filter(|text| around.is_reply && !text.ends_with(" reminders:"));
             let which = named.map_or_else(|| "last".to_owned(), |text| format!("“{text}”"));
             one(call("reminder_done", json!({"reminder": which}))
-                .step("end the reminder that was just sent".to_owned()))
+                .with_step("end the reminder that was just sent".to_owned()))
         }
-        OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
+        OfflineCommand::ListReminders => one(call("reminder_list", json!({})).with_lead("Reminders:")),
         OfflineCommand::TaskAdd { title, backlog, due } => {
             let add = call("task_add", json!({"title": title, "list": list(backlog), "due": due}))
-                .step(format!("add the task: {title}"));
+                .with_step(format!("add the task: {title}"));
             let recurs = grammar::recurring_title(&title, around.now);
-            let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
+            let after = recurs.map(|form| format!("Tasks don't repeat on their own. {}", did_you_mean(&form)));
             one(OfflineCall { after, ..add })
         }
         OfflineCommand::TaskList { backlog } => {
             vec![tasks("", list(backlog), if backlog { "Backlog:" } else { "Active tasks:" })]
         }
         OfflineCommand::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
-        OfflineCommand::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
+        OfflineCommand::Know { topic: None } => one(call("recall", json!({})).with_lead("What I remember:")),
         OfflineCommand::Agenda { day } => {
             let lead = match (day.as_str(), day.parse::<NaiveDate>()) {
                 ("today", _) => "Today:".to_owned(),
                 (_, Ok(date)) => date.format("%A, %-d %B:").to_string(),
                 _ => "Tomorrow:".to_owned(),
             };
-            let due = call("reminder_list", json!({"day": day})).lead(&lead);
+            let due = call("reminder_list", json!({"day": day})).with_lead(&lead);
             vec![PhrasePart::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
         }
         OfflineCommand::Status => vec![
             PhrasePart::Say("I am here, working without an AI model (offline).".to_owned()),
             tasks("-t", "active", "Active tasks:"),
             PhrasePart::Call(Box::new(
-                OfflineCall::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"),
+                OfflineCall::new(&format!("{id}-r"), "reminder_list", json!({})).with_lead("Reminders:"),
             )),
         ],
         OfflineCommand::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
         OfflineCommand::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
         OfflineCommand::Sum { text } => say(&text),
         OfflineCommand::CallYourself { name } => {
-            one(call("call_yourself", json!({"name": name})).step(format!("take the name {name}")))
+            one(call("call_yourself", json!({"name": name})).with_step(format!("take the name {name}")))
         }
-        OfflineCommand::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
+        OfflineCommand::Undo => one(call("undo_last", json!({})).with_step("undo the last step".to_owned())),
         OfflineCommand::Help => say(HELP),
         OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),
         OfflineCommand::Thanks => say("You're welcome."),
@@ -281,12 +282,12 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
             if around.reminded.is_some() =>
         {
             let what = around.reminded.unwrap_or_default();
-            one(call("reminder_set", json!({"text": what, "when": time(&when.when)}))
-                .step(format!("set the reminder again: {what}")))
+            one(call("reminder_set", json!({"text": what, "when": format_time(&when.when)}))
+                .with_step(format!("set the reminder again: {what}")))
         }
         OfflineCommand::Snooze { when } => match around.referent {
             Some(Referent { kind: Some(ThingKind::Reminder), text }) => {
-                one(postponed(id, &Which::Text(text.clone()), Some(ThingKind::Reminder), &when))
+                one(build_postpone_call(id, &Which::Text(text.clone()), Some(ThingKind::Reminder), &when))
             }
             _ => say(WHICH_ONE),
         },
@@ -296,7 +297,7 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         | OfflineCommand::TaskMove { .. }
         | OfflineCommand::CancelReminder { .. }
         | OfflineCommand::Delete { .. }
-        | OfflineCommand::Postpone { .. } => match changed(id, command, around.referent) {
+        | OfflineCommand::Postpone { .. } => match build_change_call(id, command, around.referent) {
             Some(call) => one(call),
             None => say(WHICH_ONE),
         },
@@ -304,17 +305,17 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
 }
 
 /// Builds the call for a statement or a list command. `None` for other commands.
-fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
+fn build_statement_call(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     Some(match command {
         OfflineCommand::Stated { fact } => {
-            let remember = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
+            let remember = call("remember_stated", json!({"fact": fact})).with_step(format!("remember: {fact}"));
             let remember = OfflineCall { keep_on_failure: true, ..remember };
             // A task's last day if there is a task of that name, else a fact.
             match grammar::due_day(&fact, around.now) {
                 Some((task, day)) => {
                     call("task_update", json!({"task": format!("“{task}”"), "key": "due", "value": day.to_string()}))
-                        .step(format!("set the last day of the task: {task}"))
+                        .with_step(format!("set the last day of the task: {task}"))
                         .or_else(remember)
                 }
                 None => remember,
@@ -325,27 +326,27 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
             let otherwise =
                 format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
             let call = call("told_done", json!({"task": task, "items": items, "list": around.list}))
-                .step(format!("finish: {task}"));
+                .with_step(format!("finish: {task}"));
             let is_sure = !fact.is_empty();
             OfflineCall { otherwise: Some(otherwise).filter(|_| is_sure), keep_on_failure: !is_sure, ..call }
         }
         OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
-            .step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),
+            .with_step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),
         OfflineCommand::ListShow { list } => {
             let list = list.as_deref().or(around.list).unwrap_or("Shopping list");
             call("list_show", json!({"list": list}))
         }
         OfflineCommand::ListTake { list, items } => call("list_take", json!({"list": list, "items": items}))
-            .step(format!("take off the {}: {}", lower_first(&list), items.join(", "))),
+            .with_step(format!("take off the {}: {}", lower_first(&list), items.join(", "))),
         OfflineCommand::ListClear { list } => {
-            call("list_take", json!({"list": list})).step(format!("clear the {}", lower_first(&list)))
+            call("list_take", json!({"list": list})).with_step(format!("clear the {}", lower_first(&list)))
         }
         _ => return None,
     })
 }
 
 /// Builds the call that changes a task or a reminder. `None` if "it" has no referent of that kind.
-fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
+fn build_change_call(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
     // The referent is named by its full text, to match nothing else.
     let of = |which: Which, wanted: Option<ThingKind>| match which {
         Which::It => {
@@ -358,13 +359,13 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
         which => Some((which, wanted)),
     };
     let task = |tool, which: &Which, more: &[(&str, Value)], step: &str| {
-        let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(query(which)))]);
+        let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(format_which(which)))]);
         input.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-        OfflineCall::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
+        OfflineCall::new(id, tool, Value::Object(input)).with_step(format!("{step} {}", format_which(which)))
     };
     let ended = |which: &Which| {
-        OfflineCall::new(id, "reminder_done", json!({"reminder": query(which)}))
-            .step(format!("end the reminder {}", query(which)))
+        OfflineCall::new(id, "reminder_done", json!({"reminder": format_which(which)}))
+            .with_step(format!("end the reminder {}", format_which(which)))
     };
     let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
     Some(match command {
@@ -375,7 +376,7 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
                 Which::Text(item) => done.or_else(taken_off(id, item)),
                 Which::Title(title) => done.or_else(
                     OfflineCall::new(id, "told_done", json!({"task": title, "items": [title]}))
-                        .step(format!("finish: {title}")),
+                        .with_step(format!("finish: {title}")),
                 ),
                 _ => done,
             }
@@ -394,13 +395,13 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
             (which, Some(ThingKind::Reminder)) => ended(&which),
             (which, Some(ThingKind::Task)) => dropped(&which),
             (which @ Which::Text(_), None) => {
-                dropped(&which).or_else(ended(&which).or_else(taken_off(id, &query(&which))))
+                dropped(&which).or_else(ended(&which).or_else(taken_off(id, &format_which(&which))))
             }
             (which, None) => dropped(&which).or_else(ended(&which)),
         },
         OfflineCommand::Postpone { which, kind, when } => {
             let (which, kind) = of(which, kind)?;
-            postponed(id, &which, kind, &when)
+            build_postpone_call(id, &which, kind, &when)
         }
         _ => return None,
     })
@@ -409,17 +410,20 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
 /// Handles "cross off milk" without such a task.
 fn taken_off(id: &str, item: &str) -> OfflineCall {
     OfflineCall::new(id, "list_take", json!({"list": "Shopping list", "items": [item]}))
-        .step(format!("take off the shopping list: {item}"))
+        .with_step(format!("take off the shopping list: {item}"))
 }
 
-fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
+fn build_postpone_call(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
     let input = match moment {
-        Moment { by: Some(by), .. } => json!({"reminder": query(which), "by": by}),
-        Moment { day: Some(day), .. } => json!({"reminder": query(which), "when": day.to_string()}),
-        Moment { time: Some(time), .. } => json!({"reminder": query(which), "when": time.format("%H:%M").to_string()}),
-        Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
+        Moment { by: Some(by), .. } => json!({"reminder": format_which(which), "by": by}),
+        Moment { day: Some(day), .. } => json!({"reminder": format_which(which), "when": day.to_string()}),
+        Moment { time: Some(time), .. } => {
+            json!({"reminder": format_which(which), "when": time.format("%H:%M").to_string()})
+        }
+        Moment { when, .. } => json!({"reminder": format_which(which), "when": format_time(when)}),
     };
-    let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
+    let reminder =
+        OfflineCall::new(id, "reminder_move", input).with_step(format!("move the reminder {}", format_which(which)));
     // A day alone becomes the task's last day.
     let (key, at, said) = match (moment.day, &moment.when) {
         (Some(day), _) => ("due", day.to_string(), String::new()),
@@ -430,8 +434,8 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
         ),
         (None, When::Every(rule)) => ("at", rule.to_string(), String::new()),
     };
-    let task = OfflineCall::new(id, "task_update", json!({"task": query(which), "key": key, "value": at}))
-        .step(format!("postpone the task {}", query(which)));
+    let task = OfflineCall::new(id, "task_update", json!({"task": format_which(which), "key": key, "value": at}))
+        .with_step(format!("postpone the task {}", format_which(which)));
     let task = OfflineCall { after: Some(said), ..task };
     match kind {
         Some(ThingKind::Task) => task,
@@ -441,21 +445,21 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
 }
 
 /// Composes the answer after the calls. `None` if the message must be kept.
-pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
+pub(super) fn render_answer(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
     let mut said = Vec::new();
     for part in parts {
         match part {
             PhrasePart::Say(text) => said.push(text.clone()),
-            PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
+            PhrasePart::Call(call) => match outcomes.get(&call.last_call(outcomes).id) {
                 Some((_, true)) | None if call.keep_on_failure => return None,
                 Some((told, false)) if call.is_exact && told.ends_with(NEAREST) => return None,
                 Some((why, true)) if call.otherwise.is_some() && NOTHING_FOUND.contains(&why.as_str()) => {
                     said.extend(call.otherwise.clone());
                 }
-                Some((why, true)) => said.push(not_done(call, why, outcomes)),
+                Some((why, true)) => said.push(describe_failure(call, why, outcomes)),
                 Some((told, false)) => {
-                    let OfflineCall { lead, after, far_from, .. } = call.last(outcomes);
-                    let far = far_from.and_then(|now| grammar::day_told(told.lines().next()?, now));
+                    let OfflineCall { lead, after, far_from, .. } = call.last_call(outcomes);
+                    let far = far_from.and_then(|now| grammar::describe_day_distance(told.lines().next()?, now));
                     let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
                     let after = after.iter().filter(|after| !after.is_empty());
                     said.push(after.chain(&far).fold(told, |told, after| format!("{told}\n{after}")));
@@ -468,7 +472,7 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
 }
 
 /// True if a refusal says that the name is unknown.
-fn is_nothing_found(why: &str) -> bool {
+fn is_unknown_name(why: &str) -> bool {
     NO_SUCH.iter().any(|beginning| why.starts_with(beginning))
 }
 
@@ -479,9 +483,9 @@ fn lower_first(name: &str) -> String {
 }
 
 /// Describes a failed call.
-fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
-    let last = call.last(outcomes);
-    let found_nothing = is_nothing_found(why);
+fn describe_failure(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
+    let last = call.last_call(outcomes);
+    let found_nothing = is_unknown_name(why);
     if found_nothing && last != call {
         let named = ["task", "reminder"].iter().find_map(|key| call.input.get(key)?.as_str()).unwrap_or_default();
         return format!("There's no task or reminder “{}”, so nothing has changed.", named.trim_matches(['“', '”']));
@@ -497,7 +501,7 @@ fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
         }
         _ => String::new(),
     };
-    let why = sentence(why);
+    let why = complete_sentence(why);
     if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
 }
 
@@ -536,8 +540,8 @@ pub(super) enum Kept {
 
 impl Kept {
     /// Determines the reason for keeping a message.
-    pub(super) fn of(text: &str) -> Self {
-        match (grammar::language_of(text), grammar::asked(text).0) {
+    pub(super) fn from_text(text: &str) -> Self {
+        match (grammar::detect_language(text), grammar::classify_question(text).0) {
             (Some(language), _) => Self::Foreign(language),
             (None, QuestionKind::Fact) => Self::Question,
             (None, _) => Self::Unclear,
@@ -545,7 +549,7 @@ impl Kept {
     }
 }
 
-fn query(which: &Which) -> String {
+fn format_which(which: &Which) -> String {
     match which {
         Which::Number(number) => number.to_string(),
         Which::Text(text) => text.clone(),
@@ -555,7 +559,7 @@ fn query(which: &Which) -> String {
 }
 
 /// Formats a time for `reminder_set`: an instant for a single time, words for a rule.
-pub fn time(when: &When) -> String {
+pub fn format_time(when: &When) -> String {
     match when {
         When::At(slot) => slot.at.to_rfc3339(),
         When::Every(rule) => rule.to_string(),
@@ -563,7 +567,7 @@ pub fn time(when: &When) -> String {
 }
 
 /// Completes a tool's text to a sentence.
-fn sentence(told: &str) -> String {
+fn complete_sentence(told: &str) -> String {
     let mut chars = told.trim().chars();
     let first = chars.next().map(char::to_uppercase).into_iter().flatten();
     let mut text: String = first.chain(chars).collect();

@@ -23,14 +23,14 @@ pub(super) fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
             "I'm Reveille, your personal assistant: a program, working without an AI model right now. `help` shows what I understand."
         }
         Small::Stop => {
-            "Nothing else is running. To keep me from doing anything until you say so, send `/stop`; `/resume` ends that."
+            "Nothing else is running. To keep me from doing anything, send `/stop`. To let me continue, send `/resume`."
         }
         Small::Sympathy => "I'm sorry to hear that. I hope it gets better soon.",
         Small::Glad => "I'm glad to hear that!",
         Small::Praise => "Thank you!",
         Small::Wrong => {
-            "I'm sorry about that. “undo that” takes back what I did last; then please say it again in other words. `help` shows what I \
-             understand."
+            "I'm sorry about that. Say “undo that” to take back what I did last, then please say it again in other words. `help` shows \
+             what I understand."
         }
         Small::Wishes => "Thank you, that is kind!",
         Small::Wait => "Take your time.",

@@ -24,8 +24,8 @@ pub struct ShownMessage {
 }
 
 /// Parses the messages shown in a user message.
-pub fn shown(raw: &str) -> Vec<ShownMessage> {
-    texts_that_begin(raw, "<messages>").iter().flat_map(|text| shown_in(text)).collect()
+pub fn parse_messages(raw: &str) -> Vec<ShownMessage> {
+    texts_that_begin(raw, "<messages>").iter().flat_map(|text| parse_message_block(text)).collect()
 }
 
 /// An earlier statement in a conversation's opening.
@@ -40,13 +40,13 @@ pub struct Earlier {
 }
 
 /// Parses the recent exchange in a user message, oldest first.
-pub fn exchanged(raw: &str) -> Vec<Earlier> {
-    texts_that_begin(raw, "<recent_exchange>").iter().flat_map(|text| exchanged_in(text)).collect()
+pub fn parse_exchange(raw: &str) -> Vec<Earlier> {
+    texts_that_begin(raw, "<recent_exchange>").iter().flat_map(|text| parse_exchange_block(text)).collect()
 }
 
 /// Returns the texts of a message that begin with `start`.
 fn texts_that_begin(raw: &str, start: &str) -> Vec<String> {
-    let message = SpokenMessage::read(raw);
+    let message = SpokenMessage::parse(raw);
     message
         .iter()
         .flat_map(|message| message.texts())
@@ -55,7 +55,7 @@ fn texts_that_begin(raw: &str, start: &str) -> Vec<String> {
         .collect()
 }
 
-fn exchanged_in(block: &str) -> Vec<Earlier> {
+fn parse_exchange_block(block: &str) -> Vec<Earlier> {
     let elements = block.split("\n<said ").skip(1);
     elements
         .map(|element| {
@@ -75,7 +75,7 @@ fn exchanged_in(block: &str) -> Vec<Earlier> {
         .collect()
 }
 
-fn shown_in(block: &str) -> Vec<ShownMessage> {
+fn parse_message_block(block: &str) -> Vec<ShownMessage> {
     let elements = block.split("<message ").skip(1);
     elements
         .filter_map(|element| {

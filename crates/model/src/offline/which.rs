@@ -13,17 +13,17 @@ const FIRST: &[&str] = &["first", "1st", "former"];
 const SECOND: &[&str] = &["second", "2nd", "latter", "last"];
 /// Returns the fact chosen by the answer, if `mine` asked about facts in pairs and the answer means exactly one of them. Words of a fact
 /// outweigh its position: of the codes "1" and "2", "2" is a code.
-pub(super) fn chosen(mine: &str, answer: &str) -> Option<String> {
+pub(super) fn find_chosen_fact(mine: &str, answer: &str) -> Option<String> {
     let (_, asked) = mine.split_once(QUESTION.0)?;
     let (pairs, _) = asked.split_once(QUESTION.1)?;
     let quoted = pairs.strip_prefix('“')?.strip_suffix('”')?;
     let pairs: Vec<(&str, &str)> =
         quoted.split("”; “").map(|pair| pair.split_once("” and “")).collect::<Option<_>>()?;
     // A question in return chooses nothing.
-    let said = if answer.contains('?') { Vec::new() } else { words(answer) };
+    let said = if answer.contains('?') { Vec::new() } else { split_words(answer) };
     let mut meant: BTreeSet<&str> = BTreeSet::new();
     for (one, other) in &pairs {
-        let (of_one, of_other) = (words(one), words(other));
+        let (of_one, of_other) = (split_words(one), split_words(other));
         let is_about =
             said.iter().all(|word| of_one.contains(word) || of_other.contains(word) || FILLER.contains(&word.as_str()));
         let names = |of: &[String], not: &[String]| said.iter().any(|word| of.contains(word) && !not.contains(word));
@@ -47,7 +47,7 @@ pub(super) fn chosen(mine: &str, answer: &str) -> Option<String> {
     meant.next().filter(|_| meant.next().is_none()).map(str::to_owned)
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase().replace('’', "'");
     let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').map(|word| word.trim_matches('\''));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -84,19 +84,19 @@ mod tests {
             ("is it 5678?", None),
             ("", None),
         ] {
-            assert_eq!(chosen(CODES, answer).as_deref(), meant, "{answer:?}");
+            assert_eq!(find_chosen_fact(CODES, answer).as_deref(), meant, "{answer:?}");
         }
-        assert_eq!(chosen("Which is right?", "5678"), None, "nothing was asked");
+        assert_eq!(find_chosen_fact("Which is right?", "5678"), None, "nothing was asked");
     }
 
     #[test]
     fn of_several_pairs_the_words_tell_which_is_meant() {
         let asked = "My notes contradict each other: “the door code is 1” and “the door code is 2”; “the boiler is a Bosch” and “the \
             boiler is a Vaillant”. Which is right? Tell me, and I'll forget the other.";
-        assert_eq!(chosen(asked, "2").as_deref(), Some("the door code is 2"));
-        assert_eq!(chosen(asked, "Bosch").as_deref(), Some("the boiler is a Bosch"));
-        assert_eq!(chosen(asked, "the second one"), None);
+        assert_eq!(find_chosen_fact(asked, "2").as_deref(), Some("the door code is 2"));
+        assert_eq!(find_chosen_fact(asked, "Bosch").as_deref(), Some("the boiler is a Bosch"));
+        assert_eq!(find_chosen_fact(asked, "the second one"), None);
         let swapped = "My notes contradict each other: “the door code is 2” and “the door code is 1”. Which is right?";
-        assert_eq!(chosen(swapped, "1").as_deref(), Some("the door code is 1"), "a code before a place");
+        assert_eq!(find_chosen_fact(swapped, "1").as_deref(), Some("the door code is 1"), "a code before a place");
     }
 }

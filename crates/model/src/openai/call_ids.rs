@@ -3,7 +3,7 @@
 
 use ring::digest::{SHA256, digest};
 
-use reveille_base::random::hex;
+use reveille_base::random::format_hex;
 
 use crate::Conversation;
 
@@ -18,7 +18,7 @@ pub(crate) struct CallIds {
 
 impl CallIds {
     /// Starts the ids of the turn after this conversation.
-    pub(crate) fn of(conversation: &Conversation) -> Self {
+    pub(crate) fn for_conversation(conversation: &Conversation) -> Self {
         let seed = digest(&SHA256, conversation.messages.join("\n").as_bytes());
         Self { seed: seed.as_ref().to_vec(), nth: 0 }
     }
@@ -27,7 +27,7 @@ impl CallIds {
     pub(crate) fn next(&mut self) -> String {
         self.nth += 1;
         let seeded = [self.seed.as_slice(), &self.nth.to_be_bytes()].concat();
-        hex(digest(&SHA256, &seeded).as_ref()).chars().take(CHARS).collect()
+        format_hex(digest(&SHA256, &seeded).as_ref()).chars().take(CHARS).collect()
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
         let turn = r#"{"role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"n","input":{}}]}"#;
         let of = |turns: usize| {
             let messages = vec![turn.to_owned(); turns];
-            let mut ids = CallIds::of(&Conversation { messages, ..Conversation::default() });
+            let mut ids = CallIds::for_conversation(&Conversation { messages, ..Conversation::default() });
             [ids.next(), ids.next()]
         };
         assert_eq!(of(1), of(1));

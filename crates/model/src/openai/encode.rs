@@ -80,8 +80,8 @@ pub(super) enum Wording {
 
 impl Dialect {
     /// Returns the dialect without the unsupported part. `max_tokens` is the desired answer length. `None` if that changes nothing.
-    pub(super) fn without(self, wording: Wording, max_tokens: u64) -> Option<Self> {
-        let asked = self.at_most(max_tokens);
+    pub(super) fn without_feature(self, wording: Wording, max_tokens: u64) -> Option<Self> {
+        let asked = self.limit_tokens(max_tokens);
         let other = match wording {
             Wording::Stream => Self { streams: false, ..self },
             Wording::StreamOptions => Self { counts: false, ..self },
@@ -100,12 +100,12 @@ impl Dialect {
     }
 
     /// Returns the answer length to request, in tokens.
-    fn at_most(self, max_tokens: u64) -> u64 {
+    fn limit_tokens(self, max_tokens: u64) -> u64 {
         self.longest.map_or(max_tokens, |longest| longest.min(max_tokens))
     }
 
     /// Builds the fields before the messages that are independent of the conversation.
-    pub(super) fn head(self, model: &str, max_tokens: u64) -> Map<String, Value> {
+    pub(super) fn build_head(self, model: &str, max_tokens: u64) -> Map<String, Value> {
         let mut head = Map::new();
         head.insert("model".to_owned(), model.into());
         head.insert("stream".to_owned(), self.streams.into());
@@ -113,19 +113,19 @@ impl Dialect {
             head.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
         let longest = if self.counts_thinking { "max_completion_tokens" } else { "max_tokens" };
-        head.insert(longest.to_owned(), self.at_most(max_tokens).into());
+        head.insert(longest.to_owned(), self.limit_tokens(max_tokens).into());
         head
     }
 }
 
 /// Builds the request body.
-pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
-    let mut head = dialect.head(model, max_tokens);
-    let tools: Vec<Value> = conversation.tool_definitions().iter().map(tool).collect();
+pub(super) fn build_body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
+    let mut head = dialect.build_head(model, max_tokens);
+    let tools: Vec<Value> = conversation.tool_definitions().iter().map(encode_tool).collect();
     if !tools.is_empty() {
         head.insert("tools".to_owned(), tools.into());
     }
-    let said = conversation.read().flat_map(|message| messages(&message));
+    let said = conversation.parse_messages().flat_map(|message| encode_message(&message));
     with_messages(&head, &conversation.system_text(), said, dialect)
 }
 
@@ -141,8 +141,10 @@ pub(super) fn with_messages(
     if !system.is_empty() && dialect.knows_system {
         first = Some(json!({"role": "system", "content": system}));
     } else if !system.is_empty() {
-        first =
-            Some(opened_with(system, said.next_if(|message| message.get("role").is_some_and(|role| role == "user"))));
+        first = Some(prepend_system(
+            system,
+            said.next_if(|message| message.get("role").is_some_and(|role| role == "user")),
+        ));
     }
     let messages = first.into_iter().chain(said);
     let head = Value::Object(head.clone()).to_string();
@@ -152,7 +154,7 @@ pub(super) fn with_messages(
 }
 
 /// Puts the system text before the content of the person's message.
-fn opened_with(system: &str, message: Option<Value>) -> Value {
+fn prepend_system(system: &str, message: Option<Value>) -> Value {
     let content: Value = match message.and_then(|mut message| message.get_mut("content").map(Value::take)) {
         Some(Value::Array(parts)) => [vec![json!({"type": "text", "text": system})], parts].concat().into(),
         Some(Value::String(text)) => format!("{system}\n\n{text}").into(),
@@ -161,17 +163,17 @@ fn opened_with(system: &str, message: Option<Value>) -> Value {
     json!({"role": "user", "content": content})
 }
 
-fn tool(tool: &ToolDefinition) -> Value {
+fn encode_tool(tool: &ToolDefinition) -> Value {
     let schema: Value = serde_json::from_str(tool.schema.get()).unwrap_or_default();
     json!({"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": schema}})
 }
 
-fn messages(message: &SpokenMessage<'_>) -> Vec<Value> {
-    if message.is_models { vec![turn(message)] } else { told(message) }
+fn encode_message(message: &SpokenMessage<'_>) -> Vec<Value> {
+    if message.is_models { vec![encode_turn(message)] } else { encode_user_message(message) }
 }
 
 /// Encodes results of calls as messages of their own, followed by the other content.
-fn told(message: &SpokenMessage<'_>) -> Vec<Value> {
+fn encode_user_message(message: &SpokenMessage<'_>) -> Vec<Value> {
     let results = message
         .results()
         .map(|result| json!({"role": "tool", "tool_call_id": result.call, "content": result_text(result)}));
@@ -179,9 +181,9 @@ fn told(message: &SpokenMessage<'_>) -> Vec<Value> {
     // A result holds text only, so its pictures follow.
     let shown = message.results().flat_map(|result| &result.images).map(|image| ContentBlock::Image(image));
     let said = message.blocks.iter().filter(|block| matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_)));
-    let parts: Vec<Value> = shown.chain(said.cloned()).filter_map(|block| part(&block)).collect();
+    let parts: Vec<Value> = shown.chain(said.cloned()).filter_map(|block| encode_part(&block)).collect();
     if !parts.is_empty() {
-        messages.push(json!({"role": "user", "content": content(parts)}));
+        messages.push(json!({"role": "user", "content": join_content(parts)}));
     }
     messages
 }
@@ -192,7 +194,7 @@ pub(super) fn result_text(result: &ResultBlock<'_>) -> String {
     if result.is_error { format!("Error: {text}") } else { text.to_owned() }
 }
 
-fn part(block: &ContentBlock<'_>) -> Option<Value> {
+fn encode_part(block: &ContentBlock<'_>) -> Option<Value> {
     match block {
         ContentBlock::Text(text) => Some(json!({"type": "text", "text": text})),
         ContentBlock::Image(raw) => Some(match image_source(raw) {
@@ -206,7 +208,7 @@ fn part(block: &ContentBlock<'_>) -> Option<Value> {
 }
 
 /// Joins pure text into a single string, the only content that many servers accept.
-fn content(parts: Vec<Value>) -> Value {
+fn join_content(parts: Vec<Value>) -> Value {
     let text = |part: &Value| part.get("text").and_then(Value::as_str).map(str::to_owned);
     match parts.iter().map(text).collect::<Option<Vec<_>>>() {
         Some(texts) => texts.join("\n\n").into(),
@@ -215,12 +217,12 @@ fn content(parts: Vec<Value>) -> Value {
 }
 
 /// Encodes a turn of the model, with the extra fields that its server wants back.
-fn turn(message: &SpokenMessage<'_>) -> Value {
+fn encode_turn(message: &SpokenMessage<'_>) -> Value {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), "assistant".into());
     let text: String = message.texts().collect();
     let own = message.blocks.iter().find_map(own_fields).unwrap_or_default();
-    let calls: Vec<Value> = message.blocks.iter().filter_map(|block| call(block, &own)).collect();
+    let calls: Vec<Value> = message.blocks.iter().filter_map(|block| encode_call(block, &own)).collect();
     fields.insert("content".to_owned(), if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() });
     if !calls.is_empty() {
         fields.insert("tool_calls".to_owned(), calls.into());
@@ -232,7 +234,7 @@ fn turn(message: &SpokenMessage<'_>) -> Value {
 /// Key of the extra fields of single calls, by call id.
 pub(super) const OF_CALLS: &str = "of_calls";
 
-fn call(block: &ContentBlock<'_>, own: &Map<String, Value>) -> Option<Value> {
+fn encode_call(block: &ContentBlock<'_>, own: &Map<String, Value>) -> Option<Value> {
     let ContentBlock::Call { id, name, input } = block else { return None };
     let arguments = input.map_or("{}", |input| input.get());
     let mut call = json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_conversation_becomes_the_servers_messages() {
-        let body = body("m", &conversation(&[OPENING, TURN, RESULTS]), Dialect::default(), 7);
+        let body = build_body("m", &conversation(&[OPENING, TURN, RESULTS]), Dialect::default(), 7);
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(
             body,
@@ -305,7 +307,7 @@ mod tests {
         let all = [OPENING, TURN, RESULTS, r#"{"role":"assistant","content":[{"type":"text","text":"Done."}]}"#];
         for dialect in [Dialect::default(), Dialect { streams: false, ..Dialect::default() }] {
             let bodies: Vec<String> =
-                (0..=all.len()).map(|n| body("m", &conversation(&all[..n]), dialect, 7)).collect();
+                (0..=all.len()).map(|n| build_body("m", &conversation(&all[..n]), dialect, 7)).collect();
             for pair in bodies.windows(2) {
                 let open = pair[0].strip_suffix("]}").unwrap();
                 assert!(pair[1].starts_with(open), "{} grew from {open}", pair[1]);
@@ -317,24 +319,28 @@ mod tests {
     fn a_turn_without_calls_takes_no_thinking_back_and_other_providers_bytes_are_nobodys() {
         let said = r#"{"role":"assistant","content":[{"type":"opaque","by":"openai","fields":{"reasoning":"hm"}},{"type":"thinking","thinking":"t"},
             {"type":"opaque","by":"other","fields":{"x":1}},{"type":"text","text":"Hi"}]}"#;
-        let message = SpokenMessage::read(said).unwrap();
-        assert_eq!(messages(&message), [json!({"role": "assistant", "content": "Hi"})]);
+        let message = SpokenMessage::parse(said).unwrap();
+        assert_eq!(encode_message(&message), [json!({"role": "assistant", "content": "Hi"})]);
     }
 
     #[test]
     fn a_server_is_asked_without_what_it_does_not_know_and_not_for_ever() {
         let dialect = Dialect::default();
-        let other = dialect.without(Wording::Stream, 8_192).unwrap();
-        assert_eq!(other.without(Wording::Stream, 8_192), None);
-        assert_eq!(Value::Object(other.head("m", 1)), json!({"model": "m", "stream": false, "max_tokens": 1}));
-        let other = dialect.without(Wording::MaxTokens, 8_192).unwrap().without(Wording::StreamOptions, 8_192).unwrap();
-        assert_eq!(other.without(Wording::MaxTokens, 8_192), None, "each name is tried once");
+        let other = dialect.without_feature(Wording::Stream, 8_192).unwrap();
+        assert_eq!(other.without_feature(Wording::Stream, 8_192), None);
+        assert_eq!(Value::Object(other.build_head("m", 1)), json!({"model": "m", "stream": false, "max_tokens": 1}));
+        let other = dialect
+            .without_feature(Wording::MaxTokens, 8_192)
+            .unwrap()
+            .without_feature(Wording::StreamOptions, 8_192)
+            .unwrap();
+        assert_eq!(other.without_feature(Wording::MaxTokens, 8_192), None, "each name is tried once");
         assert_eq!(
-            Value::Object(other.head("m", 1)),
+            Value::Object(other.build_head("m", 1)),
             json!({"model": "m", "stream": true, "max_completion_tokens": 1})
         );
         for wording in [Wording::Tools, Wording::System, Wording::Temperature, Wording::Format] {
-            assert_eq!(dialect.without(wording, 1).unwrap().without(wording, 1), None, "{wording:?}");
+            assert_eq!(dialect.without_feature(wording, 1).unwrap().without_feature(wording, 1), None, "{wording:?}");
         }
     }
 
@@ -342,7 +348,7 @@ mod tests {
     fn where_there_is_no_place_for_the_system_text_it_opens_the_first_message() {
         let dialect = Dialect { knows_system: false, ..Dialect::default() };
         let messages = |said: &[&str]| {
-            let body: Value = serde_json::from_str(&body("m", &conversation(said), dialect, 7)).unwrap();
+            let body: Value = serde_json::from_str(&build_body("m", &conversation(said), dialect, 7)).unwrap();
             body["messages"].clone()
         };
         assert_eq!(messages(&[OPENING]), json!([{"role": "user", "content": "Orders.\n\nOne\n\nTwo"}]));

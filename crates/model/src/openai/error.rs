@@ -10,7 +10,7 @@ use reveille_base::types::Usage;
 use reveille_memory::outside::{Origin, Outside};
 
 use super::encode::Wording;
-use crate::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint};
+use crate::{ModelError, TOO_LONG, anthropic::parse_retry_after, complaint::Complaint};
 
 /// Wordings for a requested answer that is too long.
 const TOO_LARGE: [&str; 6] =
@@ -84,9 +84,9 @@ enum Remedy {
 
 impl ServerRefusal {
     /// Parses an answer; `retry_after_said` and `date` are headers.
-    pub(super) fn read(status: u16, retry_after_said: Option<&str>, date: Option<&str>, body: &[u8]) -> Self {
-        let complaint = Complaint::of_body(body);
-        let waits = retry_after_said.and_then(|value| retry_after(value, date)).or(complaint.wait);
+    pub(super) fn parse(status: u16, retry_after_said: Option<&str>, date: Option<&str>, body: &[u8]) -> Self {
+        let complaint = Complaint::parse_body(body);
+        let waits = retry_after_said.and_then(|value| parse_retry_after(value, date)).or(complaint.wait);
         let text = String::from_utf8_lossy(body);
         let text = text.trim();
         let is_plain = complaint.said.is_none() && !text.is_empty() && !text.starts_with(['<', '{', '[']);
@@ -99,7 +99,7 @@ impl ServerRefusal {
     }
 
     /// Returns the part of our request that the server doesn't support. `None` for any other complaint.
-    pub(super) fn wording(&self) -> Option<Wording> {
+    pub(super) fn find_wording(&self) -> Option<Wording> {
         if !matches!(self.status, 400 | 404 | 422 | 500 | 501) {
             return None;
         }
@@ -139,7 +139,7 @@ impl ServerRefusal {
         let status = self.status;
         let is_own = self.complaint.said.is_some();
         let said = self.complaint.said.as_deref().or(self.plain.as_deref());
-        let said = said.map(|said| format!(": {}", quoted(said))).unwrap_or_default();
+        let said = said.map(|said| format!(": {}", quote_server(said))).unwrap_or_default();
         let complaint = &self.complaint;
         let is_of_model = self.says_any(&NO_MODEL) && self.says_any(&["model"]) && !model.is_empty();
         let what = |what: &str| format!("{server} {what} (HTTP {status}){said}");
@@ -153,7 +153,7 @@ impl ServerRefusal {
             }
             413 => (Remedy::GiveUp(TOO_LONG), what("can't take this conversation: it is too large")),
             401 => (Remedy::AskPerson, what("refused the key, please check OPENAI_API_KEY")),
-            402 => (Remedy::AskPerson, what("wants to be paid")),
+            402 => (Remedy::AskPerson, what("needs payment")),
             400 | 403 | 422 | 429 if complaint.is_of_money() => {
                 (Remedy::AskPerson, what("has no quota left for this key"))
             }
@@ -173,14 +173,14 @@ impl ServerRefusal {
             // The words aren't such a server's: the address is wrong, or a sign-in page stands between.
             _ if !is_own || status == 404 => (
                 Remedy::AskPerson,
-                what("doesn't speak as OpenAI's API does. Check OPENAI_BASE_URL, which often ends in /v1"),
+                what("doesn't answer like OpenAI's API. Check OPENAI_BASE_URL, which often ends in /v1"),
             ),
             other => (Remedy::GiveUp(other), what("refused the request")),
         };
-        self.error(&remedy, why, Usage::default())
+        self.build_error(&remedy, why, Usage::default())
     }
 
-    fn error(&self, remedy: &Remedy, why: String, spent: Usage) -> ModelError {
+    fn build_error(&self, remedy: &Remedy, why: String, spent: Usage) -> ModelError {
         match remedy {
             Remedy::Wait => ModelError::Transient { why, retry_after: self.retry_after, spent },
             Remedy::AskPerson => ModelError::Account { why },
@@ -191,8 +191,8 @@ impl ServerRefusal {
 
 /// Builds the error of a complaint within a stream, after `spent` tokens. `model` is the name in `MODEL`.
 pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage) -> ModelError {
-    let complaint = Complaint::of(event);
-    let said = quoted(complaint.said.as_deref().unwrap_or("no reason given"));
+    let complaint = Complaint::parse(event);
+    let said = quote_server(complaint.said.as_deref().unwrap_or("no reason given"));
     let refusal = ServerRefusal { retry_after: complaint.wait, complaint, ..ServerRefusal::default() };
     let (complaint, status) = (&refusal.complaint, refusal.complaint.status);
     let is_refused = status
@@ -218,17 +218,17 @@ pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage)
     } else {
         (Remedy::Wait, what(broke_off))
     };
-    refusal.error(&remedy, why, spent)
+    refusal.build_error(&remedy, why, spent)
 }
 
 /// Quotes a server's words as one bounded line.
-pub(super) fn quoted(said: &str) -> Outside {
+pub(super) fn quote_server(said: &str) -> Outside {
     Outside::new(Origin::Model, said)
 }
 
 /// Builds the error for an answer of an unexpected kind.
-pub(super) fn malformed(server: &str) -> ModelError {
-    let why = format!("{server} answered something that isn't a chat completion");
+pub(super) fn build_malformed(server: &str) -> ModelError {
+    let why = format!("{server} answered with something that isn't a chat completion");
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }
 
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn refused(status: u16, body: &str) -> ModelError {
-        ServerRefusal::read(status, None, None, body.as_bytes()).into_error("openai:qwen3:8b", "127.0.0.1:11434")
+        ServerRefusal::parse(status, None, None, body.as_bytes()).into_error("openai:qwen3:8b", "127.0.0.1:11434")
     }
 
     #[test]
@@ -408,15 +408,15 @@ mod tests {
         assert!(matches!(refused(500, picture), ModelError::Rejected { status: 400, .. }));
         let own = r#"{"error":{"message":"no","type":"invalid_request_error"}}"#;
         assert!(matches!(refused(422, own), ModelError::Rejected { status: 422, .. }));
-        let slow = ServerRefusal::read(429, Some("7"), None, b"{}").into_error("m", "s");
+        let slow = ServerRefusal::parse(429, Some("7"), None, b"{}").into_error("m", "s");
         assert!(matches!(slow, ModelError::Transient { retry_after: Some(wait), .. } if wait.as_secs() == 7));
     }
 
     #[test]
     fn what_a_server_does_not_know_is_found_out() {
         let wording = |status: u16, said: &str| {
-            ServerRefusal::read(status, None, None, format!(r#"{{"error":{{"message":"{said}"}}}}"#).as_bytes())
-                .wording()
+            ServerRefusal::parse(status, None, None, format!(r#"{{"error":{{"message":"{said}"}}}}"#).as_bytes())
+                .find_wording()
         };
         let cases = [
             (
@@ -469,6 +469,9 @@ mod tests {
             assert_eq!(wording(status, said), wanted, "{said}");
         }
         let detail = r#"{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}"#;
-        assert_eq!(ServerRefusal::read(422, None, None, detail.as_bytes()).wording(), Some(Wording::StreamOptions));
+        assert_eq!(
+            ServerRefusal::parse(422, None, None, detail.as_bytes()).find_wording(),
+            Some(Wording::StreamOptions)
+        );
     }
 }

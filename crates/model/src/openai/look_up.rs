@@ -22,16 +22,16 @@ impl OpenAi {
     ///
     /// # Errors
     /// Same as for a turn: a refused key, an unreachable server, or a server without such a list.
-    pub async fn served(&self) -> Result<Vec<ServedModel>, ModelError> {
-        Ok(served(&self.server.get("models").await?))
+    pub async fn list_models(&self) -> Result<Vec<ServedModel>, ModelError> {
+        Ok(parse_models(&self.server.get("models").await?))
     }
 
     /// Asks a server on this machine for the window of our model. `None` if the server doesn't report one.
     pub(super) async fn window_here(&self) -> Option<u64> {
         // Some servers close the connection after each answer while the client believes it open. A second request opens a new one.
-        let listed = match self.served().await {
+        let listed = match self.list_models().await {
             Ok(listed) => listed,
-            Err(_) => self.served().await.unwrap_or_default(),
+            Err(_) => self.list_models().await.unwrap_or_default(),
         };
         // llama.cpp serves a single model under any requested name.
         let ours = listed.iter().find(|model| model.id == self.model).or(listed.first().filter(|_| listed.len() == 1));
@@ -44,7 +44,7 @@ impl OpenAi {
         let ours = loaded
             .iter()
             .find(|model| model.get("name").and_then(Value::as_str).is_some_and(|name| is_same(name, &self.model)))?;
-        window(ours)
+        find_window(ours)
     }
 }
 
@@ -53,16 +53,16 @@ fn is_same(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(":latest") == Some(wanted)
 }
 
-fn served(list: &Value) -> Vec<ServedModel> {
+fn parse_models(list: &Value) -> Vec<ServedModel> {
     let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
     let model = |model: &Value| {
         let id = model.get("id")?.as_str()?.to_owned();
-        Some(ServedModel { id, window: window(model) })
+        Some(ServedModel { id, window: find_window(model) })
     };
     models.filter_map(model).collect()
 }
 
-fn window(model: &Value) -> Option<u64> {
+fn find_window(model: &Value) -> Option<u64> {
     let told = |of: &Value| WINDOWS.iter().find_map(|name| of.get(*name)?.as_u64()).filter(|tokens| *tokens > 0);
     told(model).or_else(|| model.get("meta").and_then(told))
 }
@@ -82,10 +82,10 @@ mod tests {
             {"no": "id"},
         ]});
         let told: Vec<(String, Option<u64>)> =
-            served(&list).into_iter().map(|model| (model.id, model.window)).collect();
+            parse_models(&list).into_iter().map(|model| (model.id, model.window)).collect();
         let wanted = [("smollm2", Some(4096)), ("vllm", Some(32768)), ("openrouter", Some(200_000)), ("ollama", None)];
         assert_eq!(told, wanted.map(|(id, window)| (id.to_owned(), window)));
-        assert_eq!(served(&json!([])), []);
+        assert_eq!(parse_models(&json!([])), []);
         assert!(is_same("llama3.2:latest", "llama3.2") && !is_same("llama3.2:3b", "llama3.2"));
     }
 }

@@ -101,11 +101,11 @@ impl fmt::Debug for OpenAi {
 /// True if a model of this name, served on this machine, is small. Names tell the size (`qwen3:8b`, `SmolLM2-135M`); a name without a size
 /// counts as small.
 fn is_small(model: &str) -> bool {
-    billions(model).is_none_or(|billions| billions < SMALL_BELOW_BILLIONS)
+    parse_billions(model).is_none_or(|billions| billions < SMALL_BELOW_BILLIONS)
 }
 
 /// Parses the largest number of parameters in a name, in billions.
-fn billions(model: &str) -> Option<f64> {
+fn parse_billions(model: &str) -> Option<f64> {
     let words = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let size = |word: &str| {
         let word = word.to_ascii_lowercase();
@@ -158,7 +158,7 @@ impl OpenAi {
         }
     }
 
-    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+    async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         for _ in 1..MAX_DIALECTS {
             match self.ask_so(conversation, progress, false).await {
                 Err(Refused::Wording(dialect)) => self.dialect.set(dialect),
@@ -176,7 +176,7 @@ impl OpenAi {
         }
         self.ask_so(conversation, progress, true).await.map_err(|refused| match refused {
             Refused::For(error) => error,
-            Refused::Wording(_) => error::malformed(&self.server.name()),
+            Refused::Wording(_) => error::build_malformed(&self.server.name()),
         })
     }
 
@@ -184,11 +184,11 @@ impl OpenAi {
     async fn ask_so(&self, conversation: &Conversation, progress: &Progress, is_last: bool) -> Result<Turn, Refused> {
         let dialect = self.dialect.get();
         let body = if self.is_in_form(dialect) {
-            small::body(&self.model, conversation, dialect, self.max_tokens())
+            small::build_body(&self.model, conversation, dialect, self.max_tokens())
         } else {
-            encode::body(&self.model, conversation, dialect, self.max_tokens())
+            encode::build_body(&self.model, conversation, dialect, self.max_tokens())
         };
-        let leaving = progress.leaving();
+        let leaving = progress.leaving_flag();
         // Reset, since an earlier refused attempt cost nothing.
         leaving.store(false, Ordering::Release);
         let answer = self.server.post("chat/completions", body, Arc::clone(&leaving)).await;
@@ -202,25 +202,27 @@ impl OpenAi {
         })?;
         let status = response.status().as_u16();
         if status != 200 {
-            let answer = self.server.error_of(response).await;
-            if let Some(other) =
-                answer.wording().and_then(|wording| dialect.without(wording, self.max_tokens())).filter(|_| !is_last)
+            let answer = self.server.read_refusal(response).await;
+            if let Some(other) = answer
+                .find_wording()
+                .and_then(|wording| dialect.without_feature(wording, self.max_tokens()))
+                .filter(|_| !is_last)
             {
                 tracing::info!(model = %self.name, "the server refused the wording of a request; it is asked in other words");
                 return Err(Refused::Wording(other));
             }
-            return Err(Refused::For(self.server.redacted(answer.into_error(&self.name, &self.server.name()))));
+            return Err(Refused::For(self.server.redact_error(answer.into_error(&self.name, &self.server.name()))));
         }
-        Ok(self.read(response, conversation, progress).await?)
+        Ok(self.read_turn(response, conversation, progress).await?)
     }
 
-    async fn read(
+    async fn read_turn(
         &self,
         mut response: Response,
         conversation: &Conversation,
         progress: &Progress,
     ) -> Result<Turn, ModelError> {
-        let request_id = server::header(&response, "x-request-id").map(str::to_owned);
+        let request_id = server::find_header(&response, "x-request-id").map(str::to_owned);
         let mut stream = ChatStream::new(self.server.name(), &self.name, price::prompt_bytes(conversation));
         let mut end_by = None;
         loop {
@@ -230,36 +232,36 @@ impl OpenAi {
                 // The turn is complete, so later faults are harmless.
                 timeout_at(end_by, piece).await.ok().and_then(Result::ok).flatten()
             } else {
-                piece.await.map_err(|error| stream.broken(&error.to_string()))?
+                piece.await.map_err(|error| stream.build_error(&error.to_string()))?
             };
             let Some(bytes) = piece else { break };
-            let is_over = stream.push(&bytes).map_err(|error| self.server.redacted(error))?;
-            progress.tell(stream.usage());
+            let is_over = stream.push(&bytes).map_err(|error| self.server.redact_error(error))?;
+            progress.record_usage(stream.usage());
             if is_over {
-                server::drain(&mut response).await;
+                server::drain_body(&mut response).await;
                 break;
             }
         }
-        stream.end().map_err(|error| self.server.redacted(error))?;
+        stream.end_body().map_err(|error| self.server.redact_error(error))?;
         let mut offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
         // A tool may be called by its own name instead of its group's.
-        let verbs = offered.iter().filter_map(|name| VerbGroup::of(name)).flat_map(|group| group.verbs);
+        let verbs = offered.iter().filter_map(|name| VerbGroup::find_by_name(name)).flat_map(|group| group.verbs);
         let verbs: Vec<String> = verbs.map(|(_, tool)| (*tool).to_owned()).collect();
         offered.extend(verbs);
         let finishing = Finishing {
-            ids: CallIds::of(conversation),
+            ids: CallIds::for_conversation(conversation),
             offered: &offered,
             reads_text: !conversation.is_tainted,
             is_small: self.is_in_form(self.dialect.get()),
             is_bound: self.is_in_form(self.dialect.get()) && self.dialect.get().binds,
             request_id,
         };
-        stream.finish(finishing).map_err(|error| self.server.redacted(error))
+        stream.finish(finishing).map_err(|error| self.server.redact_error(error))
     }
 
     /// Asks a server on this machine for its window after the first answer. Elsewhere the list of models can be long.
     async fn look_for_window(&self) {
-        if self.server.is_beside() && self.window.borrow().is_none() {
+        if self.server.is_local() && self.window.borrow().is_none() {
             let window = self.window_here().await;
             self.window.replace(Some(window));
         }
@@ -308,8 +310,8 @@ impl Model for OpenAi {
         self.is_small
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
-        Box::pin(self.ask(conversation, progress))
+    fn request_turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(self.run_request(conversation, progress))
     }
 }
 

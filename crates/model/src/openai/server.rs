@@ -80,7 +80,7 @@ impl ChatServer {
     }
 
     /// True if the address is this machine's. The models behind it may still run elsewhere.
-    pub(super) fn is_beside(&self) -> bool {
+    pub(super) fn is_local(&self) -> bool {
         reveille_config::is_loopback(self.base.host_str().unwrap_or_default())
     }
 
@@ -102,36 +102,36 @@ impl ChatServer {
             leaving.store(true, Ordering::Release);
             frame
         });
-        let request = self.client()?.post(self.url(path)?).headers(self.headers.clone());
+        let request = self.client()?.post(self.build_url(path)?).headers(self.headers.clone());
         let request = request.header(CONTENT_LENGTH, length).timeout(self.total_timeout);
         self.unless_silent(request.body(reqwest::Body::wrap(body)).send()).await
     }
 
     /// Requests short JSON under a short time limit. `path` is relative to the API's address, or to the server if it begins with a slash.
     pub(super) async fn get(&self, path: &str) -> Result<serde_json::Value, ModelError> {
-        let request = self.client()?.get(self.url(path)?).headers(self.headers.clone()).timeout(LIST_TIMEOUT);
+        let request = self.client()?.get(self.build_url(path)?).headers(self.headers.clone()).timeout(LIST_TIMEOUT);
         let mut response = self.unless_silent(request.send()).await?;
         if response.status().as_u16() != 200 {
-            let answer = self.error_of(response).await;
-            return Err(self.redacted(answer.into_error("", &self.name())));
+            let answer = self.read_refusal(response).await;
+            return Err(self.redact_error(answer.into_error("", &self.name())));
         }
         let mut body = Vec::new();
         while let Some(bytes) = self.unless_silent(response.chunk()).await? {
             body.extend_from_slice(&bytes);
             if body.len() > MAX_LIST_BYTES {
-                return Err(transient(format!("{} answered more than {MAX_LIST_BYTES} bytes", self.name())));
+                return Err(build_transient(format!("{} answered with more than {MAX_LIST_BYTES} bytes", self.name())));
             }
         }
-        let unreadable = |_| transient(format!("{} answered something that isn't JSON", self.name()));
+        let unreadable = |_| build_transient(format!("{} answered with something that isn't JSON", self.name()));
         serde_json::from_slice(&body).map_err(unreadable)
     }
 
-    fn url(&self, path: &str) -> Result<Url, ModelError> {
-        self.base.join(path).map_err(|_| transient("OPENAI_BASE_URL can't be used".to_owned()))
+    fn build_url(&self, path: &str) -> Result<Url, ModelError> {
+        self.base.join(path).map_err(|_| build_transient("OPENAI_BASE_URL can't be used".to_owned()))
     }
 
     /// Reads a refusal (any status but 200) with as much of its body as arrives.
-    pub(super) async fn error_of(&self, mut response: Response) -> ServerRefusal {
+    pub(super) async fn read_refusal(&self, mut response: Response) -> ServerRefusal {
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = self.unless_silent(response.chunk()).await {
             let room = MAX_ERROR_BODY_BYTES.saturating_sub(body.len());
@@ -140,10 +140,10 @@ impl ChatServer {
                 break;
             }
         }
-        ServerRefusal::read(
+        ServerRefusal::parse(
             response.status().as_u16(),
-            header(&response, RETRY_AFTER.as_str()),
-            header(&response, DATE.as_str()),
+            find_header(&response, RETRY_AFTER.as_str()),
+            find_header(&response, DATE.as_str()),
             &body,
         )
     }
@@ -155,8 +155,8 @@ impl ChatServer {
     ) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.redacted(transient(self.fault(&error)))),
-            Err(_) => Err(transient(format!("{} was silent for {:?}", self.name(), self.idle_timeout))),
+            Ok(Err(error)) => Err(self.redact_error(build_transient(self.describe_fault(&error)))),
+            Err(_) => Err(build_transient(format!("{} sent nothing for {:?}", self.name(), self.idle_timeout))),
         }
     }
 
@@ -168,24 +168,25 @@ impl ChatServer {
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")));
-        if self.is_beside() {
+        if self.is_local() {
             // Traffic within this machine bypasses the proxy.
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| self.redacted(transient(self.fault(&error))))?;
+        let client =
+            builder.build().map_err(|error| self.redact_error(build_transient(self.describe_fault(&error))))?;
         Ok(self.client.get_or_init(|| client))
     }
 
     /// Masks the key, which a server or a proxy may have quoted.
-    pub(super) fn redacted(&self, error: ModelError) -> ModelError {
-        error.redacted(&self.redactor)
+    pub(super) fn redact_error(&self, error: ModelError) -> ModelError {
+        error.redact(&self.redactor)
     }
 
     /// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
-    fn fault(&self, error: &reqwest::Error) -> String {
+    fn describe_fault(&self, error: &reqwest::Error) -> String {
         let name = self.name();
         let what = match (error.is_connect(), error.is_timeout()) {
-            (true, _) if self.is_beside() => format!("nothing answers at {name}: is the model's server running there?"),
+            (true, _) if self.is_local() => format!("nothing answers at {name}: is the model's server running there?"),
             (true, _) => format!("{name} can't be reached"),
             (false, true) => format!("{name} took longer than a turn may take"),
             (false, false) => format!("the connection to {name} broke"),
@@ -199,16 +200,16 @@ impl ChatServer {
 }
 
 /// Reads a body to its end if that comes soon. The turn doesn't depend on the outcome.
-pub(super) async fn drain(response: &mut Response) {
+pub(super) async fn drain_body(response: &mut Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     drop(tokio::time::timeout(END_OF_BODY_TIMEOUT, rest).await);
 }
 
 /// Returns a header of an answer as text.
-pub(super) fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+pub(super) fn find_header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 
-pub(super) fn transient(why: String) -> ModelError {
+pub(super) fn build_transient(why: String) -> ModelError {
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }

@@ -22,32 +22,32 @@ const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"�
      {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told what came of it:";
 
 /// Builds the request body.
-pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
+pub(super) fn build_body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
     let tools = conversation.tool_definitions();
-    let mut head = dialect.head(model, max_tokens);
+    let mut head = dialect.build_head(model, max_tokens);
     if dialect.knows_temperature {
         head.insert("temperature".to_owned(), 0.into());
     }
     if dialect.binds {
-        let schema = json!({"name": "answer", "strict": true, "schema": schema(&tools)});
+        let schema = json!({"name": "answer", "strict": true, "schema": build_schema(&tools)});
         head.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
     }
-    let said = conversation.read().map(|message| message_of(&message));
-    encode::with_messages(&head, &system(conversation, &tools), said, dialect)
+    let said = conversation.parse_messages().map(|message| encode_message(&message));
+    encode::with_messages(&head, &build_system(conversation, &tools), said, dialect)
 }
 
-fn system(conversation: &Conversation, tools: &[ToolDefinition]) -> String {
+fn build_system(conversation: &Conversation, tools: &[ToolDefinition]) -> String {
     let tool = |tool: &ToolDefinition| {
         let brief = tool.description.split_inclusive(". ").next().unwrap_or_default().trim();
         let schema: Value = serde_json::from_str(tool.schema.get()).unwrap_or_default();
-        format!("- {}: {brief} Arguments: {}", tool.name, arguments(&schema))
+        format!("- {}: {brief} Arguments: {}", tool.name, list_arguments(&schema))
     };
     let tools: Vec<String> = tools.iter().map(tool).collect();
     format!("{}\n\n{FORM}\n{}", conversation.system_text(), tools.join("\n"))
 }
 
 /// Lists the arguments with their types; optional ones have a question mark.
-fn arguments(schema: &Value) -> String {
+fn list_arguments(schema: &Value) -> String {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -74,39 +74,42 @@ fn kind(property: &Value) -> String {
 }
 
 /// Builds the schema of an answer.
-fn schema(tools: &[ToolDefinition]) -> Value {
+fn build_schema(tools: &[ToolDefinition]) -> Value {
     let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     let say = object(json!({"say": {"type": "string"}}), json!(["say"]));
     let call = |tool: &ToolDefinition| {
         let arguments = serde_json::from_str(tool.schema.get()).unwrap_or_default();
         let name = json!({"type": "string", "enum": [tool.name]});
-        object(json!({"tool": name, "arguments": bound(arguments)}), json!(["tool", "arguments"]))
+        object(json!({"tool": name, "arguments": bound_schema(arguments)}), json!(["tool", "arguments"]))
     };
     let forms: Vec<Value> = [say].into_iter().chain(tools.iter().map(call)).collect();
     json!({"anyOf": forms})
 }
 
 /// Strips a schema for use as a grammar and limits the length of texts, since a small model may never end one.
-fn bound(schema: Value) -> Value {
+fn bound_schema(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => {
             let is_named = fields.contains_key("type") || fields.contains_key("anyOf") || fields.contains_key("oneOf");
             // Keys below `properties` are names of arguments, so all of them stay.
             let kept = |name: &String| !is_named || !LEFT_OUT.contains(&name.as_str());
-            let mut fields: Map<String, Value> =
-                fields.into_iter().filter(|(name, _)| kept(name)).map(|(name, value)| (name, bound(value))).collect();
+            let mut fields: Map<String, Value> = fields
+                .into_iter()
+                .filter(|(name, _)| kept(name))
+                .map(|(name, value)| (name, bound_schema(value)))
+                .collect();
             if fields.get("type").is_some_and(|kind| kind == "string") && !fields.contains_key("enum") {
                 fields.entry("maxLength").or_insert(MAX_TEXT_CHARS.into());
             }
             fields.into()
         }
-        Value::Array(items) => items.into_iter().map(bound).collect(),
+        Value::Array(items) => items.into_iter().map(bound_schema).collect(),
         other => other,
     }
 }
 
 /// Encodes a message in this module's form, without pictures.
-fn message_of(message: &SpokenMessage<'_>) -> Value {
+fn encode_message(message: &SpokenMessage<'_>) -> Value {
     let block = |block: &ContentBlock<'_>| match block {
         ContentBlock::Text(text) if message.is_models => Some(json!({"say": text}).to_string()),
         ContentBlock::Text(text) => Some(text.to_string()),
@@ -124,7 +127,7 @@ fn message_of(message: &SpokenMessage<'_>) -> Value {
 
 /// Parses an answer in this form. `is_cut`: the output limit ended it. `None` for any other text, since not every server enforces the
 /// schema.
-pub(super) fn read(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
+pub(super) fn parse_answer(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
     let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();
     let whole = serde_json::from_str::<Map<String, Value>>(inner);
     // Text that was cut off still counts as text.
@@ -158,7 +161,8 @@ mod tests {
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"remember","input":{"text":"x"}}]}"#;
         let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"Kept."}]}"#;
         let body: Value =
-            serde_json::from_str(&body("m", &conversation(&[said, turn, results]), Dialect::default(), 9)).unwrap();
+            serde_json::from_str(&build_body("m", &conversation(&[said, turn, results]), Dialect::default(), 9))
+                .unwrap();
         assert_eq!((&body["temperature"], &body["tools"]), (&json!(0), &Value::Null));
         let system = body["messages"][0]["content"].as_str().unwrap();
         assert!(system.starts_with("Orders.\n\n"), "{system}");
@@ -187,7 +191,7 @@ mod tests {
     #[test]
     fn an_answer_is_a_call_or_words_and_nothing_is_lost() {
         let offered = ["remember".to_owned()];
-        let read = |text: &str, is_cut| read(text, &offered, is_cut).map(|spoken| (spoken.text, spoken.calls));
+        let read = |text: &str, is_cut| parse_answer(text, &offered, is_cut).map(|spoken| (spoken.text, spoken.calls));
         assert_eq!(read(r#" {"say": "Hi"}"#, false), Some(("Hi".to_owned(), Vec::new())));
         let call = vec![("remember".to_owned(), r#"{"text":"x"}"#.to_owned())];
         assert_eq!(read(r#"{"tool":"remember","arguments":{"text":"x"}}"#, false), Some((String::new(), call.clone())));

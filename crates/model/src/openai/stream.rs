@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use reveille_base::types::{Stop, Usage};
 
 use self::{
-    arguments::{is_whole, repaired},
+    arguments::{is_whole, repair_arguments},
     chunk::{ChatChunk, ChatSaid, Counts, RawCall},
     thought::without_thought,
 };
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{
     ModelError, Turn,
-    answer::{AnswerBody, BodyFault, documents},
+    answer::{AnswerBody, BodyFault, split_json},
     anthropic::price,
     complaint::Complaint,
-    content::input_of,
+    content::build_input,
     conversation,
 };
 
@@ -140,10 +140,10 @@ impl ChatStream {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
         if self.received_bytes > MAX_ANSWER_BYTES {
-            return Err(self.unreadable(BodyFault::TooLong));
+            return Err(self.build_fault_error(BodyFault::TooLong));
         }
-        for data in self.body.push(bytes).map_err(|fault| self.unreadable(fault))? {
-            self.event(&data)?;
+        for data in self.body.push(bytes).map_err(|fault| self.build_fault_error(fault))? {
+            self.on_event(&data)?;
         }
         Ok(self.is_over)
     }
@@ -152,11 +152,11 @@ impl ChatStream {
     ///
     /// # Errors
     /// Same as [`ChatStream::push`].
-    pub(super) fn end(&mut self) -> Result<(), ModelError> {
-        let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
+    pub(super) fn end_body(&mut self) -> Result<(), ModelError> {
+        let rest = self.body.finish().map_err(|fault| self.build_fault_error(fault))?;
         let is_whole = self.body.is_whole();
         for data in rest {
-            match self.event(&data) {
+            match self.on_event(&data) {
                 // A stream may end in the middle of its last event, which `finish` detects.
                 Err(ModelError::Transient { .. }) if !is_whole && !is_json(&data) => {}
                 read => read?,
@@ -170,7 +170,7 @@ impl ChatStream {
         self.is_over || self.finish_reason.is_some()
     }
 
-    fn event(&mut self, data: &str) -> Result<(), ModelError> {
+    fn on_event(&mut self, data: &str) -> Result<(), ModelError> {
         let data = data.trim();
         let word = data.trim_matches('"');
         if word == DONE {
@@ -181,29 +181,32 @@ impl ChatStream {
             return Ok(());
         }
         if let Some(chunk) = chunk::read_leniently::<ChatChunk>(data) {
-            return self.chunk(chunk, data);
+            return self.add_chunk(chunk, data);
         }
         // Events without separators.
-        let parts: Vec<&str> = data.lines().flat_map(documents).collect();
+        let parts: Vec<&str> = data.lines().flat_map(split_json).collect();
         if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
-            return parts.into_iter().try_for_each(|part| self.event(part));
+            return parts.into_iter().try_for_each(|part| self.on_event(part));
         }
         match serde_json::from_str::<Value>(data) {
-            Ok(value) => Err(self.complain(&value).unwrap_or_else(|| self.malformed())),
-            Err(_) if data.starts_with(['{', '[', '<']) => Err(self.malformed()),
-            Err(_) => Err(self.broken(&format!("it sent words in place of its answer: {}", error::quoted(data)))),
+            Ok(value) => Err(self.find_complaint(&value).unwrap_or_else(|| self.build_format_error())),
+            Err(_) if data.starts_with(['{', '[', '<']) => Err(self.build_format_error()),
+            Err(_) => {
+                Err(self
+                    .build_error(&format!("it sent plain text instead of its answer: {}", error::quote_server(data))))
+            }
         }
     }
 
-    fn unreadable(&self, fault: BodyFault) -> ModelError {
-        self.broken(match fault {
+    fn build_fault_error(&self, fault: BodyFault) -> ModelError {
+        self.build_error(match fault {
             BodyFault::TooLong => "its answer is longer than this program reads",
             BodyFault::Damaged => "its answer is packed, and damaged",
         })
     }
 
     /// Builds the error for an interrupted answer, with the tokens spent so far.
-    pub(super) fn broken(&self, why: &str) -> ModelError {
+    pub(super) fn build_error(&self, why: &str) -> ModelError {
         let why = format!("{}: {why}", self.server);
         ModelError::Transient { why, retry_after: None, spent: self.usage() }
     }
@@ -213,11 +216,11 @@ impl ChatStream {
         match self.usage {
             Some(usage) => usage,
             None if self.received_bytes == 0 => Usage::default(),
-            None => self.estimated(),
+            None => self.estimate_usage(),
         }
     }
 
-    fn estimated(&self) -> Usage {
+    fn estimate_usage(&self) -> Usage {
         let thought: usize = self.thinking.values().map(|value| value.as_str().map_or(0, str::len)).sum();
         let called: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         Usage {
@@ -226,14 +229,14 @@ impl ChatStream {
         }
     }
 
-    fn chunk(&mut self, chunk: ChatChunk, data: &str) -> Result<(), ModelError> {
+    fn add_chunk(&mut self, chunk: ChatChunk, data: &str) -> Result<(), ModelError> {
         let choices: Vec<_> = chunk.choices.into_iter().flatten().filter_map(|choice| choice.0).collect();
         // A chunk that reports an error has no usable answer, even with choices in it.
         let is_complaint =
             |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && error != "" && error != &json!({});
         if choices.is_empty() || chunk.error.as_ref().is_some_and(is_complaint) {
             let value: Value = serde_json::from_str(data).unwrap_or_default();
-            if let Some(error) = self.complain(&value) {
+            if let Some(error) = self.find_complaint(&value) {
                 return Err(error);
             }
         }
@@ -256,7 +259,7 @@ impl ChatStream {
             self.is_over |= whole.is_some() && self.body.is_whole();
             let is_whole_message = whole.is_some();
             if let Some(said) = delta.or(whole) {
-                self.said(said, is_whole_message);
+                self.add_content(said, is_whole_message);
             }
             self.usage = choice.usage.as_ref().and_then(Counts::usage).or(self.usage);
             let reason = choice.finish_reason.filter(|reason| !matches!(reason.trim(), "" | "null"));
@@ -266,7 +269,7 @@ impl ChatStream {
     }
 
     /// Builds the error for an event without a turn. `None` if the event isn't a complaint.
-    fn complain(&self, value: &Value) -> Option<ModelError> {
+    fn find_complaint(&self, value: &Value) -> Option<ModelError> {
         Complaint::instead_of_turn(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
     }
 
@@ -274,26 +277,26 @@ impl ChatStream {
         self.text.trim().is_empty() && self.refusal.is_empty() && self.calls.is_empty() && self.thinking.is_empty()
     }
 
-    fn said(&mut self, mut said: ChatSaid, is_whole_message: bool) {
+    fn add_content(&mut self, mut said: ChatSaid, is_whole_message: bool) {
         let calls = said.take_calls();
-        self.text.push_str(&said.content.as_ref().map(text_of).unwrap_or_default());
+        self.text.push_str(&said.content.as_ref().map(join_text).unwrap_or_default());
         self.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
         for (name, value) in THINKING.into_iter().zip([said.reasoning_content, said.reasoning, said.reasoning_details])
         {
             if let Some(value) = value.filter(|value| !value.is_null()) {
-                grow(self.thinking.entry(name).or_insert(Value::Null), value);
+                append_value(self.thinking.entry(name).or_insert(Value::Null), value);
             }
         }
-        calls.into_iter().for_each(|call| self.call(call, is_whole_message));
+        calls.into_iter().for_each(|call| self.add_call(call, is_whole_message));
     }
 
     /// Adds a call or a piece of one. Servers number pieces in different ways: every call is 0, or has no number. A new id begins another
     /// call; so does a name after complete arguments.
-    fn call(&mut self, piece: RawCall, is_whole_call: bool) {
+    fn add_call(&mut self, piece: RawCall, is_whole_call: bool) {
         let function = piece.function.unwrap_or_default();
         let id = piece.id.map(chunk::CallName::into_text).unwrap_or_default();
         let name = function.name.unwrap_or_default().trim().to_owned();
-        let arguments = function.arguments.map(|raw| arguments_of(&raw)).unwrap_or_default();
+        let arguments = function.arguments.map(|raw| parse_arguments(&raw)).unwrap_or_default();
         let is_same = |call: &PartialCall| {
             let is_named_anew = !name.is_empty() && !call.name.is_empty();
             if is_whole_call {
@@ -326,49 +329,51 @@ impl ChatStream {
     /// The answer ended before the turn did.
     pub(super) fn finish(mut self, mut finishing: Finishing<'_>) -> Result<Turn, ModelError> {
         if self.choice.is_none() {
-            return Err(self.broken("it answered nothing"));
+            return Err(self.build_error("its answer was empty"));
         }
         let is_ended = self.is_over || self.is_counted || self.finish_reason.is_some();
         if !is_ended || self.finish_reason.is_none() && self.is_empty() {
-            return Err(self.broken("its answer was cut off before its end"));
+            return Err(self.build_error("its answer was cut off before its end"));
         }
         if let Some(reason) = self.finish_reason.as_deref().filter(|reason| is_broken(reason)) {
-            return Err(self.broken(&format!("it ended its answer with {}", error::quoted(reason))));
+            return Err(self.build_error(&format!("it ended its answer with {}", error::quote_server(reason))));
         }
         if self.usage.is_none() {
             tracing::info!(server = %self.server, "the server doesn't say how many tokens this took; they are estimated by bytes");
         }
         let usage = self.usage();
-        let is_cut = self.stop(true) == Stop::MaxTokens;
+        let is_cut = self.choose_stop(true) == Stop::MaxTokens;
         let text = without_thought(std::mem::take(&mut self.text), is_cut);
         let mut calls: Vec<(String, String, Option<Value>)> = Vec::new();
         calls.extend(
             self.calls
                 .drain(..)
                 .filter(|call| !call.name.is_empty())
-                .map(|call| (call.name, repaired(call.arguments), call.more)),
+                .map(|call| (call.name, repair_arguments(call.arguments), call.more)),
         );
         let text = if !calls.is_empty() {
             text
         } else {
             let read = match (finishing.is_small, finishing.reads_text) {
-                (true, reads_text) if reads_text || finishing.is_bound => small::read(&text, finishing.offered, is_cut),
+                (true, reads_text) if reads_text || finishing.is_bound => {
+                    small::parse_answer(&text, finishing.offered, is_cut)
+                }
                 // Text only: an apparent call may be quoted from a page.
-                (true, _) => small::read(&text, &[], is_cut),
-                (false, true) => written::read(&text, finishing.offered),
+                (true, _) => small::parse_answer(&text, &[], is_cut),
+                (false, true) => written::parse_calls(&text, finishing.offered),
                 (false, false) => None,
             };
             let ReadAnswer { text, calls: found } = read.unwrap_or(ReadAnswer { text, calls: Vec::new() });
             calls.extend(found.into_iter().map(|(name, arguments)| (name, arguments, None)));
             text
         };
-        let stop = self.stop(!calls.is_empty());
-        let content = self.content(&text, calls, &mut finishing.ids);
+        let stop = self.choose_stop(!calls.is_empty());
+        let content = self.build_content(&text, calls, &mut finishing.ids);
         Ok(Turn { content, stop, usage, cost_usd: None, request_id: finishing.request_id })
     }
 
     /// Builds the raw JSON array of blocks. Thinking is kept only beside calls.
-    fn content(&mut self, text: &str, calls: Vec<(String, String, Option<Value>)>, ids: &mut CallIds) -> String {
+    fn build_content(&mut self, text: &str, calls: Vec<(String, String, Option<Value>)>, ids: &mut CallIds) -> String {
         let mut blocks = Vec::new();
         let mut own = std::mem::take(&mut self.thinking);
         let mut of_calls = Map::new();
@@ -378,7 +383,7 @@ impl ChatStream {
         let has_calls = !calls.is_empty();
         for (name, arguments, more) in calls {
             let id = ids.next();
-            let input: Option<Box<RawValue>> = serde_json::from_str(&input_of(&arguments)).ok();
+            let input: Option<Box<RawValue>> = serde_json::from_str(&build_input(&arguments)).ok();
             // The arguments keep their own bytes.
             let input = input.as_ref().map_or("{}", |input| input.get());
             blocks.push(format!(
@@ -394,13 +399,13 @@ impl ChatStream {
             own.insert(OF_CALLS.to_owned(), of_calls.into());
         }
         if has_calls && !own.is_empty() {
-            blocks.insert(0, conversation::opaque(BY, &own.into()));
+            blocks.insert(0, conversation::build_opaque_block(BY, &own.into()));
         }
         format!("[{}]", blocks.join(","))
     }
 
     /// Returns the reason for the end. Content outweighs the stated reason, since many servers say `stop` after calls.
-    fn stop(&self, has_calls: bool) -> Stop {
+    fn choose_stop(&self, has_calls: bool) -> Stop {
         match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
             Some("length" | "max_tokens" | "model_length" | "max_output_tokens" | "max_length" | "token_limit") => {
                 Stop::MaxTokens
@@ -426,17 +431,17 @@ impl ChatStream {
         }
     }
 
-    fn malformed(&self) -> ModelError {
-        self.broken("its answer can't be read: it isn't a chat completion")
+    fn build_format_error(&self) -> ModelError {
+        self.build_error("its answer can't be read: it isn't a chat completion")
     }
 }
 
 /// Returns a text, or the texts among an answer's parts, without thinking.
-fn text_of(content: &Value) -> String {
+fn join_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Array(parts) => parts.iter().map(join_text).collect(),
         Value::Object(part) => {
             let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
             let is_thought = ["think", "reason"].iter().any(|word| kind.contains(word));
@@ -455,7 +460,7 @@ fn is_broken(reason: &str) -> bool {
 }
 
 /// Appends to a text or a list; replaces any other value.
-fn grow(known: &mut Value, more: Value) {
+fn append_value(known: &mut Value, more: Value) {
     match (known, more) {
         (Value::String(text), Value::String(more)) => text.push_str(&more),
         (Value::Array(list), Value::Array(more)) => list.extend(more),
@@ -464,7 +469,7 @@ fn grow(known: &mut Value, more: Value) {
 }
 
 /// Returns arguments as text, from a JSON string or a plain object.
-fn arguments_of(raw: &RawValue) -> String {
+fn parse_arguments(raw: &RawValue) -> String {
     let text = serde_json::from_str::<String>(raw.get());
     text.unwrap_or_else(|_| if raw.get() == "null" { String::new() } else { raw.get().to_owned() })
 }

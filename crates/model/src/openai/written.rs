@@ -23,33 +23,33 @@ struct WrittenCall<'a> {
 }
 
 /// Parses the calls in a text, with the text before them. `None` if there are no calls or any is unreadable.
-pub(super) fn read(text: &str, offered: &[String]) -> Option<ReadAnswer> {
-    let (before, calls) = marked(text)
-        .or_else(|| mistral(text))
-        .or_else(|| fenced(text))
-        .or_else(|| Some((String::new(), vec![whole(text)?])))?;
+pub(super) fn parse_calls(text: &str, offered: &[String]) -> Option<ReadAnswer> {
+    let (before, calls) = parse_marked(text)
+        .or_else(|| parse_mistral(text))
+        .or_else(|| parse_fenced(text))
+        .or_else(|| Some((String::new(), vec![parse_whole(text)?])))?;
     let is_offered = |(name, _): &(String, String)| offered.contains(name);
     (!calls.is_empty() && calls.iter().all(is_offered)).then_some(ReadAnswer { text: before, calls })
 }
 
 /// Parses a series of `<tool_call>{…}</tool_call>`; the last closing tag may be missing.
-fn marked(text: &str) -> Option<(String, Vec<(String, String)>)> {
+fn parse_marked(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let (begin, end) = TOOL_CALL;
     let (before, rest) = text.split_once(begin)?;
     let calls = rest.split(begin).map(|piece| {
         let (call, behind) = piece.split_once(end).unwrap_or((piece, ""));
-        behind.trim().is_empty().then(|| whole(call)).flatten()
+        behind.trim().is_empty().then(|| parse_whole(call)).flatten()
     });
     Some((before.trim().to_owned(), calls.collect::<Option<_>>()?))
 }
 
 /// Parses `[TOOL_CALLS][{…},…]` or `[TOOL_CALLS]name[ARGS]{…}`.
-fn mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
+fn parse_mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let (mark, args) = MISTRAL;
     let (before, rest) = text.split_once(mark)?;
     let before = before.trim().to_owned();
     if let Ok(calls) = serde_json::from_str::<Vec<WrittenCall<'_>>>(rest.trim()) {
-        return Some((before, calls.into_iter().map(WrittenCall::pair).collect()));
+        return Some((before, calls.into_iter().map(WrittenCall::into_pair).collect()));
     }
     let calls = rest.split(mark).map(|call| {
         let (name, arguments) = call.split_once(args)?;
@@ -60,24 +60,24 @@ fn mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
 }
 
 /// Parses a code block at the text's end that contains just a call.
-fn fenced(text: &str) -> Option<(String, Vec<(String, String)>)> {
+fn parse_fenced(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let inner = text.trim().strip_suffix(FENCE)?;
     let (before, block) = inner.rsplit_once(FENCE)?;
     let code = block.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    Some((before.trim().to_owned(), vec![whole(code)?]))
+    Some((before.trim().to_owned(), vec![parse_whole(code)?]))
 }
 
 /// Parses a text that consists of just a call.
-fn whole(text: &str) -> Option<(String, String)> {
+fn parse_whole(text: &str) -> Option<(String, String)> {
     let text = text.trim();
     if !text.starts_with('{') {
         return None;
     }
-    serde_json::from_str::<WrittenCall<'_>>(text).ok().map(WrittenCall::pair)
+    serde_json::from_str::<WrittenCall<'_>>(text).ok().map(WrittenCall::into_pair)
 }
 
 impl WrittenCall<'_> {
-    fn pair(self) -> (String, String) {
+    fn into_pair(self) -> (String, String) {
         let arguments = self.arguments.map(RawValue::get).filter(|raw| *raw != "null").unwrap_or_default();
         // Arguments may be a JSON string, as in the protocol.
         let arguments = serde_json::from_str::<String>(arguments).unwrap_or_else(|_| arguments.to_owned());
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Option<(String, Vec<(String, String)>)> {
-        read(text, &["note".to_owned(), "look".to_owned()]).map(|spoken| (spoken.text, spoken.calls))
+        parse_calls(text, &["note".to_owned(), "look".to_owned()]).map(|spoken| (spoken.text, spoken.calls))
     }
 
     fn calls(calls: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -56,10 +56,10 @@ const ALWAYS: [&str; 32] = [
 ];
 
 /// Finds the damage of a command: to machines, disks, processes or remote data, else to files.
-pub(super) fn destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
+pub(super) fn find_destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
     let more = more_than_files(name, arguments).map(|what| (what, false));
     let is_all = || arguments.iter().any(|word| is_everything(word));
-    let (what, is_files) = more.or_else(|| Some((files(name, arguments)?, !is_all())))?;
+    let (what, is_files) = more.or_else(|| Some((find_file_damage(name, arguments)?, !is_all())))?;
     Some(Destruction { what: format!("`{name}` {what}."), is_files })
 }
 
@@ -73,7 +73,7 @@ fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
         "kill" | "pkill" | "killall" | "skill" if has(&["-1", "0", "--"]) && has(&["-1", "0"]) => "ends every process",
         "killall5" => "ends every process",
         "pkill" | "killall" if has(&[".", ".*", ""]) => "ends every process",
-        "crontab" if flag(arguments, "r") => "deletes every scheduled job",
+        "crontab" if has_flag(arguments, "r") => "deletes every scheduled job",
         "iptables" | "ip6tables" | "nft" if has(&["-F", "--flush", "flush"]) => "deletes every rule of the firewall",
         "systemctl" if has(&["poweroff", "reboot", "halt", "kexec", "rescue", "emergency"]) => "stops the machine",
         "init" if has(&["0", "6"]) => "stops the machine",
@@ -91,10 +91,10 @@ fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
         "kubectl" | "oc" | "helm" if has(&["delete", "uninstall", "drain"]) => "deletes from a cluster",
         "terraform" | "tofu" | "pulumi" | "vagrant" if has(&["destroy"]) => "destroys machines",
         "aws" | "gcloud" | "gsutil" | "az" | "doctl" | "heroku" | "fly" if destroys_remotely(arguments) => {
-            "deletes what is kept elsewhere"
+            "deletes something kept elsewhere"
         }
-        "gh" | "glab" | "hub" if has(&["delete"]) => "deletes what is kept elsewhere",
-        "npm" | "cargo" | "gem" if has(&["unpublish", "yank"]) => "takes back what was published",
+        "gh" | "glab" | "hub" if has(&["delete"]) => "deletes something kept elsewhere",
+        "npm" | "cargo" | "gem" if has(&["unpublish", "yank"]) => "withdraws a published package",
         "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" if destroys_rows(&all()) => "deletes from a database",
         "restic" | "borg" if has(&["forget", "prune", "delete"]) => "deletes backups",
         "git" => return git::destroys_remotely(arguments),
@@ -103,36 +103,36 @@ fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
     Some(what)
 }
 
-fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
+fn find_file_damage(name: &str, arguments: &[&str]) -> Option<&'static str> {
     let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
-    let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
+    let is_recursive = || has_flag(arguments, "rR") || has_long_option(arguments, "--recursive");
     let what = match name {
         _ if ERASERS.contains(&name) => "erases files",
         // fault: folders-end-danger-among
-        "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
+        "rm" | "grm" if is_recursive() => "deletes a folder and everything in it",
         "rm" | "grm" if arguments.iter().filter(|word| !word.starts_with('-')).count() > MAX_REMOVED => {
             "deletes many files"
         }
         "rm" | "grm" | "unlink" | "rmdir" if arguments.iter().any(|word| is_wide(word)) => {
-            "deletes what is matched by a pattern, or at the root"
+            "deletes everything that a pattern matches, or something at the root"
         }
         "dd" if arguments.iter().any(|word| word.starts_with("of=")) => "writes over a file",
-        "find" | "gfind" if has(&["-delete"]) => "deletes everything that it finds",
+        "find" | "gfind" if has(&["-delete"]) => "deletes everything it finds",
         "fd" | "fdfind" if has(&["-x", "-X", "--exec", "--exec-batch"]) && has(&["rm", "shred"]) => {
-            "deletes what it finds"
+            "deletes everything it finds"
         }
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" if is_recursive() => {
             "changes the rights to a whole folder"
         }
-        "mv" if has(&["/dev/null"]) => "moves a file into nowhere",
+        "mv" if has(&["/dev/null"]) => "moves a file to nowhere",
         "rsync" if arguments.iter().any(|word| word.starts_with("--del") || *word == "--remove-source-files") => {
-            "deletes what isn't at the other side"
+            "deletes files that the other side doesn't have"
         }
-        "tar" | "gtar" | "bsdtar" if long(arguments, "--remove-files") || has(&["--recursive-unlink"]) => {
-            "deletes what it packed"
+        "tar" | "gtar" | "bsdtar" if has_long_option(arguments, "--remove-files") || has(&["--recursive-unlink"]) => {
+            "deletes the files that it packed"
         }
-        "zip" if flag(arguments, "m") || has(&["--move"]) => "deletes what it packed",
-        "history" if flag(arguments, "c") => "deletes the history",
+        "zip" if has_flag(arguments, "m") || has(&["--move"]) => "deletes the files that it packed",
+        "history" if has_flag(arguments, "c") => "deletes the history",
         "sqlite3" | "duckdb" if destroys_rows(&arguments.join(" ")) => "deletes from a database",
         "git" => return git::destroys_files(arguments),
         _ => return None,
@@ -141,13 +141,13 @@ fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
 }
 
 /// Returns `true` if a group of short options holds one of the letters.
-pub(super) fn flag(arguments: &[&str], letters: &str) -> bool {
+pub(super) fn has_flag(arguments: &[&str], letters: &str) -> bool {
     let is_short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     arguments.iter().filter(is_short).any(|word| word.contains(|c| letters.contains(c)))
 }
 
 /// Returns `true` if a long option is given, in full or abbreviated.
-pub(super) fn long(arguments: &[&str], whole: &str) -> bool {
+pub(super) fn has_long_option(arguments: &[&str], whole: &str) -> bool {
     let names = arguments.iter().filter_map(|word| word.split('=').next());
     names.into_iter().any(|name| name.len() > 2 && whole.starts_with(name))
 }

@@ -1,9 +1,9 @@
 //! `git` commands that destroy uncommitted work or history.
 
-use super::destroy::{flag, long};
+use super::destroy::{has_flag, has_long_option};
 
 /// Returns the subcommand with its arguments, after any global options.
-fn subcommand<'a>(arguments: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
+fn find_subcommand<'a>(arguments: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
     let mut words = arguments.iter().copied();
     loop {
         match words.next()? {
@@ -17,52 +17,52 @@ fn subcommand<'a>(arguments: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
 }
 
 fn is_forced(rest: &[&str]) -> bool {
-    flag(rest, "f") || long(rest, "--force")
+    has_flag(rest, "f") || has_long_option(rest, "--force")
 }
 
 /// Describes the damage of a git command at a remote; `None` if it does none.
 pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
-    let (name, rest) = subcommand(arguments)?;
+    let (name, rest) = find_subcommand(arguments)?;
     let is_forcing = |word: &&str| {
         ["--mirror", "--delete", "--prune"].contains(word)
             || word.starts_with(['+', ':'])
             || word.starts_with("--force")
     };
-    let destroys = name == "push" && (is_forced(&rest) || flag(&rest, "d") || rest.iter().any(is_forcing));
+    let destroys = name == "push" && (is_forced(&rest) || has_flag(&rest, "d") || rest.iter().any(is_forcing));
     destroys.then_some("rewrites or deletes what others may rely on")
 }
 
 /// Describes the damage of a git command in its repository or work tree; `None` if it does none.
 pub(super) fn destroys_files(arguments: &[&str]) -> Option<&'static str> {
-    let (name, rest) = subcommand(arguments)?;
+    let (name, rest) = find_subcommand(arguments)?;
     let has = |words: &[&str]| rest.iter().any(|word| words.contains(word));
     let is_forced = || is_forced(&rest);
     match name {
-        "reset" if ["--hard", "--merge", "--keep"].iter().any(|mode| long(&rest, mode)) => {
-            Some("throws away what isn't committed")
+        "reset" if ["--hard", "--merge", "--keep"].iter().any(|mode| has_long_option(&rest, mode)) => {
+            Some("discards uncommitted changes")
         }
-        "clean" if !flag(&rest, "n") && !long(&rest, "--dry-run") => {
+        "clean" if !has_flag(&rest, "n") && !has_long_option(&rest, "--dry-run") => {
             Some("deletes files that aren't in the repository")
         }
-        "checkout" if is_forced() || has(&["--", ".", "--ours", "--theirs"]) => {
-            Some("throws away what isn't committed")
+        "checkout" if is_forced() || has(&["--", ".", "--ours", "--theirs"]) => Some("discards uncommitted changes"),
+        "switch" if is_forced() || has_long_option(&rest, "--discard-changes") => Some("discards uncommitted changes"),
+        "restore"
+            if !has_long_option(&rest, "--staged") || has_long_option(&rest, "--worktree") || has_flag(&rest, "W") =>
+        {
+            Some("discards uncommitted changes")
         }
-        "switch" if is_forced() || long(&rest, "--discard-changes") => Some("throws away what isn't committed"),
-        "restore" if !long(&rest, "--staged") || long(&rest, "--worktree") || flag(&rest, "W") => {
-            Some("throws away what isn't committed")
-        }
-        "branch" if flag(&rest, "D") || long(&rest, "--delete") && is_forced() => {
+        "branch" if has_flag(&rest, "D") || has_long_option(&rest, "--delete") && is_forced() => {
             Some("deletes a branch that isn't merged")
         }
-        "stash" if has(&["drop", "clear"]) => Some("throws away what was put aside"),
-        "reflog" if has(&["expire", "delete"]) => Some("deletes the way back"),
-        "gc" if rest.iter().any(|word| word.starts_with("--prune")) => Some("deletes what nothing points at"),
+        "stash" if has(&["drop", "clear"]) => Some("discards stashed changes"),
+        "reflog" if has(&["expire", "delete"]) => Some("deletes the reflog, the way back to earlier commits"),
+        "gc" if rest.iter().any(|word| word.starts_with("--prune")) => Some("deletes commits that nothing refers to"),
         "prune" | "filter-branch" | "filter-repo" | "replace" => Some("rewrites or deletes history"),
-        "update-ref" if flag(&rest, "d") || has(&["--stdin"]) => Some("deletes a reference"),
+        "update-ref" if has_flag(&rest, "d") || has(&["--stdin"]) => Some("deletes a reference"),
         "worktree" if has(&["remove"]) && is_forced() => Some("deletes a work tree"),
         "submodule" if has(&["deinit"]) && is_forced() => Some("deletes a submodule's files"),
-        "rm" if flag(&rest, "r") || is_forced() => Some("deletes files"),
-        "remote" if has(&["prune", "rm", "remove"]) => Some("deletes what is known of a remote"),
+        "rm" if has_flag(&rest, "r") || is_forced() => Some("deletes files"),
+        "remote" if has(&["prune", "rm", "remove"]) => Some("deletes a remote or its branches here"),
         _ => None,
     }
 }

@@ -12,8 +12,8 @@ mod tests;
 
 use reveille_base::words::first_bytes;
 
-use self::destroy::{Destruction, destruction};
-use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess, plain};
+use self::destroy::{Destruction, find_destruction};
+use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess_commands, parse_plain};
 
 /// The depth to which texts within words are searched.
 const MAX_DEPTH: usize = 3;
@@ -30,30 +30,30 @@ pub(super) struct Line {
 }
 
 /// Reads a shell text.
-pub(super) fn line(text: &str) -> Line {
-    let (not_plain, commands) = match plain(text) {
+pub(super) fn classify_line(text: &str) -> Line {
+    let (not_plain, commands) = match parse_plain(text) {
         Ok(commands) => (None, commands.into_iter().map(|Simple { words, .. }| words).collect()),
         Err(why) => {
             let beginning = first_bytes(text, MAX_TEXT_BYTES);
-            (Some(why), guess(beginning))
+            (Some(why), guess_commands(beginning))
         }
     };
-    let destroys = worst(commands.iter().filter_map(|words| named_of(words, 0)));
+    let destroys = pick_worst(commands.iter().filter_map(|words| find_damage(words, 0)));
     Line { not_plain, commands, destroys }
 }
 
 /// Returns the first damage beyond files, else the first.
-fn worst(found: impl Iterator<Item = Destruction>) -> Option<Destruction> {
+fn pick_worst(found: impl Iterator<Item = Destruction>) -> Option<Destruction> {
     found.min_by_key(|found| found.is_files)
 }
 
 /// Finds the damage of a command, by itself or by the commands it runs.
-fn named_of(words: &[String], depth: usize) -> Option<Destruction> {
+fn find_damage(words: &[String], depth: usize) -> Option<Destruction> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, arguments) = words.split_first()?;
-    let itself = destruction(base(name), arguments);
-    let hidden = if TAKES_TEXT.contains(&base(name)) { None } else { hidden(arguments, depth) };
-    worst(itself.into_iter().chain(hidden))
+    let itself = find_destruction(base_name(name), arguments);
+    let hidden = if TAKES_TEXT.contains(&base_name(name)) { None } else { find_hidden_damage(arguments, depth) };
+    pick_worst(itself.into_iter().chain(hidden))
 }
 
 /// Programs whose arguments are mere text: a search for `curl` runs no curl.
@@ -68,50 +68,50 @@ const RUNNERS: [&str; 34] = [
 
 /// Returns every command that a command may run, itself first: by its plain name, behind programs that run others, and in texts among its
 /// words. Used for rules that forbid.
-pub(super) fn readings(words: &[String]) -> Vec<Vec<String>> {
+pub(super) fn list_readings(words: &[String]) -> Vec<Vec<String>> {
     let mut readings: Vec<Vec<String>> = Vec::new();
-    collect(words, 0, &mut readings);
+    collect_readings(words, 0, &mut readings);
     readings
 }
 
-fn collect(words: &[String], depth: usize, readings: &mut Vec<Vec<String>>) {
+fn collect_readings(words: &[String], depth: usize, readings: &mut Vec<Vec<String>>) {
     const MAX_READINGS: usize = 512;
     let Some((name, rest)) = words.split_first() else { return };
     if depth > MAX_DEPTH || readings.len() > MAX_READINGS {
         return;
     }
-    let reading: Vec<String> = std::iter::once(base(name).to_owned()).chain(rest.iter().cloned()).collect();
+    let reading: Vec<String> = std::iter::once(base_name(name).to_owned()).chain(rest.iter().cloned()).collect();
     if readings.contains(&reading) {
         return;
     }
     readings.push(reading);
-    if RUNNERS.contains(&base(name)) {
+    if RUNNERS.contains(&base_name(name)) {
         for from in 0..rest.len() {
-            collect(rest.get(from..).unwrap_or_default(), depth + 1, readings);
+            collect_readings(rest.get(from..).unwrap_or_default(), depth + 1, readings);
         }
     }
-    if TAKES_TEXT.contains(&base(name)) {
+    if TAKES_TEXT.contains(&base_name(name)) {
         return;
     }
     for text in rest.iter().filter(|word| word.contains(|c: char| !is_name_char(c))) {
-        for inner in guess(text) {
-            collect(&inner, depth + 1, readings);
+        for inner in guess_commands(text) {
+            collect_readings(&inner, depth + 1, readings);
         }
     }
 }
 
 /// Finds the damage of a command within a command: in the following words (`sudo rm -r x`), or in a text among them (`sh -c 'rm -r x'`).
-fn hidden(arguments: &[&str], depth: usize) -> Option<Destruction> {
+fn find_hidden_damage(arguments: &[&str], depth: usize) -> Option<Destruction> {
     let behind = (0..arguments.len()).filter_map(|from| {
         let (name, rest) = arguments.get(from..)?.split_first()?;
-        destruction(base(name), rest)
+        find_destruction(base_name(name), rest)
     });
     let words = arguments.iter().filter(|_| depth < MAX_DEPTH);
     // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the `=`.
     let texts = words.flat_map(|word| [Some(*word), word.split_once('=').map(|(_, value)| value)]).flatten();
     let texts = texts.filter(|text| text.contains(|c: char| !is_name_char(c)));
-    let within = texts.flat_map(guess).filter_map(|words| named_of(&words, depth + 1));
-    worst(behind.chain(within))
+    let within = texts.flat_map(guess_commands).filter_map(|words| find_damage(&words, depth + 1));
+    pick_worst(behind.chain(within))
 }
 
 fn is_name_char(c: char) -> bool {
@@ -119,6 +119,6 @@ fn is_name_char(c: char) -> bool {
 }
 
 /// Returns the last part of a program's path.
-pub(super) fn base(name: &str) -> &str {
+pub(super) fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

@@ -56,7 +56,7 @@ const PARTS: [&str; 45] = [
 const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
 
 /// Returns the reason to ask about a word, if it names such a place.
-pub(crate) fn why(word: &str) -> Option<String> {
+pub(crate) fn find_reason(word: &str) -> Option<String> {
     let lower = word.to_lowercase().replace("//", "/").replace("/./", "/");
     // An option's value may follow its letter directly.
     let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
@@ -121,10 +121,10 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::folded`]). No tool reads or
+/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool reads or
 /// writes those, whatever is granted.
 pub fn is_private(path: &str) -> bool {
-    disk::folded(path).split('/').any(|part| PRIVATE.contains(&part))
+    disk::fold_name(path).split('/').any(|part| PRIVATE.contains(&part))
 }
 
 #[cfg(test)]

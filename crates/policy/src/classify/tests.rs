@@ -1,7 +1,7 @@
 use super::*;
 
 fn named(text: &str) -> bool {
-    line(text).destroys.is_some()
+    classify_line(text).destroys.is_some()
 }
 
 #[test]

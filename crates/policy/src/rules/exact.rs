@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use reveille_base::approval_text;
 
-use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
+use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, render_pattern};
 
 impl Rules {
     /// Returns the wording of a rule that allows exactly this call.
-    pub(crate) fn exactly(&self, tool: &str, arguments: &str) -> Option<String> {
+    pub(crate) fn find_exact_rule(&self, tool: &str, arguments: &str) -> Option<String> {
         self.all_exactly(tool, arguments).next().map(Rule::sentence)
     }
 
@@ -19,14 +19,14 @@ impl Rules {
     }
 
     fn all_exactly(&self, tool: &str, arguments: &str) -> impl Iterator<Item = &Rule> {
-        let mut exact = self.exact_of(tool).peekable();
+        let mut exact = self.list_exact_rules(tool).peekable();
         let given: Option<Value> = exact.peek().and_then(|_| serde_json::from_str(arguments).ok());
         exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
     }
 
     /// Returns `true` if a rule allows exactly a call of the tool with arguments that are the `same`.
     pub fn has_exact(&self, tool: &str, same: impl Fn(&Value) -> bool) -> bool {
-        self.exact_of(tool).any(|(_, arguments)| same(arguments))
+        self.list_exact_rules(tool).any(|(_, arguments)| same(arguments))
     }
 
     /// Adds a rule that allows exactly this call, made now. Arguments other than an object add nothing.
@@ -63,7 +63,7 @@ impl Rules {
             && self.shell_timeout == before.shell_timeout
     }
 
-    fn exact_of(&self, tool: &str) -> impl Iterator<Item = (&Rule, &Value)> {
+    fn list_exact_rules(&self, tool: &str) -> impl Iterator<Item = (&Rule, &Value)> {
         self.rules.iter().filter_map(move |rule| match &rule.target {
             Target::Arguments(arguments) if rule.tool.as_deref() == Some(tool) => Some((rule, arguments)),
             _ => None,
@@ -71,31 +71,32 @@ impl Rules {
     }
 
     /// Lists the rules in the file's order: the line, the tool and exact arguments if any, and the wording.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (usize, Option<(&str, &Value)>, String)> {
+    pub(crate) fn list_rules(&self) -> impl Iterator<Item = (usize, Option<(&str, &Value)>, String)> {
         self.rules.iter().map(|rule| {
             let exact = match (&rule.tool, &rule.target) {
                 (Some(tool), Target::Arguments(arguments)) => Some((tool.as_str(), arguments)),
                 _ => None,
             };
-            (rule.line, exact, rule.in_words())
+            (rule.line, exact, rule.describe())
         })
     }
 }
 
 impl Rule {
     /// Describes the rule for people, without its line.
-    fn in_words(&self) -> String {
-        let code = |text: &str| format!("`{}`", approval_text::visible(text).replace('`', "'").replace('\n', " "));
+    fn describe(&self) -> String {
+        let code =
+            |text: &str| format!("`{}`", approval_text::escape_hidden(text).replace('`', "'").replace('\n', " "));
         let of_tool = || self.tool.as_ref().map_or_else(String::new, |tool| format!(" for {}", code(tool)));
         let what = match &self.target {
             Target::Any => format!("every call of {}", code(self.tool.as_deref().unwrap_or("*"))),
-            Target::Command(words) => format!("commands that begin with {}{}", code(&shown(words)), of_tool()),
-            Target::Path(pattern) => format!("what is at {}{}", code(pattern), of_tool()),
+            Target::Command(words) => format!("commands that begin with {}{}", code(&render_pattern(words)), of_tool()),
+            Target::Path(pattern) => format!("anything at {}{}", code(pattern), of_tool()),
             Target::Host(pattern) => format!("addresses at {}{}", code(pattern), of_tool()),
             Target::Arguments(arguments) => {
                 let tool = self.tool.as_deref().unwrap_or_default();
                 match arguments.get("command").and_then(Value::as_str).filter(|_| tool == SHELL) {
-                    Some(command) => format!("exactly the command {}{}", code(command), given(arguments)),
+                    Some(command) => format!("exactly the command {}{}", code(command), describe_rights(arguments)),
                     None => format!("{} with exactly {}", code(tool), code(&arguments.to_string())),
                 }
             }
@@ -111,7 +112,7 @@ impl Rule {
 }
 
 /// Describes the rights wanted by a shell command.
-fn given(arguments: &Value) -> &'static str {
+fn describe_rights(arguments: &Value) -> &'static str {
     let asks = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
     match (asks("writes"), asks("network")) {
         (true, true) => ", which may change granted folders and reach granted hosts",

@@ -109,21 +109,22 @@ impl Rules {
     /// # Errors
     /// All problems of the file, each with its line. A file with a problem isn't used at all.
     pub fn parse(text: &str) -> Result<Self, Vec<RulesProblem>> {
-        read::read(text)
+        read::parse_rules(text)
     }
 
     /// Returns the rules of an unusable file: every call asks, except free ones.
-    pub fn refused(problems: &[RulesProblem]) -> Self {
+    pub fn from_problems(problems: &[RulesProblem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
         let why = format!(
-            "policy.toml has a problem{first} and isn't used; until it is mended everything asks, and what it denies isn't hidden from commands."
+            "policy.toml has a problem{first} and isn't in use. Until you fix it, I ask before everything, and commands can see what it \
+             denies."
         );
         Self { refusal: Some(why), ..Self::default() }
     }
 
     /// Sets the home folder for `~/`. Without it, such paths match nothing.
     #[must_use]
-    pub fn at_home(self, home: Option<&Path>) -> Self {
+    pub fn with_home(self, home: Option<&Path>) -> Self {
         Self { home: home.map(Path::to_owned), ..self }
     }
 
@@ -159,13 +160,13 @@ impl Rules {
     }
 
     /// Returns the folders granted for reading, including those for writing.
-    pub fn readable(&self) -> Vec<PathBuf> {
-        self.readable.iter().chain(&self.writable).filter_map(|root| self.absolute(root)).collect()
+    pub fn readable_folders(&self) -> Vec<PathBuf> {
+        self.readable.iter().chain(&self.writable).filter_map(|root| self.resolve_path(root)).collect()
     }
 
     /// Returns the folders granted for writing.
-    pub fn writable(&self) -> Vec<PathBuf> {
-        self.writable.iter().filter_map(|root| self.absolute(root)).collect()
+    pub fn writable_folders(&self) -> Vec<PathBuf> {
+        self.writable.iter().filter_map(|root| self.resolve_path(root)).collect()
     }
 
     /// Returns the hosts in reach of sandboxed commands.
@@ -190,15 +191,16 @@ impl Rules {
 
     /// Limits a command's wanted rights to the granted ones. A command that destroys files by the tables, and names a folder granted for
     /// writing, gets the right to write as well.
-    pub fn access(&self, text: &str, wanted: Access) -> Access {
-        let granted = self.granted();
+    pub fn limit_access(&self, text: &str, wanted: Access) -> Access {
+        let granted = self.granted_folders();
         let is_named = |root: &PathBuf| {
             let short = self.home.as_ref().and_then(|home| root.strip_prefix(home).ok());
             text.contains(&*root.to_string_lossy())
                 || short.is_some_and(|rest| text.contains(&format!("~/{}", rest.display())))
         };
-        let destroys =
-            || granted.iter().any(is_named) && classify::line(text).destroys.is_some_and(|found| found.is_files);
+        let destroys = || {
+            granted.iter().any(is_named) && classify::classify_line(text).destroys.is_some_and(|found| found.is_files)
+        };
         Access {
             writes: !granted.is_empty() && (wanted.writes || destroys()),
             network: !self.hosts.is_empty() && wanted.network,
@@ -206,27 +208,27 @@ impl Rules {
     }
 
     /// Returns the person's folders open for writing by commands, if they get the right.
-    pub fn granted(&self) -> Vec<PathBuf> {
-        let mut roots = self.writable();
+    pub fn granted_folders(&self) -> Vec<PathBuf> {
+        let mut roots = self.writable_folders();
         roots.retain(|root| Some(root) != self.scratch.as_ref());
         roots
     }
 
     /// Describes each rule in a line, for people.
-    pub fn described(&self) -> Vec<String> {
+    pub fn describe_rules(&self) -> Vec<String> {
         self.rules.iter().map(Rule::to_string).collect()
     }
 
     /// Returns `true` if an absolute path is in or at a granted folder, by its text alone: tools open files beneath a folder's handle.
-    pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
-        let roots = if is_write { self.writable() } else { self.readable() };
+    pub(super) fn is_granted(&self, path: &Path, is_write: bool) -> bool {
+        let roots = if is_write { self.writable_folders() } else { self.readable_folders() };
         let own = self.own.iter().filter(|_| !is_write);
         roots.iter().chain(own).any(|root| path.starts_with(root))
     }
 
     /// Sets the time of each rule, by its line from 1.
     #[must_use]
-    pub(super) fn made(mut self, made: impl Fn(usize) -> Option<DateTime<Utc>>) -> Self {
+    pub(super) fn with_rule_times(mut self, made: impl Fn(usize) -> Option<DateTime<Utc>>) -> Self {
         self.rules.iter_mut().for_each(|rule| rule.made_at = made(rule.line));
         self
     }
@@ -234,17 +236,17 @@ impl Rules {
     /// Returns `true` if a rule that allows the call was made after `since`.
     pub(super) fn allows_since(&self, since: DateTime<Utc>, tool: &str, asked: &RuleQuestion<'_>) -> bool {
         let allowing = self.rules.iter().filter(|rule| rule.decision == Decision::Allow);
-        allowing.filter(|rule| self.matches(rule, tool, asked)).any(|rule| rule.is_since(since))
+        allowing.filter(|rule| self.is_match(rule, tool, asked)).any(|rule| rule.is_since(since))
     }
 
     /// Returns the strictest decision of the matching rules, with the rule's wording.
     pub(super) fn decide(&self, tool: &str, asked: &RuleQuestion<'_>) -> Option<(Decision, String)> {
-        let matching = self.rules.iter().filter(|rule| self.matches(rule, tool, asked));
-        strictest_of(matching).map(|rule| (rule.decision, rule.sentence()))
+        let matching = self.rules.iter().filter(|rule| self.is_match(rule, tool, asked));
+        find_strictest(matching).map(|rule| (rule.decision, rule.sentence()))
     }
 
     /// Decides for a tool that acts on several documents, or on none by name.
-    pub(super) fn strictest(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
+    pub(super) fn decide_paths(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
         let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
         let said = asked.filter_map(|asked| self.decide(tool, &asked));
         said.reduce(|best, other| if other.0 > best.0 { other } else { best })
@@ -256,7 +258,7 @@ impl Rules {
     }
 
     /// Returns `true` if a rule about paths denies this path to a tool, even after an approval of its surroundings.
-    pub fn denies(&self, tool: &str, path: &Path) -> bool {
+    pub fn is_denied(&self, tool: &str, path: &Path) -> bool {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
     }
 
@@ -271,18 +273,18 @@ impl Rules {
         }
         let says_no = |rule: &&Rule| match (&rule.target, rule.decision) {
             (Target::Host(_), Decision::Deny) => true,
-            (Target::Host(_), Decision::Ask) => !self.matches(rule, tool, &RuleQuestion::Url(judged)),
+            (Target::Host(_), Decision::Ask) => !self.is_match(rule, tool, &RuleQuestion::Url(judged)),
             _ => false,
         };
-        let about_it = self.rules.iter().filter(|rule| self.matches(rule, tool, &RuleQuestion::Url(to)));
-        strictest_of(about_it.filter(says_no)).map(Rule::sentence)
+        let about_it = self.rules.iter().filter(|rule| self.is_match(rule, tool, &RuleQuestion::Url(to)));
+        find_strictest(about_it.filter(says_no)).map(Rule::sentence)
     }
 
     /// Returns the places that rules deny entirely to programs (the shell, MCP servers), which are hidden from them, since a program opens
     /// any file it likes. These are paths without a wildcard except `/**` at the end, in a rule without a tool, or for the shell or a tool
     /// that begins with `mcp`. Other patterns can't be hidden.
     pub fn hidden_places(&self) -> Vec<PathBuf> {
-        let runs_programs = |tool: &String| tool.starts_with("mcp") || pattern::text(tool, SHELL);
+        let runs_programs = |tool: &String| tool.starts_with("mcp") || pattern::is_text_match(tool, SHELL);
         let denying = self.rules.iter().filter(|rule| rule.decision == Decision::Deny);
         let of_programs = denying.filter(|rule| rule.tool.as_ref().is_none_or(runs_programs));
         let place = |rule: &Rule| match &rule.target {
@@ -290,7 +292,7 @@ impl Rules {
                 let place = match path.strip_suffix("/**").unwrap_or(path) {
                     "" => Some(PathBuf::from("/")),
                     "~" => self.home.clone(),
-                    place => self.absolute(place),
+                    place => self.resolve_path(place),
                 };
                 place.filter(|place| !place.to_string_lossy().contains('*') && place.is_absolute())
             }
@@ -310,10 +312,10 @@ impl Rules {
 
     fn rules_of_path(&self, tool: &str, path: &Path) -> impl Iterator<Item = &Rule> {
         let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
-        about_paths.filter(move |rule| self.matches(rule, tool, &RuleQuestion::Path(path)))
+        about_paths.filter(move |rule| self.is_match(rule, tool, &RuleQuestion::Path(path)))
     }
 
-    fn matches(&self, rule: &Rule, tool: &str, asked: &RuleQuestion<'_>) -> bool {
+    fn is_match(&self, rule: &Rule, tool: &str, asked: &RuleQuestion<'_>) -> bool {
         if rule.tool.as_ref().is_some_and(|pattern| !is_named(pattern, tool)) {
             return false;
         }
@@ -322,24 +324,24 @@ impl Rules {
             (Target::Command(pattern), RuleQuestion::Command { words, is_certain: true })
                 if rule.decision == Decision::Allow =>
             {
-                begins(pattern, words)
+                is_command_start(pattern, words)
             }
             (Target::Command(_), RuleQuestion::Command { .. }) if rule.decision == Decision::Allow => false,
             // Rules that forbid also look inside programs that run other commands.
             (Target::Command(pattern), RuleQuestion::Command { words, .. }) => {
-                classify::readings(words).iter().any(|words| begins(pattern, words))
+                classify::list_readings(words).iter().any(|words| is_command_start(pattern, words))
             }
             (Target::Path(pattern), RuleQuestion::Path(path)) => {
-                let pattern = self.absolute(pattern);
+                let pattern = self.resolve_path(pattern);
                 let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
-                pattern.is_some_and(|pattern| rule.leads_to(&pattern.to_string_lossy(), &path.to_string_lossy()))
+                pattern.is_some_and(|pattern| rule.is_path_match(&pattern.to_string_lossy(), &path.to_string_lossy()))
             }
             (Target::Host(pattern), RuleQuestion::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
             _ => false,
         }
     }
 
-    fn absolute(&self, path: &str) -> Option<PathBuf> {
+    fn resolve_path(&self, path: &str) -> Option<PathBuf> {
         match path.strip_prefix("~/") {
             Some(rest) => Some(self.home.as_ref()?.join(rest)),
             None => Some(PathBuf::from(path)),
@@ -350,16 +352,16 @@ impl Rules {
 /// Returns `true` if a pattern of tool names covers a tool, by its own name or by its group's full name. A pattern with a `*` doesn't match
 /// group names, so that patterns older than the groups cover no more tools than before.
 fn is_named(pattern: &str, tool: &str) -> bool {
-    pattern::text(pattern, tool) || VerbGroup::with(tool).is_some_and(|group| group.name == pattern)
+    pattern::is_text_match(pattern, tool) || VerbGroup::find_by_tool(tool).is_some_and(|group| group.name == pattern)
 }
 
 /// Returns the strictest rule, the first of equals.
-fn strictest_of<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
+fn find_strictest<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
     rules.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })
 }
 
 /// Renders a command pattern as in the file.
-fn shown(words: &[Word]) -> String {
+fn render_pattern(words: &[Word]) -> String {
     let words: Vec<String> = words
         .iter()
         .map(|word| match word {
@@ -370,13 +372,14 @@ fn shown(words: &[Word]) -> String {
     words.join(" ")
 }
 
-fn begins(pattern: &[Word], words: &[String]) -> bool {
-    pattern::command(pattern, &words.iter().map(String::as_str).collect::<Vec<_>>())
+fn is_command_start(pattern: &[Word], words: &[String]) -> bool {
+    pattern::is_command_match(pattern, &words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Returns `true` if a host matches the pattern, which may name a port.
 fn is_host(pattern: &str, host: &Host) -> bool {
-    pattern::text(pattern, &host.name) || pattern::text(pattern, &format!("{}:{}", host.name, host.port))
+    pattern::is_text_match(pattern, &host.name)
+        || pattern::is_text_match(pattern, &format!("{}:{}", host.name, host.port))
 }
 
 /// Parses the host of a web address.
@@ -404,24 +407,28 @@ impl Rule {
     }
 
     /// Returns `true` if the rule matches one of its examples, for any tool.
-    fn fits(&self, example: &str) -> bool {
+    fn is_example_match(&self, example: &str) -> bool {
         match &self.target {
-            Target::Any => self.tool.as_ref().is_some_and(|pattern| pattern::text(pattern, example)),
+            Target::Any => self.tool.as_ref().is_some_and(|pattern| pattern::is_text_match(pattern, example)),
             Target::Command(pattern) => {
-                let plain = shell::plain(example).map(|commands| commands.into_iter().map(|command| command.words));
+                let plain =
+                    shell::parse_plain(example).map(|commands| commands.into_iter().map(|command| command.words));
                 match (plain, self.decision) {
-                    (Ok(mut commands), Decision::Allow) => commands.all(|words| begins(pattern, &words)),
+                    (Ok(mut commands), Decision::Allow) => commands.all(|words| is_command_start(pattern, &words)),
                     (Err(_), Decision::Allow) => false,
-                    (Ok(commands), _) => {
-                        commands.flat_map(|words| classify::readings(&words)).any(|words| begins(pattern, &words))
-                    }
+                    (Ok(commands), _) => commands
+                        .flat_map(|words| classify::list_readings(&words))
+                        .any(|words| is_command_start(pattern, &words)),
                     (Err(_), _) => {
-                        let guessed = shell::guess(example);
-                        guessed.iter().flat_map(|words| classify::readings(words)).any(|words| begins(pattern, &words))
+                        let guessed = shell::guess_commands(example);
+                        guessed
+                            .iter()
+                            .flat_map(|words| classify::list_readings(words))
+                            .any(|words| is_command_start(pattern, &words))
                     }
                 }
             }
-            Target::Path(pattern) => self.leads_to(pattern, example),
+            Target::Path(pattern) => self.is_path_match(pattern, example),
             // Exact arguments need no example.
             Target::Arguments(_) => false,
             Target::Host(pattern) => {
@@ -432,14 +439,15 @@ impl Rule {
     }
 
     /// Returns `true` if a path matches the pattern. A rule that forbids also covers every spelling that a disk may take for such a path.
-    fn leads_to(&self, pattern: &str, path: &str) -> bool {
+    fn is_path_match(&self, pattern: &str, path: &str) -> bool {
         // fault: path-another-letter-case
         let forbids = self.decision > Decision::Allow;
-        pattern::path(pattern, path) || forbids && pattern::path(&disk::folded(pattern), &disk::folded(path))
+        pattern::is_path_match(pattern, path)
+            || forbids && pattern::is_path_match(&disk::fold_name(pattern), &disk::fold_name(path))
     }
 
     /// Returns the free tools that its pattern names but can't make ask.
-    fn spared(&self) -> Vec<&'static str> {
+    fn list_spared_tools(&self) -> Vec<&'static str> {
         let pattern = self.tool.as_deref().filter(|_| self.decision == Decision::Ask && self.target == Target::Any);
         pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| is_named(pattern, tool)).collect())
     }
@@ -459,7 +467,7 @@ impl std::fmt::Display for Rule {
         match &self.target {
             Target::Any => {}
             Target::Command(words) => {
-                write!(f, " command {} …", shown(words))?;
+                write!(f, " command {} …", render_pattern(words))?;
             }
             Target::Arguments(arguments) => write!(f, " with exactly {arguments}")?,
             Target::Path(pattern) => write!(f, " path {pattern}")?,
@@ -468,7 +476,7 @@ impl std::fmt::Display for Rule {
         if let Some(why) = &self.why {
             write!(f, " ({why})")?;
         }
-        match self.spared() {
+        match self.list_spared_tools() {
             spared if spared.is_empty() => Ok(()),
             spared => write!(f, "; {} never ask, whatever it says", spared.join(", ")),
         }

@@ -10,38 +10,49 @@ pub(super) enum Word {
 }
 
 /// Returns `true` if a command begins with the pattern.
-pub(super) fn command(pattern: &[Word], words: &[&str]) -> bool {
+pub(super) fn is_command_match(pattern: &[Word], words: &[&str]) -> bool {
     let open: Vec<&Word> = pattern.iter().chain([&Word::Many]).collect();
-    sequence(
+    is_sequence_match(
         &open,
         words,
         |word| **word == Word::Many,
         |word, given| match word {
             Word::Many => true,
-            Word::OneOf(any) => any.iter().any(|pattern| text(pattern, given)),
+            Word::OneOf(any) => any.iter().any(|pattern| is_text_match(pattern, given)),
         },
     )
 }
 
 /// Returns `true` if a text matches the pattern, whose `*` stands for any characters.
-pub(super) fn text(pattern: &str, given: &str) -> bool {
+pub(super) fn is_text_match(pattern: &str, given: &str) -> bool {
     let (pattern, given): (Vec<char>, Vec<char>) = (pattern.chars().collect(), given.chars().collect());
-    sequence(&pattern, &given, |c| *c == '*', |c, given| c == given)
+    is_sequence_match(&pattern, &given, |c| *c == '*', |c, given| c == given)
 }
 
 /// Returns `true` if a path matches the pattern: `*` stays within a part of the path, and a part `**` stands for any number of parts. Empty
 /// parts and `.` (`//`, `/./`) are skipped, as on opening the path.
-pub(super) fn path(pattern: &str, given: &str) -> bool {
+pub(super) fn is_path_match(pattern: &str, given: &str) -> bool {
     let parts = |path: &str| -> Vec<String> {
         // fault: plain-path-passes-rule
         path.split('/').filter(|part| !["", "."].contains(part)).map(str::to_owned).collect()
     };
     let is_same_kind = pattern.starts_with('/') == given.starts_with('/');
-    is_same_kind && sequence(&parts(pattern), &parts(given), |part| part == "**", |part, given| text(part, given))
+    is_same_kind
+        && is_sequence_match(
+            &parts(pattern),
+            &parts(given),
+            |part| part == "**",
+            |part, given| is_text_match(part, given),
+        )
 }
 
 /// Returns `true` if `given` matches the whole `pattern`, in which some places take any number.
-fn sequence<P, G>(pattern: &[P], given: &[G], is_many: impl Fn(&P) -> bool, is_one: impl Fn(&P, &G) -> bool) -> bool {
+fn is_sequence_match<P, G>(
+    pattern: &[P],
+    given: &[G],
+    is_many: impl Fn(&P) -> bool,
+    is_one: impl Fn(&P, &G) -> bool,
+) -> bool {
     // `reached[n]`: the items so far match the first n places.
     let past_many = |reached: &mut Vec<bool>| {
         let mut is_before = false;
@@ -83,10 +94,10 @@ mod tests {
             ("*.example.com", "a.b.example.com", true),
             ("*.example.com", "example.com", false),
         ] {
-            assert_eq!(text(pattern, given), fits, "{pattern} {given}");
+            assert_eq!(is_text_match(pattern, given), fits, "{pattern} {given}");
         }
         // Exponential time for a backtracking matcher.
-        assert!(!text(&"a*".repeat(200), &"a".repeat(2000).replace('a', "b")));
+        assert!(!is_text_match(&"a*".repeat(200), &"a".repeat(2000).replace('a', "b")));
     }
 
     #[test]
@@ -106,7 +117,7 @@ mod tests {
             ("/a/b", "/a/../b", false),
             ("/a/b", "/a/.b", false),
         ] {
-            assert_eq!(path(pattern, given), fits, "{pattern} {given}");
+            assert_eq!(is_path_match(pattern, given), fits, "{pattern} {given}");
         }
     }
 
@@ -114,10 +125,10 @@ mod tests {
     fn a_command_is_matched_from_its_beginning() {
         let one = |words: &[&str]| Word::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
         let push = [one(&["git"]), one(&["push", "pull"])];
-        assert!(command(&push, &["git", "push", "origin"]) && command(&push, &["git", "pull"]));
-        assert!(!command(&push, &["git"]) && !command(&push, &["git", "-C", "push"]));
+        assert!(is_command_match(&push, &["git", "push", "origin"]) && is_command_match(&push, &["git", "pull"]));
+        assert!(!is_command_match(&push, &["git"]) && !is_command_match(&push, &["git", "-C", "push"]));
         let anywhere = [one(&["git"]), Word::Many, one(&["--force*"])];
-        assert!(command(&anywhere, &["git", "push", "--force-with-lease", "x"]));
-        assert!(!command(&anywhere, &["git", "push"]));
+        assert!(is_command_match(&anywhere, &["git", "push", "--force-with-lease", "x"]));
+        assert!(!is_command_match(&anywhere, &["git", "push"]));
     }
 }

@@ -18,21 +18,21 @@ const MAX_TIMEOUT_S: u64 = 3600;
 /// The most rules.
 pub(super) const MAX_RULES: usize = 500;
 
-pub(super) fn read(text: &str) -> Result<Rules, Vec<RulesProblem>> {
+pub(super) fn parse_rules(text: &str) -> Result<Rules, Vec<RulesProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader { text, problems: Vec::new() };
     for error in errors {
         let at = error.span().map_or(0, |span| span.start);
-        reader.problem(at, error.message());
+        reader.add_problem(at, error.message());
     }
     let mut rules = Rules::default();
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
-            "rule" => reader.rules(value, &mut rules),
-            "files" => reader.files(value, &mut rules),
-            "network" => reader.network(value, &mut rules),
-            "shell" => reader.shell(value, &mut rules),
-            other => reader.unknown(key.span().start, other, "[[rule]], [files], [network] and [shell]"),
+            "rule" => reader.read_rules(value, &mut rules),
+            "files" => reader.read_files(value, &mut rules),
+            "network" => reader.read_network(value, &mut rules),
+            "shell" => reader.read_shell(value, &mut rules),
+            other => reader.add_unknown_key(key.span().start, other, "[[rule]], [files], [network] and [shell]"),
         }
     }
     reader.problems.sort_by_key(|problem| problem.line);
@@ -47,78 +47,81 @@ struct Reader<'t> {
 type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Reader<'_> {
-    fn line(&self, at: usize) -> usize {
+    fn find_line(&self, at: usize) -> usize {
         self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
     }
 
-    fn problem(&mut self, at: usize, what: impl Into<String>) {
-        let line = self.line(at);
+    fn add_problem(&mut self, at: usize, what: impl Into<String>) {
+        let line = self.find_line(at);
         self.problems.push(RulesProblem { line, what: what.into() });
     }
 
-    fn unknown(&mut self, at: usize, key: &str, known: &str) {
-        self.problem(at, format!("`{key}` isn't known here; there are {known}"));
+    fn add_unknown_key(&mut self, at: usize, key: &str, known: &str) {
+        self.add_problem(at, format!("`{key}` isn't known here; allowed are {known}"));
     }
 
-    fn table<'v, 't>(&mut self, value: &'v Value<'t>, name: &str) -> Option<&'v DeTable<'t>> {
+    fn read_table<'v, 't>(&mut self, value: &'v Value<'t>, name: &str) -> Option<&'v DeTable<'t>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.problem(value.span().start, format!("`{name}` must be a table"));
+            self.add_problem(value.span().start, format!("`{name}` must be a table"));
         }
         table
     }
 
-    fn string(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
+    fn read_string(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
         let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
         if text.is_none() {
-            self.problem(value.span().start, format!("`{name}` must be a text that isn't empty"));
+            self.add_problem(value.span().start, format!("`{name}` must be a text that isn't empty"));
         }
         text.map(str::to_owned)
     }
 
     /// Reads a list of texts, each with its position.
-    fn strings(&mut self, value: &Value<'_>, name: &str) -> Vec<(usize, String)> {
+    fn read_strings(&mut self, value: &Value<'_>, name: &str) -> Vec<(usize, String)> {
         let Some(array) = value.get_ref().as_array() else {
-            self.problem(value.span().start, format!("`{name}` must be a list of texts"));
+            self.add_problem(value.span().start, format!("`{name}` must be a list of texts"));
             return Vec::new();
         };
-        array.iter().filter_map(|item| Some((item.span().start, self.string(item, name)?))).collect()
+        array.iter().filter_map(|item| Some((item.span().start, self.read_string(item, name)?))).collect()
     }
 
-    fn rules(&mut self, value: &Value<'_>, rules: &mut Rules) {
+    fn read_rules(&mut self, value: &Value<'_>, rules: &mut Rules) {
         let Some(array) = value.get_ref().as_array() else {
-            self.problem(value.span().start, "write `[[rule]]`, with two brackets");
+            self.add_problem(value.span().start, "write `[[rule]]`, with two brackets");
             return;
         };
         if array.len() > MAX_RULES {
-            self.problem(value.span().start, format!("there are {} rules, at most {MAX_RULES} are read", array.len()));
+            self.add_problem(
+                value.span().start,
+                format!("there are {} rules, at most {MAX_RULES} are read", array.len()),
+            );
         }
         for item in array.iter().take(MAX_RULES) {
             let before = self.problems.len();
-            let rule = self.rule(item);
+            let rule = self.read_rule(item);
             if let Some(rule) = rule.filter(|_| self.problems.len() == before) {
                 rules.rules.push(rule);
             }
         }
     }
 
-    fn rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+    fn read_rule(&mut self, value: &Value<'_>) -> Option<Rule> {
         let at = value.span().start;
-        let table = self.table(value, "rule")?;
+        let table = self.read_table(value, "rule")?;
         let (mut tool, mut targets, mut decision, mut why) = (None, Vec::new(), None, None);
         let (mut fitting, mut unfitting) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match key.get_ref().as_ref() {
-                "tool" => tool = self.string(value, "tool"),
-                "command" => targets.extend(self.command(value).map(Target::Command)),
-                "path" => targets.extend(self.path(value, "path").map(Target::Path)),
+                "tool" => tool = self.read_string(value, "tool"),
+                "command" => targets.extend(self.read_command(value).map(Target::Command)),
+                "path" => targets.extend(self.read_path(value, "path").map(Target::Path)),
                 "host" => targets.extend(self.host_pattern(value).map(Target::Host)),
-                "arguments" => targets.extend(self.arguments(value).map(Target::Arguments)),
-                "decision" => decision = self.decision(value),
-                "why" => why = self.string(value, "why").map(|why| why.trim_end_matches('.').to_owned()),
-                "match" => fitting = self.strings(value, "match"),
-                "not_match" => unfitting = self.strings(value, "not_match"),
-                other => self.unknown(
+                "arguments" => targets.extend(self.read_arguments(value).map(Target::Arguments)),
+                "decision" => decision = self.read_decision(value),
+                "why" => why = self.read_string(value, "why").map(|why| why.trim_end_matches('.').to_owned()),
+                "match" => fitting = self.read_strings(value, "match"),
+                "not_match" => unfitting = self.read_strings(value, "not_match"),
+                other => self.add_unknown_key(
                     key.span().start,
                     other,
                     "tool, command, path, host, arguments, decision, why, match and not_match",
@@ -126,78 +129,78 @@ impl Reader<'_> {
             }
         }
         if targets.len() > 1 {
-            self.problem(at, "a rule is about a command, a path, a host or arguments, and not about two of them");
+            self.add_problem(at, "a rule covers a command, a path, a host or arguments, but only one of these");
         }
         if targets.is_empty() && tool.is_none() {
-            self.problem(at, "a rule needs a `tool`, a `command`, a `path` or a `host`");
+            self.add_problem(at, "a rule needs a `tool`, a `command`, a `path` or a `host`");
         }
         if decision.is_none() && !table.keys().any(|key| key.get_ref() == "decision") {
-            self.problem(at, "a rule needs a `decision`: allow, ask or deny");
+            self.add_problem(at, "a rule needs a `decision`: allow, ask or deny");
         }
         let never_asks = tool.as_deref().filter(|tool| FREE.contains(tool));
         if let (Some(tool), Some(Decision::Ask)) = (never_asks, decision) {
-            self.problem(
+            self.add_problem(
                 at,
                 format!("`{tool}` never asks, so this rule would change nothing; it can be denied or left alone"),
             );
         }
         let target = targets.pop().unwrap_or(Target::Any);
         if let Target::Arguments(_) = target {
-            self.exact(at, tool.as_deref(), decision);
-            self.verb(at, tool.as_deref(), &target);
+            self.check_exact_rule(at, tool.as_deref(), decision);
+            self.check_verb(at, tool.as_deref(), &target);
         } else if fitting.is_empty() {
-            self.problem(at, "a rule needs `match`: at least one example that shows it works");
+            self.add_problem(at, "a rule needs `match`: at least one example that shows it works");
         }
-        let rule = Rule { line: self.line(at), tool, target, decision: decision?, why, made_at: None };
-        self.examples(&rule, &fitting, &unfitting);
+        let rule = Rule { line: self.find_line(at), tool, target, decision: decision?, why, made_at: None };
+        self.check_examples(&rule, &fitting, &unfitting);
         Some(rule)
     }
 
     /// Checks a rule about exact arguments, which can only allow: a denial would be evaded by one more space.
-    fn exact(&mut self, at: usize, tool: Option<&str>, decision: Option<Decision>) {
+    fn check_exact_rule(&mut self, at: usize, tool: Option<&str>, decision: Option<Decision>) {
         if tool.is_none_or(|tool| tool.contains('*')) {
-            self.problem(at, "a rule with `arguments` needs the `tool` that they are for, without a `*`");
+            self.add_problem(at, "a rule with `arguments` needs the `tool` that they are for, without a `*`");
         }
         if decision.is_some_and(|decision| decision != Decision::Allow) {
-            self.problem(at, "a rule with `arguments` can only allow");
+            self.add_problem(at, "a rule with `arguments` can only allow");
         }
     }
 
     /// Refuses a verb among the arguments. A call of a grouped tool is judged as its verb's own tool, whose arguments have no verb, so that
     /// the rule would match nothing.
-    fn verb(&mut self, at: usize, tool: Option<&str>, target: &Target) {
+    fn check_verb(&mut self, at: usize, tool: Option<&str>, target: &Target) {
         let Target::Arguments(arguments) = target else { return };
-        let Some(group) = tool.and_then(VerbGroup::of) else { return };
+        let Some(group) = tool.and_then(VerbGroup::find_by_name) else { return };
         let Some(verb) = arguments.get(VERB) else { return };
-        let own = match verb.as_str().and_then(|verb| group.tool(verb)) {
+        let own = match verb.as_str().and_then(|verb| group.find_tool(verb)) {
             Some(own) => format!("name the verb's own tool, `tool = \"{own}\"`, and leave `{VERB}` out"),
             None => {
                 let tools: Vec<&str> = group.verbs.iter().map(|(_, tool)| *tool).collect();
                 format!("name one of its tools ({}), and leave `{VERB}` out", tools.join(", "))
             }
         };
-        self.problem(at, format!("`{}` with `{VERB}` would match no call: {own}", group.name));
+        self.add_problem(at, format!("`{}` with `{VERB}` would match no call: {own}", group.name));
     }
 
     /// Reads a table of arguments into the JSON of a call.
-    fn arguments(&mut self, value: &Value<'_>) -> Option<Json> {
-        let json = value.get_ref().as_table().and_then(|_| json(value.get_ref()));
+    fn read_arguments(&mut self, value: &Value<'_>) -> Option<Json> {
+        let json = value.get_ref().as_table().and_then(|_| to_json(value.get_ref()));
         if json.is_none() {
-            self.problem(value.span().start, "`arguments` must be a table of texts, numbers, lists and tables");
+            self.add_problem(value.span().start, "`arguments` must be a table of texts, numbers, lists and tables");
         }
         json
     }
 
-    fn examples(&mut self, rule: &Rule, fitting: &[(usize, String)], unfitting: &[(usize, String)]) {
-        for (at, example) in fitting.iter().filter(|(_, example)| !rule.fits(example)) {
-            self.problem(*at, format!("the rule doesn't match its own example `{example}`"));
+    fn check_examples(&mut self, rule: &Rule, fitting: &[(usize, String)], unfitting: &[(usize, String)]) {
+        for (at, example) in fitting.iter().filter(|(_, example)| !rule.is_example_match(example)) {
+            self.add_problem(*at, format!("the rule doesn't match its own example `{example}`"));
         }
-        for (at, example) in unfitting.iter().filter(|(_, example)| rule.fits(example)) {
-            self.problem(*at, format!("the rule matches `{example}`, which it says it doesn't"));
+        for (at, example) in unfitting.iter().filter(|(_, example)| rule.is_example_match(example)) {
+            self.add_problem(*at, format!("the rule matches `{example}`, which its `not_match` rules out"));
         }
     }
 
-    fn decision(&mut self, value: &Value<'_>) -> Option<Decision> {
+    fn read_decision(&mut self, value: &Value<'_>) -> Option<Decision> {
         let decision = match value.get_ref().as_str() {
             Some("allow") => Some(Decision::Allow),
             Some("ask") => Some(Decision::Ask),
@@ -205,26 +208,26 @@ impl Reader<'_> {
             _ => None,
         };
         if decision.is_none() {
-            self.problem(value.span().start, "`decision` must be \"allow\", \"ask\" or \"deny\"");
+            self.add_problem(value.span().start, "`decision` must be \"allow\", \"ask\" or \"deny\"");
         }
         decision
     }
 
     /// Reads a text of words, or a list of words and lists of alternatives.
-    fn command(&mut self, value: &Value<'_>) -> Option<Vec<Word>> {
+    fn read_command(&mut self, value: &Value<'_>) -> Option<Vec<Word>> {
         let at = value.span().start;
         let words: Vec<Word> = if let Some(text) = value.get_ref().as_str() {
-            text.split_whitespace().map(|word| Self::word(vec![word.to_owned()])).collect()
+            text.split_whitespace().map(|word| Self::make_word(vec![word.to_owned()])).collect()
         } else if let Some(array) = value.get_ref().as_array() {
             array
                 .iter()
                 .filter_map(|item| match item.get_ref().as_array() {
                     Some(_) => {
                         let any: Vec<String> =
-                            self.strings(item, "command").into_iter().map(|(_, word)| word).collect();
-                        (!any.is_empty()).then(|| Self::word(any))
+                            self.read_strings(item, "command").into_iter().map(|(_, word)| word).collect();
+                        (!any.is_empty()).then(|| Self::make_word(any))
                     }
-                    None => self.string(item, "command").map(|word| Self::word(vec![word])),
+                    None => self.read_string(item, "command").map(|word| Self::make_word(vec![word])),
                 })
                 .collect()
         } else {
@@ -233,58 +236,61 @@ impl Reader<'_> {
         match words.first() {
             Some(Word::OneOf(names)) if !names.iter().any(|name| name.chars().all(|c| c == '*')) => Some(words),
             _ => {
-                self.problem(at, "`command` must be a text or a list of words, of which the first names a program");
+                self.add_problem(at, "`command` must be a text or a list of words, of which the first names a program");
                 None
             }
         }
     }
 
-    fn word(any: Vec<String>) -> Word {
+    fn make_word(any: Vec<String>) -> Word {
         if any.iter().any(|word| word == "**") { Word::Many } else { Word::OneOf(any) }
     }
 
-    fn path(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
-        let path = self.string(value, name)?;
+    fn read_path(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
+        let path = self.read_string(value, name)?;
         let is_plain = path.split('/').all(|part| !matches!(part, "." | "..")) && !path.contains("//");
         if (path.starts_with('/') || path.starts_with("~/")) && is_plain {
             return Some(path);
         }
-        self.problem(value.span().start, format!("`{path}` must be an absolute path or begin with `~/`, without `..`"));
+        self.add_problem(
+            value.span().start,
+            format!("`{path}` must be an absolute path or begin with `~/`, without `..`"),
+        );
         None
     }
 
     fn host_pattern(&mut self, value: &Value<'_>) -> Option<String> {
-        let pattern = self.string(value, "host")?.to_lowercase();
+        let pattern = self.read_string(value, "host")?.to_lowercase();
         if pattern.chars().all(|c| c.is_ascii_alphanumeric() || ".-*:[]".contains(c)) {
             return Some(pattern);
         }
-        self.problem(value.span().start, format!("`{pattern}` must be a host's name, without a scheme or a path"));
+        self.add_problem(value.span().start, format!("`{pattern}` must be a host's name, without a scheme or a path"));
         None
     }
 
-    fn files(&mut self, value: &Value<'_>, rules: &mut Rules) {
-        let Some(table) = self.table(value, "files") else { return };
+    fn read_files(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.read_table(value, "files") else { return };
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             let list = match name {
                 "read" => &mut rules.readable,
                 "write" => &mut rules.writable,
                 other => {
-                    self.unknown(key.span().start, other, "read and write");
+                    self.add_unknown_key(key.span().start, other, "read and write");
                     continue;
                 }
             };
             let Some(array) = value.get_ref().as_array() else {
-                self.problem(value.span().start, format!("`{name}` must be a list of folders"));
+                self.add_problem(value.span().start, format!("`{name}` must be a list of folders"));
                 continue;
             };
             for item in array {
-                match self.path(item, name) {
+                match self.read_path(item, name) {
                     Some(path) if path.contains('*') => {
-                        self.problem(item.span().start, format!("`{path}` must be a folder, without a `*`"));
+                        self.add_problem(item.span().start, format!("`{path}` must be a folder, without a `*`"));
                     }
                     Some(path) if path.trim_end_matches('/').is_empty() && name == "write" => {
-                        self.problem(item.span().start, "the whole machine can't be granted for writing");
+                        self.add_problem(item.span().start, "the whole machine can't be granted for writing");
                     }
                     path => list.extend(path),
                 }
@@ -292,17 +298,17 @@ impl Reader<'_> {
         }
     }
 
-    fn network(&mut self, value: &Value<'_>, rules: &mut Rules) {
-        let Some(table) = self.table(value, "network") else { return };
+    fn read_network(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.read_table(value, "network") else { return };
         for (key, value) in table {
             if key.get_ref() != "hosts" {
-                self.unknown(key.span().start, key.get_ref(), "hosts");
+                self.add_unknown_key(key.span().start, key.get_ref(), "hosts");
                 continue;
             }
-            for (at, text) in self.strings(value, "hosts") {
-                match host(&text) {
+            for (at, text) in self.read_strings(value, "hosts") {
+                match parse_host(&text) {
                     Some(host) => rules.hosts.push(host),
-                    None => self.problem(
+                    None => self.add_problem(
                         at,
                         format!("`{text}` must be a host's name or address and a port, as in `api.github.com:443`"),
                     ),
@@ -311,17 +317,17 @@ impl Reader<'_> {
         }
     }
 
-    fn shell(&mut self, value: &Value<'_>, rules: &mut Rules) {
-        let Some(table) = self.table(value, "shell") else { return };
+    fn read_shell(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.read_table(value, "shell") else { return };
         for (key, value) in table {
             if key.get_ref() != "timeout_s" {
-                self.unknown(key.span().start, key.get_ref(), "timeout_s");
+                self.add_unknown_key(key.span().start, key.get_ref(), "timeout_s");
                 continue;
             }
             let seconds = value.get_ref().as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
             match seconds.filter(|seconds| (1..=MAX_TIMEOUT_S).contains(seconds)) {
                 Some(seconds) => rules.shell_timeout = Some(Duration::from_secs(seconds)),
-                None => self.problem(
+                None => self.add_problem(
                     value.span().start,
                     format!("`timeout_s` must be a number of seconds from 1 to {MAX_TIMEOUT_S}"),
                 ),
@@ -331,15 +337,15 @@ impl Reader<'_> {
 }
 
 /// Converts a value to JSON; `None` for a date, or for a number foreign to JSON.
-fn json(value: &DeValue<'_>) -> Option<Json> {
+fn to_json(value: &DeValue<'_>) -> Option<Json> {
     Some(match value {
         DeValue::String(text) => Json::String(text.clone().into_owned()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok()?.into(),
         DeValue::Float(number) => Json::Number(serde_json::Number::from_f64(number.as_str().parse().ok()?)?),
         DeValue::Boolean(is_true) => Json::Bool(*is_true),
-        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect::<Option<_>>()?,
+        DeValue::Array(items) => items.iter().map(|item| to_json(item.get_ref())).collect::<Option<_>>()?,
         DeValue::Table(table) => {
-            let fields = table.iter().map(|(key, value)| Some((key.get_ref().to_string(), json(value.get_ref())?)));
+            let fields = table.iter().map(|(key, value)| Some((key.get_ref().to_string(), to_json(value.get_ref())?)));
             Json::Object(fields.collect::<Option<_>>()?)
         }
         DeValue::Datetime(_) => return None,
@@ -347,7 +353,7 @@ fn json(value: &DeValue<'_>) -> Option<Json> {
 }
 
 /// Parses `name:port`, with an IPv6 address in brackets.
-fn host(text: &str) -> Option<Host> {
+fn parse_host(text: &str) -> Option<Host> {
     let (name, port) = text.rsplit_once(':')?;
     let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
     let name = name.to_lowercase();

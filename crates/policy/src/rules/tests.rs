@@ -6,14 +6,14 @@ fn problems(text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn the_example_is_a_policy() {
-    let rules = Rules::parse(super::super::EXAMPLE).unwrap().at_home(Some(Path::new("/home/anna")));
+    let rules = Rules::parse(super::super::EXAMPLE).unwrap().with_home(Some(Path::new("/home/anna")));
     assert_eq!(rules.len(), 5);
-    assert_eq!(rules.writable(), [Path::new("/home/anna/work")]);
-    assert_eq!(rules.readable().len(), 2);
+    assert_eq!(rules.writable_folders(), [Path::new("/home/anna/work")]);
+    assert_eq!(rules.readable_folders().len(), 2);
     assert_eq!(rules.hosts(), [Host { name: "api.github.com".to_owned(), port: 443 }]);
     assert_eq!(rules.shell_timeout(), Some(Duration::from_secs(120)));
     assert_eq!(
-        rules.described().first().unwrap(),
+        rules.describe_rules().first().unwrap(),
         "line 11: allow command cargo check|build|test|clippy … (it builds my own projects)"
     );
 }
@@ -71,7 +71,7 @@ fn a_rule_s_own_examples_are_tried() {
         ("tool = \"x\"\ndecision = \"deny\"", 1, "needs `match`"),
         ("decision = \"deny\"\nmatch = [\"x\"]", 1, "needs a `tool`"),
         ("tool = \"x\"\nmatch = [\"x\"]", 1, "needs a `decision`"),
-        ("path = \"/a\"\nhost = \"b\"\ndecision = \"deny\"\nmatch = [\"/a\"]", 1, "two of them"),
+        ("path = \"/a\"\nhost = \"b\"\ndecision = \"deny\"\nmatch = [\"/a\"]", 1, "only one of these"),
         ("command = \"** x\"\ndecision = \"deny\"\nmatch = [\"x\"]", 2, "names a program"),
         ("tool = \"reply\"\ndecision = \"ask\"\nmatch = [\"reply\"]", 1, "`reply` never asks"),
         ("path = \"a/b\"\ndecision = \"deny\"\nmatch = [\"a/b\"]", 2, "absolute"),
@@ -86,9 +86,9 @@ fn what_never_asks_can_be_denied_and_a_pattern_that_means_more_says_what_it_spar
     let rule =
         |tool: &str, decision: &str| format!("[[rule]]\ntool = {tool:?}\ndecision = {decision:?}\nmatch = [\"note\"]");
     assert!(Rules::parse(&rule("note", "deny")).is_ok());
-    let said = Rules::parse(&rule("no*", "ask")).unwrap().described();
+    let said = Rules::parse(&rule("no*", "ask")).unwrap().describe_rules();
     assert_eq!(said, ["line 1: ask tool no*; note never ask, whatever it says"]);
-    assert_eq!(Rules::parse(&rule("no*", "deny")).unwrap().described(), ["line 1: deny tool no*"]);
+    assert_eq!(Rules::parse(&rule("no*", "deny")).unwrap().describe_rules(), ["line 1: deny tool no*"]);
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn hosts_are_exact_names_and_ports() {
 #[test]
 fn without_a_home_what_is_in_it_is_not_granted() {
     let rules = Rules::parse("[files]\nwrite = [\"~/work\"]").unwrap();
-    assert!(rules.writable().is_empty() && !rules.grants(Path::new("~/work/x"), true));
-    assert!(rules.with_scratch(Path::new("/scratch")).grants(Path::new("/scratch/x"), true));
+    assert!(rules.writable_folders().is_empty() && !rules.is_granted(Path::new("~/work/x"), true));
+    assert!(rules.with_scratch(Path::new("/scratch")).is_granted(Path::new("/scratch/x"), true));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_i
     let rule = |decision: &str| {
         let path = "~/Notes/\u{e4}rzte/**";
         let text = format!("[[rule]]\npath = {path:?}\ndecision = {decision:?}\nmatch = [\"~/Notes/\u{e4}rzte/a\"]");
-        Rules::parse(&text).unwrap().at_home(Some(Path::new("/home/anna")))
+        Rules::parse(&text).unwrap().with_home(Some(Path::new("/home/anna")))
     };
     let (deny, ask, allow) = (rule("deny"), rule("ask"), rule("allow"));
     for (below, is_same) in [
@@ -135,10 +135,10 @@ fn what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_i
         ("Note\u{17f}/\u{e4}rzte/diary.md", false),
     ] {
         let path = Path::new("/home/anna").join(below);
-        assert!(deny.denies("view_image", &path) && ask.keeps_back("view_image", &path), "{below}");
+        assert!(deny.is_denied("view_image", &path) && ask.keeps_back("view_image", &path), "{below}");
         assert_eq!(allow.decide("view_image", &RuleQuestion::Path(&path)).is_some(), is_same, "{below}");
     }
-    assert!(!deny.denies("view_image", Path::new("/home/anna/Notes/arzte/diary.md")));
+    assert!(!deny.is_denied("view_image", Path::new("/home/anna/Notes/arzte/diary.md")));
 }
 
 #[test]

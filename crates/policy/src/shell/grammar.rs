@@ -8,23 +8,23 @@ use tree_sitter::{Node, Parser};
 use super::{Joint, Simple};
 
 /// Returns the plain commands of a text; `None` if its tree holds anything else.
-pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
+pub(super) fn parse_commands(text: &str) -> Option<Vec<Simple>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(ascii(text), None)?;
+    let tree = parser.parse(replace_non_ascii(text), None)?;
     let root = tree.root_node();
     if root.kind() != "program" || root.has_error() {
         return None;
     }
     let mut reading = Reading { text, end: 0, joint: Joint::Then, commands: Vec::new() };
-    reading.sequence(root)?;
-    reading.gap(text.len())?;
+    reading.read_sequence(root)?;
+    reading.check_gap(text.len())?;
     Some(reading.commands)
 }
 
 /// Replaces each non-ASCII byte by a letter, since the grammar's scanner looks characters up in a table of 256. A letter never makes text
 /// plainer: it can only complete a variable or an assignment, and both are refused.
-fn ascii(text: &str) -> Vec<u8> {
+fn replace_non_ascii(text: &str) -> Vec<u8> {
     text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
@@ -38,13 +38,13 @@ struct Reading<'t> {
 
 impl<'t> Reading<'t> {
     /// Reads the children of a program, a list, a pipeline or a statement with redirections.
-    fn sequence(&mut self, parent: Node<'_>) -> Option<()> {
+    fn read_sequence(&mut self, parent: Node<'_>) -> Option<()> {
         let mut cursor = parent.walk();
         for child in parent.children(&mut cursor) {
             match child.kind() {
-                "list" | "pipeline" | "redirected_statement" => self.sequence(child)?,
-                "command" => self.command(child)?,
-                "file_redirect" => self.redirect(child)?,
+                "list" | "pipeline" | "redirected_statement" => self.read_sequence(child)?,
+                "command" => self.read_command(child)?,
+                "file_redirect" => self.read_redirect(child)?,
                 operator => {
                     self.joint = match operator {
                         ";" | "\n" => Joint::Then,
@@ -53,14 +53,14 @@ impl<'t> Reading<'t> {
                         "|" => Joint::Pipe,
                         _ => return None,
                     };
-                    self.leaf(child)?;
+                    self.read_leaf(child)?;
                 }
             }
         }
         Some(())
     }
 
-    fn command(&mut self, command: Node<'_>) -> Option<()> {
+    fn read_command(&mut self, command: Node<'_>) -> Option<()> {
         let mut words = Vec::new();
         let mut cursor = command.walk();
         for child in command.children(&mut cursor) {
@@ -73,14 +73,14 @@ impl<'t> Reading<'t> {
             if is_name != words.is_empty() {
                 return None;
             }
-            self.blank(word.start_byte(), !words.is_empty())?;
-            words.push(self.word(word)?);
+            self.check_blank(word.start_byte(), !words.is_empty())?;
+            words.push(self.read_word(word)?);
         }
         let joint = std::mem::replace(&mut self.joint, Joint::Then);
         (!words.is_empty()).then(|| self.commands.push(Simple { joint, words }))
     }
 
-    fn word(&mut self, node: Node<'_>) -> Option<String> {
+    fn read_word(&mut self, node: Node<'_>) -> Option<String> {
         if node.kind() == "concatenation" {
             let mut whole = String::new();
             let mut cursor = node.walk();
@@ -88,33 +88,33 @@ impl<'t> Reading<'t> {
                 if part.start_byte() != self.end && !whole.is_empty() {
                     return None;
                 }
-                self.gap(part.start_byte())?;
-                whole.push_str(&self.part(part)?);
+                self.check_gap(part.start_byte())?;
+                whole.push_str(&self.read_part(part)?);
             }
             return Some(whole);
         }
-        self.gap(node.start_byte())?;
-        self.part(node)
+        self.check_gap(node.start_byte())?;
+        self.read_part(node)
     }
 
-    fn part(&mut self, node: Node<'_>) -> Option<String> {
+    fn read_part(&mut self, node: Node<'_>) -> Option<String> {
         let source = self.text.get(node.byte_range())?;
         self.end = node.end_byte();
         match node.kind() {
-            "word" | "number" => (node.named_child_count() == 0).then(|| unescaped(source)).flatten(),
+            "word" | "number" => (node.named_child_count() == 0).then(|| unescape_word(source)).flatten(),
             "raw_string" => source.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned),
             "string" => {
                 let mut cursor = node.walk();
                 let is_text = node.named_children(&mut cursor).all(|child| child.kind() == "string_content");
                 let inside = source.strip_prefix('"')?.strip_suffix('"')?;
-                is_text.then(|| without_escapes_of(inside, &["\\\\", "\\\"", "\\$", "\\`"]))
+                is_text.then(|| remove_escapes(inside, &["\\\\", "\\\"", "\\$", "\\`"]))
             }
             _ => None,
         }
     }
 
     /// Accepts a harmless redirection.
-    fn redirect(&mut self, node: Node<'_>) -> Option<()> {
+    fn read_redirect(&mut self, node: Node<'_>) -> Option<()> {
         let source = self.text.get(node.byte_range())?;
         let (sign, target) = source.split_at_checked(source.find('/').or_else(|| source.rfind('&'))?)?;
         let is_quiet = match target {
@@ -123,36 +123,36 @@ impl<'t> Reading<'t> {
             "&2" => matches!(sign, ">" | "1>"),
             _ => false,
         };
-        self.blank(node.start_byte(), true)?;
+        self.check_blank(node.start_byte(), true)?;
         self.end = node.end_byte();
         is_quiet.then_some(())
     }
 
-    fn leaf(&mut self, node: Node<'_>) -> Option<()> {
-        self.gap(node.start_byte())?;
+    fn read_leaf(&mut self, node: Node<'_>) -> Option<()> {
+        self.check_gap(node.start_byte())?;
         self.end = node.end_byte();
         Some(())
     }
 
     /// Requires blanks between the last leaf and `to`; line ends there are those after which the shell reads on.
-    fn gap(&mut self, to: usize) -> Option<()> {
+    fn check_gap(&mut self, to: usize) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         self.end = to;
         between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')).then_some(())
     }
 
     /// Requires the same, and within a command that words are apart and on one line.
-    fn blank(&mut self, to: usize, is_within: bool) -> Option<()> {
+    fn check_blank(&mut self, to: usize, is_within: bool) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         if is_within && (between.is_empty() || between.contains('\n')) {
             return None;
         }
-        self.gap(to)
+        self.check_gap(to)
     }
 }
 
 /// Unescapes a word outside quotes: each backslash leaves the character after it.
-fn unescaped(source: &str) -> Option<String> {
+fn unescape_word(source: &str) -> Option<String> {
     let mut pieces = source.split('\\');
     let mut word = pieces.next()?.to_owned();
     while let Some(piece) = pieces.next() {
@@ -168,7 +168,7 @@ fn unescaped(source: &str) -> Option<String> {
 }
 
 /// Replaces each of the two-character `escapes` by its second character, from left to right.
-fn without_escapes_of(text: &str, escapes: &[&str]) -> String {
+fn remove_escapes(text: &str, escapes: &[&str]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, _)) = rest.split_once('\\') {

@@ -5,11 +5,11 @@
 const MAX_GUESSES: usize = 256;
 
 /// Splits the text at every possible start of a command, with and without its quotes, into word lists that look like commands.
-pub(crate) fn guess(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn guess_commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("${HOME}", "$HOME");
     let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let mut commands = Vec::new();
-    for command in split(&text, true).into_iter().chain(split(&bare, false)) {
+    for command in split_commands(&text, true).into_iter().chain(split_commands(&bare, false)) {
         if commands.len() < MAX_GUESSES && !commands.contains(&command) {
             commands.push(command);
         }
@@ -17,7 +17,7 @@ pub(crate) fn guess(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-fn split(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
+fn split_commands(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let (mut quote, mut has_word, mut is_escaped) = (None, false, false);
     for c in text.chars().chain(['\n']) {

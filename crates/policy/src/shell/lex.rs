@@ -37,7 +37,7 @@ const RESERVED: [&str; 22] = [
 /// Punctuation that is literal outside quotes, in all shells.
 const ITSELF: &str = "_-./:,+@%^=";
 
-pub(super) fn read(text: &str) -> Result<Vec<Simple>, NotPlain> {
+pub(super) fn parse_commands(text: &str) -> Result<Vec<Simple>, NotPlain> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(NotPlain::TooLong);
     }
@@ -83,22 +83,22 @@ impl Lexer<'_> {
             }
             ';' => {
                 self.skip();
-                self.end(Joint::Then)?;
+                self.end_command(Joint::Then)?;
             }
             '&' => {
                 self.skip();
-                self.second('&').then_some(()).ok_or(NotPlain::Background)?;
-                self.end(Joint::And)?;
+                self.take_char('&').then_some(()).ok_or(NotPlain::Background)?;
+                self.end_command(Joint::And)?;
             }
             '|' => {
                 self.skip();
-                let joint = if self.second('|') { Joint::Or } else { Joint::Pipe };
-                self.end(joint)?;
+                let joint = if self.take_char('|') { Joint::Or } else { Joint::Pipe };
+                self.end_command(joint)?;
             }
-            _ if self.quiet() => self.is_closed = true,
+            _ if self.take_quiet_redirect() => self.is_closed = true,
             _ if self.is_closed => return Err(NotPlain::Redirection),
             _ => {
-                let word = self.word()?;
+                let word = self.read_word()?;
                 self.words.push(word);
             }
         }
@@ -109,12 +109,12 @@ impl Lexer<'_> {
         self.chars.next();
     }
 
-    fn second(&mut self, wanted: char) -> bool {
+    fn take_char(&mut self, wanted: char) -> bool {
         self.chars.next_if_eq(&wanted).is_some()
     }
 
     /// Ends a command at an operator, which needs a command on its left.
-    fn end(&mut self, next: Joint) -> Result<(), NotPlain> {
+    fn end_command(&mut self, next: Joint) -> Result<(), NotPlain> {
         if self.words.is_empty() {
             return Err(NotPlain::Stray);
         }
@@ -129,11 +129,11 @@ impl Lexer<'_> {
 
     /// Ends a line like `;`, except for empty lines and after an operator, where the shell reads on.
     fn end_line(&mut self) -> Result<(), NotPlain> {
-        if self.words.is_empty() { Ok(()) } else { self.end(Joint::Then) }
+        if self.words.is_empty() { Ok(()) } else { self.end_command(Joint::Then) }
     }
 
     /// Takes a harmless redirection, if it stands alone after a command.
-    fn quiet(&mut self) -> bool {
+    fn take_quiet_redirect(&mut self) -> bool {
         let rest: String = self.chars.clone().take(12).collect();
         let Some(spelling) = QUIET.into_iter().find(|spelling| rest.starts_with(spelling)) else { return false };
         let after = rest.chars().nth(spelling.len());
@@ -144,20 +144,20 @@ impl Lexer<'_> {
         true
     }
 
-    fn word(&mut self) -> Result<String, NotPlain> {
+    fn read_word(&mut self) -> Result<String, NotPlain> {
         let is_name = self.words.is_empty();
         let (mut word, mut is_bare, mut is_begun) = (String::new(), true, false);
         while let Some(&c) = self.chars.peek() {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' => break,
-                '\'' => self.single(&mut word)?,
-                '"' => self.double(&mut word)?,
-                '\\' => self.escaped(&mut word)?,
+                '\'' => self.read_single_quotes(&mut word)?,
+                '"' => self.read_double_quotes(&mut word)?,
+                '\\' => self.read_escape(&mut word)?,
                 '=' if !is_begun => return Err(NotPlain::Expansion('=')),
                 '=' if is_name => return Err(NotPlain::Assignment),
                 '^' if !is_begun => return Err(NotPlain::History('^')),
                 _ => {
-                    word.push(bare(c)?);
+                    word.push(check_bare(c)?);
                     self.skip();
                 }
             }
@@ -170,17 +170,17 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    fn single(&mut self, word: &mut String) -> Result<(), NotPlain> {
+    fn read_single_quotes(&mut self, word: &mut String) -> Result<(), NotPlain> {
         self.skip();
         loop {
             match self.chars.next().ok_or(NotPlain::Unended)? {
                 '\'' => return Ok(()),
-                c => word.push(quoted(c)?),
+                c => word.push(check_quoted(c)?),
             }
         }
     }
 
-    fn double(&mut self, word: &mut String) -> Result<(), NotPlain> {
+    fn read_double_quotes(&mut self, word: &mut String) -> Result<(), NotPlain> {
         self.skip();
         loop {
             match self.chars.next().ok_or(NotPlain::Unended)? {
@@ -192,12 +192,12 @@ impl Lexer<'_> {
                     Some(c) => word.push(c),
                     None => word.push('\\'),
                 },
-                c => word.push(quoted(c)?),
+                c => word.push(check_quoted(c)?),
             }
         }
     }
 
-    fn escaped(&mut self, word: &mut String) -> Result<(), NotPlain> {
+    fn read_escape(&mut self, word: &mut String) -> Result<(), NotPlain> {
         self.skip();
         match self.chars.next().ok_or(NotPlain::Unended)? {
             '\n' => Err(NotPlain::Control('\n')),
@@ -211,7 +211,7 @@ impl Lexer<'_> {
 }
 
 /// Accepts a character outside quotes.
-fn bare(c: char) -> Result<char, NotPlain> {
+fn check_bare(c: char) -> Result<char, NotPlain> {
     match c {
         c if c.is_ascii_alphanumeric() || ITSELF.contains(c) => Ok(c),
         '$' | '`' | '~' => Err(NotPlain::Expansion(c)),
@@ -225,7 +225,7 @@ fn bare(c: char) -> Result<char, NotPlain> {
 }
 
 /// Accepts a character in quotes: ASCII, and letters and digits of any language, but no invisible characters or marks of writing direction.
-fn quoted(c: char) -> Result<char, NotPlain> {
+fn check_quoted(c: char) -> Result<char, NotPlain> {
     match c {
         '\t' | '\n' => Err(NotPlain::Control(c)),
         c if c.is_ascii() || c.is_alphanumeric() => Ok(c),

@@ -10,7 +10,7 @@ mod lex;
 #[cfg(test)]
 mod tests;
 
-pub(super) use guess::guess;
+pub(super) use guess::guess_commands;
 
 /// The longest shell text read, in bytes.
 pub const MAX_TEXT_BYTES: usize = 8 * 1024;
@@ -81,9 +81,9 @@ pub(super) enum NotPlain {
 ///
 /// # Errors
 /// The reason the text isn't plain.
-pub(super) fn plain(text: &str) -> Result<Vec<Simple>, NotPlain> {
-    let ours = lex::read(text)?;
-    match grammar::read(text) {
+pub(super) fn parse_plain(text: &str) -> Result<Vec<Simple>, NotPlain> {
+    let ours = lex::parse_commands(text)?;
+    match grammar::parse_commands(text) {
         Some(theirs) if theirs == ours => Ok(ours),
         _ => Err(NotPlain::Disagreement),
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn words(text: &str) -> Vec<Vec<String>> {
-    plain(text).unwrap_or_else(|why| panic!("{text:?}: {why}")).into_iter().map(|command| command.words).collect()
+    parse_plain(text).unwrap_or_else(|why| panic!("{text:?}: {why}")).into_iter().map(|command| command.words).collect()
 }
 
 #[test]
@@ -32,7 +32,8 @@ fn plain_words_lose_their_quotes_and_nothing_else() {
 
 #[test]
 fn how_commands_are_joined_is_read_too() {
-    let joints: Vec<Joint> = plain("a && b || c; d | e\nf").unwrap().into_iter().map(|command| command.joint).collect();
+    let joints: Vec<Joint> =
+        parse_plain("a && b || c; d | e\nf").unwrap().into_iter().map(|command| command.joint).collect();
     assert_eq!(joints, [Joint::Then, Joint::And, Joint::Or, Joint::Then, Joint::Pipe, Joint::Then]);
 }
 
@@ -64,15 +65,15 @@ fn what_isn_t_plain_is_refused_for_its_reason() {
         ("ls \u{430}", NotPlain::Foreign('\u{430}')),
         ("ls 'a\u{202e}'", NotPlain::Foreign('\u{202e}')),
     ] {
-        assert_eq!(plain(text), Err(why), "{text:?}");
+        assert_eq!(parse_plain(text), Err(why), "{text:?}");
     }
     // Plain to the lexer, but separate kinds of statement to the grammar.
     for text in ["export A", "unset x", "declare x", "readonly x", "ls && local x"] {
-        assert!(lex::read(text).is_ok(), "{text}");
-        assert_eq!(plain(text), Err(NotPlain::Disagreement), "{text}");
+        assert!(lex::parse_commands(text).is_ok(), "{text}");
+        assert_eq!(parse_plain(text), Err(NotPlain::Disagreement), "{text}");
     }
-    assert_eq!(plain(&"a".repeat(MAX_TEXT_BYTES + 1)), Err(NotPlain::TooLong));
-    assert_eq!(plain(&"a;".repeat(MAX_COMMANDS + 1)), Err(NotPlain::TooLong));
+    assert_eq!(parse_plain(&"a".repeat(MAX_TEXT_BYTES + 1)), Err(NotPlain::TooLong));
+    assert_eq!(parse_plain(&"a;".repeat(MAX_COMMANDS + 1)), Err(NotPlain::TooLong));
 }
 
 /// Pieces with and without a meaning to a shell.
@@ -95,8 +96,8 @@ proptest! {
 
     #[test]
     fn nothing_makes_a_reader_panic(text in prop_oneof![soup(), any::<String>()]) {
-        let _ = (lex::read(&text).is_ok(), grammar::read(&text).is_some(), guess(&text).len());
-        if let Ok(commands) = plain(&text) {
+        let _ = (lex::parse_commands(&text).is_ok(), grammar::parse_commands(&text).is_some(), guess_commands(&text).len());
+        if let Ok(commands) = parse_plain(&text) {
             prop_assert!(commands.iter().all(|command| !command.words.is_empty()));
         }
     }
@@ -185,7 +186,7 @@ proptest! {
         let read: Vec<(String, Vec<Vec<String>>)> = texts
             .into_iter()
             .filter_map(|text| {
-                let mut commands: Vec<Vec<String>> = plain(&text).ok()?.into_iter().map(|command| command.words).collect();
+                let mut commands: Vec<Vec<String>> = parse_plain(&text).ok()?.into_iter().map(|command| command.words).collect();
                 commands.sort();
                 Some((text, commands))
             })

@@ -18,11 +18,11 @@ use reveille_base::process;
 use crate::proxy::relay;
 
 /// Listens on a loopback port of this sandbox and starts a helper that forwards connections. Returns the port.
-pub(super) fn start(socket: &Path) -> io::Result<u16> {
+pub(super) fn start_forwarder(socket: &Path) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();
     let socket = socket.to_str().ok_or_else(|| io::Error::other("the socket's path isn't UTF-8"))?;
-    process::start_beside(&std::env::current_exe()?, &["forward", "--to", socket], OwnedFd::from(listener))?;
+    process::start_helper(&std::env::current_exe()?, &["forward", "--to", socket], OwnedFd::from(listener))?;
     Ok(port)
 }
 
@@ -30,18 +30,18 @@ pub(super) fn start(socket: &Path) -> io::Result<u16> {
 ///
 /// # Errors
 /// Standard input isn't a listening socket.
-pub fn forward(to: &Path) -> io::Result<()> {
+pub fn forward_connections(to: &Path) -> io::Result<()> {
     let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
     for client in listener.incoming() {
         let client = client?;
         let to = to.to_owned();
-        thread::spawn(move || pass_on(&client, &to));
+        thread::spawn(move || relay_connection(&client, &to));
     }
     Ok(())
 }
 
 /// Relays one connection to the proxy, or closes the connection if the proxy refuses.
-fn pass_on(client: &TcpStream, to: &Path) {
+fn relay_connection(client: &TcpStream, to: &Path) {
     if let Ok(proxy) = UnixStream::connect(to) {
         relay::both_ways(client, &proxy, &relay::RelayLimits::default());
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use reveille_base::process;
 
-pub use forward::forward;
+pub use forward::forward_connections;
 
 use super::{Layout, proxy};
 
@@ -51,11 +51,13 @@ impl LauncherRules {
 pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, String> {
     let (program, args) = command.split_first().ok_or("there is no program to run")?;
     let port = match &rules.proxy {
-        Some(socket) => Some(forward::start(socket).map_err(|error| format!("the way to the proxy failed: {error}"))?),
+        Some(socket) => {
+            Some(forward::start_forwarder(socket).map_err(|error| format!("the way to the proxy failed: {error}"))?)
+        }
         None => None,
     };
-    restrict(&rules.layout)?;
-    let error = process::become_program(program, args, &proxy::variables(port));
+    restrict_process(&rules.layout)?;
+    let error = process::become_program(program, args, &proxy::build_variables(port));
     Err(format!("{} couldn't be started: {error}", program.to_string_lossy()))
 }
 
@@ -83,20 +85,20 @@ pub fn leave_abstract_sockets() -> Result<bool, String> {
 }
 
 #[cfg(target_os = "linux")]
-fn restrict(layout: &Layout) -> Result<(), String> {
-    limits(layout.max_file_bytes).map_err(|error| format!("limits couldn't be set: {error}"))?;
+fn restrict_process(layout: &Layout) -> Result<(), String> {
+    set_limits(layout.max_file_bytes).map_err(|error| format!("limits couldn't be set: {error}"))?;
     paths::restrict(layout).map_err(|error| format!("Landlock couldn't be set: {error}"))?;
     syscalls::restrict().map_err(|error| format!("seccomp couldn't be set: {error}"))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict(_: &Layout) -> Result<(), String> {
+fn restrict_process(_: &Layout) -> Result<(), String> {
     Err("this launcher is for Linux".to_owned())
 }
 
 /// Forbids core files (they hold memory) and bounds the size of files and the number of processes.
 #[cfg(target_os = "linux")]
-fn limits(max_file_bytes: Option<u64>) -> rustix::io::Result<()> {
+fn set_limits(max_file_bytes: Option<u64>) -> rustix::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const MAX_FILE_BYTES: u64 = 8 << 30;
     const MAX_PROCESSES: u64 = 4096;

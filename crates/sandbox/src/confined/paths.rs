@@ -40,18 +40,18 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
         .create()?;
     let reads = AccessFs::ReadFile | AccessFs::Execute;
     // Listing is allowed everywhere, because bubblewrap shows hidden directories as empty.
-    rules = allow(rules, Path::new("/"), AccessFs::ReadDir.into())?;
-    for path in readable(layout)? {
+    rules = allow_path(rules, Path::new("/"), AccessFs::ReadDir.into())?;
+    for path in list_readable_paths(layout)? {
         rules = match PathFd::new(&path) {
             Ok(fd) => rules.add_rule(PathBeneath::new(fd, reads))?,
             // The path has vanished or can't be opened.
             Err(_) => rules,
         };
     }
-    rules = allow(rules, Path::new("/dev"), AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev)?;
-    rules = allow(rules, Path::new("/dev/shm"), written())?;
+    rules = allow_path(rules, Path::new("/dev"), AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev)?;
+    rules = allow_path(rules, Path::new("/dev/shm"), list_writable_rights())?;
     for place in layout.places.iter().filter(|place| matches!(place.kind, PlaceKind::Writable | PlaceKind::Private)) {
-        rules = allow(rules, &place.path, written())?;
+        rules = allow_path(rules, &place.path, list_writable_rights())?;
     }
     match rules.restrict_self()?.ruleset {
         RulesetStatus::NotEnforced => Err(PathsError::Off),
@@ -71,16 +71,16 @@ pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
 
 /// Returns the rights within writable places: everything except creating devices and sockets. Reading is included
 /// because programs read their own files, so only bubblewrap hides a file within a writable place.
-fn written() -> BitFlags<AccessFs> {
+fn list_writable_rights() -> BitFlags<AccessFs> {
     AccessFs::from_all(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
 }
 
-fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, PathsError> {
+fn allow_path(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, PathsError> {
     Ok(rules.add_rule(PathBeneath::new(PathFd::new(path)?, access))?)
 }
 
 /// Lists the readable paths: everything except the hidden places.
-fn readable(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
+fn list_readable_paths(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
     let hidden = layout.places.iter().filter(|place| place.kind.is_hidden());
     let hidden: HashSet<&Path> = hidden.map(|place| place.path.as_path()).collect();
     let with_hidden: HashSet<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();

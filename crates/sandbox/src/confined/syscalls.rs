@@ -134,56 +134,62 @@ const TYPING: [u64; 2] = [0x5412, 0x541c];
 
 /// Restricts this process and all its successors and children.
 pub(super) fn restrict() -> Result<(), seccompiler::Error> {
-    for filter in [refusing()?, knowing()?] {
+    for filter in [build_refusal_filter()?, build_enosys_filter()?] {
         seccompiler::apply_filter(&filter)?;
     }
     Ok(())
 }
 
 /// Builds the filter that refuses dangerous calls with EPERM and allows all others.
-fn refusing() -> Result<BpfProgram, seccompiler::Error> {
+fn build_refusal_filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let has = |flag: &i32| rule(vec![flags(0, *flag as u64, *flag as u64)?]);
+    let has = |flag: &i32| build_rule(vec![match_flags(0, *flag as u64, *flag as u64)?]);
     rules.insert(libc::SYS_unshare, NAMESPACES.iter().map(has).collect::<Result<_, _>>()?);
     let of_clone = NAMESPACES.iter().filter(|flag| **flag != CLONE_NEWTIME).map(has);
     rules.insert(libc::SYS_clone, of_clone.collect::<Result<_, _>>()?);
-    let typing = TYPING.iter().map(|request| rule(vec![is(1, *request)?]));
+    let typing = TYPING.iter().map(|request| build_rule(vec![match_value(1, *request)?]));
     rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_socket, sockets()?);
+    rules.insert(libc::SYS_socket, build_socket_rules()?);
     // A socket pair is connected to itself, but a datagram socket can be redirected to a listener on a path.
-    let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(vec![flags(1, TYPE_MASK, kind as u64)?]));
+    let datagrams =
+        [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| build_rule(vec![match_flags(1, TYPE_MASK, kind as u64)?]));
     rules.insert(libc::SYS_socketpair, datagrams.into_iter().collect::<Result<_, _>>()?);
     for (call, mode) in MODE_CALLS {
-        let sets = |bit: &u64| rule(vec![flags(*mode, *bit, *bit)?]);
+        let sets = |bit: &u64| build_rule(vec![match_flags(*mode, *bit, *bit)?]);
         rules.insert(*call, SET_ID_BITS.iter().map(sets).collect::<Result<_, _>>()?);
     }
     for (call, flag, mode) in OPENING_CALLS {
         let makes = MAKING_FLAGS.iter().flat_map(|making| SET_ID_BITS.iter().map(move |bit| (making, bit)));
-        let makes = makes.map(|(making, bit)| rule(vec![flags(*flag, *making, *making)?, flags(*mode, *bit, *bit)?]));
+        let makes = makes.map(|(making, bit)| {
+            build_rule(vec![match_flags(*flag, *making, *making)?, match_flags(*mode, *bit, *bit)?])
+        });
         rules.insert(*call, makes.collect::<Result<_, _>>()?);
     }
-    compile(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
+    compile_filter(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
 }
 
 /// Allows IP over the sandbox's own network, and route queries to the kernel. Unix sockets are refused: daemons listen
 /// on them, and a namespace doesn't bar a program from a readable path.
-fn sockets() -> Result<Vec<SeccompRule>, seccompiler::Error> {
-    let isnt = |family: i32| compare(0, Dword, SeccompCmpOp::Ne, family as u64);
+fn build_socket_rules() -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    let isnt = |family: i32| build_condition(0, Dword, SeccompCmpOp::Ne, family as u64);
     Ok(vec![
-        rule(vec![isnt(libc::AF_INET)?, isnt(libc::AF_INET6)?, isnt(libc::AF_NETLINK)?])?,
-        rule(vec![is(0, libc::AF_NETLINK as u64)?, compare(2, Dword, SeccompCmpOp::Ne, libc::NETLINK_ROUTE as u64)?])?,
-        rule(vec![isnt(libc::AF_NETLINK)?, flags(1, TYPE_MASK, libc::SOCK_RAW as u64)?])?,
-        rule(vec![isnt(libc::AF_NETLINK)?, flags(1, TYPE_MASK, SOCK_PACKET)?])?,
+        build_rule(vec![isnt(libc::AF_INET)?, isnt(libc::AF_INET6)?, isnt(libc::AF_NETLINK)?])?,
+        build_rule(vec![
+            match_value(0, libc::AF_NETLINK as u64)?,
+            build_condition(2, Dword, SeccompCmpOp::Ne, libc::NETLINK_ROUTE as u64)?,
+        ])?,
+        build_rule(vec![isnt(libc::AF_NETLINK)?, match_flags(1, TYPE_MASK, libc::SOCK_RAW as u64)?])?,
+        build_rule(vec![isnt(libc::AF_NETLINK)?, match_flags(1, TYPE_MASK, SOCK_PACKET)?])?,
     ])
 }
 
 /// Builds the filter that answers ENOSYS, like an older kernel, to unknown calls and to calls with invisible flags.
-fn knowing() -> Result<BpfProgram, seccompiler::Error> {
+fn build_enosys_filter() -> Result<BpfProgram, seccompiler::Error> {
     let known = (0..=LAST).filter(|call| !OPAQUE.contains(call)).map(|call| (call, Vec::new()));
-    compile(known.collect(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)
+    compile_filter(known.collect(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)
 }
 
-fn compile(
+fn compile_filter(
     rules: BTreeMap<i64, Vec<SeccompRule>>,
     otherwise: SeccompAction,
     matched: SeccompAction,
@@ -192,20 +198,20 @@ fn compile(
     Ok(SeccompFilter::new(rules, otherwise, matched, arch)?.try_into()?)
 }
 
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::Error> {
+fn build_rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::Error> {
     Ok(SeccompRule::new(conditions)?)
 }
 
 /// The kernel uses the lower half of these arguments, so the filter must compare the same half.
-fn is(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
-    compare(argument, Dword, SeccompCmpOp::Eq, value)
+fn match_value(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
+    build_condition(argument, Dword, SeccompCmpOp::Eq, value)
 }
 
-fn flags(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
-    compare(argument, if argument == 0 { Qword } else { Dword }, SeccompCmpOp::MaskedEq(mask), value)
+fn match_flags(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
+    build_condition(argument, if argument == 0 { Qword } else { Dword }, SeccompCmpOp::MaskedEq(mask), value)
 }
 
-fn compare(
+fn build_condition(
     argument: u8,
     length: seccompiler::SeccompCmpArgLen,
     operator: SeccompCmpOp,
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn both_filters_fit_the_kernels_bound_and_differ() {
-        let (refusing, knowing) = (refusing().unwrap(), knowing().unwrap());
+        let (refusing, knowing) = (build_refusal_filter().unwrap(), build_enosys_filter().unwrap());
         assert!(refusing.len() < 4096 && knowing.len() < 4096, "{} and {}", refusing.len(), knowing.len());
         assert!(!refusing.is_empty() && refusing != knowing);
     }

@@ -117,7 +117,7 @@ impl Roots {
 
     /// Adds other visible folders of the scratch, read-only.
     #[must_use]
-    pub fn with_left(mut self, folders: Vec<PathBuf>) -> Self {
+    pub fn with_scratch_folders(mut self, folders: Vec<PathBuf>) -> Self {
         self.folders.extend(folders.into_iter().map(|path| Folder { path, whose: Whose::Left, may_write: false }));
         self
     }
@@ -131,7 +131,7 @@ impl Roots {
 
     /// Adds the folders granted by a person.
     #[must_use]
-    pub fn with_granted(mut self, readable: &[PathBuf], writable: &[PathBuf]) -> Self {
+    pub fn with_granted_folders(mut self, readable: &[PathBuf], writable: &[PathBuf]) -> Self {
         let granted = |path: &PathBuf, may_write| Folder { path: path.clone(), whose: Whose::Granted, may_write };
         let mut all: Vec<Folder> = readable.iter().map(|path| granted(path, false)).collect();
         all.extend(writable.iter().map(|path| granted(path, true)));
@@ -144,13 +144,13 @@ impl Roots {
 
     /// Excludes these files, under any name.
     #[must_use]
-    pub fn without(mut self, files: &[PathBuf]) -> Self {
-        self.barred.extend(files.iter().filter_map(|file| Identity::at(file)));
+    pub fn without_files(mut self, files: &[PathBuf]) -> Self {
+        self.barred.extend(files.iter().filter_map(|file| Identity::at_path(file)));
         self
     }
 
     /// Lists the folders for people: path, owner, and true if writable.
-    pub fn described(&self) -> impl Iterator<Item = (&Path, Whose, bool)> {
+    pub fn list_folders(&self) -> impl Iterator<Item = (&Path, Whose, bool)> {
         self.folders.iter().map(|folder| (folder.path.as_path(), folder.whose, folder.may_write))
     }
 
@@ -158,37 +158,47 @@ impl Roots {
     ///
     /// # Errors
     /// [`PathError::Refused`] if the path isn't beneath a folder granted for this access.
-    pub fn find(&self, given: &str, access: PathUse) -> Result<Place, PathError> {
+    pub fn resolve(&self, given: &str, access: PathUse) -> Result<Place, PathError> {
         check_words(given)?;
         let path = Path::new(given);
         let (folder, inner) = if path.is_absolute() {
-            self.folder_of(path, access).ok_or_else(|| self.not_granted(given, access))?
+            self.find_folder(path, access).ok_or_else(|| self.refuse_ungranted(given, access))?
         } else {
-            let scratch = self.folders.first().ok_or_else(|| self.not_granted(given, access))?;
+            let scratch = self.folders.first().ok_or_else(|| self.refuse_ungranted(given, access))?;
             (scratch, path)
         };
-        let names = names(inner, given)?;
+        let names = split_names(inner, given)?;
         let full = names.iter().fold(folder.path.clone(), |path, name| path.join(name));
         let is_the_machines = MACHINE.iter().any(|place| full.starts_with(place));
         if is_the_machines || policy::is_private(given) {
-            return Err(refused(given, "keys, devices and the assistant's own state are out of every tool's reach"));
+            return Err(refuse_path(
+                given,
+                "keys, devices and the assistant's own state are out of every tool's reach",
+            ));
         }
-        let root = self.open(folder)?;
-        Ok(Place { root, whose: folder.whose, barred: self.barred(folder), names, path: full, given: given.to_owned() })
+        let root = self.open_folder(folder)?;
+        Ok(Place {
+            root,
+            whose: folder.whose,
+            barred: self.list_barred(folder),
+            names,
+            path: full,
+            given: given.to_owned(),
+        })
     }
 
-    fn folder_of<'a>(&self, path: &'a Path, access: PathUse) -> Option<(&Folder, &'a Path)> {
+    fn find_folder<'a>(&self, path: &'a Path, access: PathUse) -> Option<(&Folder, &'a Path)> {
         let granting = self.folders.iter().filter(|folder| access == PathUse::Read || folder.may_write);
         granting.filter_map(|folder| Some((folder, path.strip_prefix(&folder.path).ok()?))).next()
     }
 
-    fn not_granted(&self, given: &str, access: PathUse) -> PathError {
+    fn refuse_ungranted(&self, given: &str, access: PathUse) -> PathError {
         let (verb, list) = if access == PathUse::Write { ("written", "write") } else { ("read", "read") };
-        refused(given, &format!("it isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)"))
+        refuse_path(given, &format!("it isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)"))
     }
 
     /// Opens the folder's handle. Its own path may contain links, since the person granted it in this spelling.
-    fn open(&self, folder: &Folder) -> Result<OwnedFd, PathError> {
+    fn open_folder(&self, folder: &Folder) -> Result<OwnedFd, PathError> {
         let failed = |source: io::Error| PathError::Io { path: folder.path.display().to_string(), source };
         if folder.whose == Whose::Scratch {
             create_private_dirs(&self.scratch).map_err(failed)?;
@@ -198,9 +208,9 @@ impl Roots {
     }
 
     /// Lists the files and folders that must not be entered.
-    fn barred(&self, folder: &Folder) -> Arc<[Identity]> {
+    fn list_barred(&self, folder: &Folder) -> Arc<[Identity]> {
         let is_granted = folder.whose == Whose::Granted;
-        let workspace = is_granted.then(|| Identity::at(&self.workspace)).flatten();
+        let workspace = is_granted.then(|| Identity::at_path(&self.workspace)).flatten();
         self.barred.iter().copied().chain(workspace).collect()
     }
 }
@@ -213,13 +223,13 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(found: &Metadata) -> Self {
+    fn from_metadata(found: &Metadata) -> Self {
         Self { device: found.dev(), inode: found.ino() }
     }
 
     /// Returns the identity of a path's target, following links.
-    fn at(path: &Path) -> Option<Self> {
-        std::fs::metadata(path).ok().as_ref().map(Self::of)
+    fn at_path(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().as_ref().map(Self::from_metadata)
     }
 }
 
@@ -272,7 +282,7 @@ pub struct Named {
 
 impl Place {
     /// Returns the owner of the root folder.
-    pub fn whose(&self) -> Whose {
+    pub fn folder_owner(&self) -> Whose {
         self.whose
     }
 
@@ -293,10 +303,10 @@ impl Place {
 
     /// Returns the entry's kind; `None` if the path doesn't exist.
     pub fn kind(&self) -> Result<Option<BeneathKind>, PathError> {
-        let Some((directory, name)) = self.last(false)? else {
+        let Some((directory, name)) = self.open_parent(false)? else {
             return Ok(Some(BeneathKind::Folder));
         };
-        self.kind_in(&directory, name)
+        self.find_kind(&directory, name)
     }
 
     /// Reads a plain file in full, with a stamp that detects later changes.
@@ -304,33 +314,33 @@ impl Place {
         let (file, stamp) = self.open()?;
         if stamp.bytes > max_bytes {
             let why = format!("it has {} bytes, and at most {max_bytes} are read", stamp.bytes);
-            return Err(refused(&self.given, &why));
+            return Err(refuse_path(&self.given, &why));
         }
         let mut bytes = Vec::new();
-        file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|source| self.io(source))?;
+        file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|source| self.map_io_error(source))?;
         if bytes.len() as u64 > max_bytes {
-            return Err(refused(&self.given, &format!("it has more than {max_bytes} bytes")));
+            return Err(refuse_path(&self.given, &format!("it has more than {max_bytes} bytes")));
         }
         Ok((bytes, stamp))
     }
 
     /// Opens a plain file.
     pub fn open(&self) -> Result<(File, Stamp), PathError> {
-        let Some((directory, name)) = self.last(false)? else {
-            return Err(refused(&self.given, "it is a folder"));
+        let Some((directory, name)) = self.open_parent(false)? else {
+            return Err(refuse_path(&self.given, "it is a folder"));
         };
-        self.open_in(&directory, name)
+        self.open_entry(&directory, name)
     }
 
     /// Lists a folder's entries by name, without temporary files and names that aren't UTF-8.
     pub fn list(&self) -> Result<Vec<Named>, PathError> {
-        let directory = self.walk(&self.names, false)?;
-        self.entries(&directory)
+        let directory = self.walk_folders(&self.names, false)?;
+        self.read_entries(&directory)
     }
 
     /// Returns the place of an entry of this folder.
-    pub fn inner(&self, name: &str) -> Result<Self, PathError> {
-        let root = self.root.try_clone().map_err(|source| self.io(source))?;
+    pub fn join(&self, name: &str) -> Result<Self, PathError> {
+        let root = self.root.try_clone().map_err(|source| self.map_io_error(source))?;
         let mut names = self.names.clone();
         names.push(name.to_owned());
         let path = self.path.join(name);
@@ -338,15 +348,15 @@ impl Place {
         Ok(Self { root, whose: self.whose, barred, names, given, path })
     }
 
-    fn entries(&self, directory: &OwnedFd) -> Result<Vec<Named>, PathError> {
+    fn read_entries(&self, directory: &OwnedFd) -> Result<Vec<Named>, PathError> {
         let mut found = Vec::new();
-        for entry in Dir::read_from(directory).map_err(|error| self.io(error.into()))?.take(MAX_ENTRIES) {
-            let entry = entry.map_err(|error| self.io(error.into()))?;
+        for entry in Dir::read_from(directory).map_err(|error| self.map_io_error(error.into()))?.take(MAX_ENTRIES) {
+            let entry = entry.map_err(|error| self.map_io_error(error.into()))?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if matches!(name, "." | "..") || name.starts_with(TEMPORARY) {
                 continue;
             }
-            if let Some(kind) = self.kind_in(directory, name)? {
+            if let Some(kind) = self.find_kind(directory, name)? {
                 found.push(Named { name: name.to_owned(), kind });
             }
         }
@@ -355,58 +365,59 @@ impl Place {
     }
 
     /// Opens the parent folder and returns its handle with the last name; `None` for the granted folder itself.
-    fn last(&self, make: bool) -> Result<Option<(OwnedFd, &str)>, PathError> {
+    fn open_parent(&self, make: bool) -> Result<Option<(OwnedFd, &str)>, PathError> {
         let Some((name, above)) = self.names.split_last() else {
             return Ok(None);
         };
-        Ok(Some((self.walk(above, make)?, name)))
+        Ok(Some((self.walk_folders(above, make)?, name)))
     }
 
     /// Opens each folder by its name from the parent's handle.
-    fn walk(&self, names: &[String], make: bool) -> Result<OwnedFd, PathError> {
+    fn walk_folders(&self, names: &[String], make: bool) -> Result<OwnedFd, PathError> {
         let mut directory =
-            rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|e| self.io(e.into()))?;
-        self.folder_not_barred(&directory)?;
+            rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|e| self.map_io_error(e.into()))?;
+        self.check_folder_not_barred(&directory)?;
         for name in names {
             let open = || rustix::fs::openat(&directory, name.as_str(), DIRECTORY, Mode::empty());
             let next = match open() {
                 Err(Errno::NOENT) if make => {
                     match rustix::fs::mkdirat(&directory, name.as_str(), Mode::from_raw_mode(0o755)) {
                         Ok(()) | Err(Errno::EXIST) => {}
-                        Err(error) => return Err(self.io(error.into())),
+                        Err(error) => return Err(self.map_io_error(error.into())),
                     }
-                    rustix::fs::fsync(&directory).map_err(|error| self.io(error.into()))?;
+                    rustix::fs::fsync(&directory).map_err(|error| self.map_io_error(error.into()))?;
                     open()
                 }
                 opened => opened,
             };
             directory = next.map_err(|error| match error {
                 Errno::NOENT => PathError::Missing(self.given.clone()),
-                Errno::NOTDIR | Errno::LOOP => {
-                    refused(&self.given, &format!("{name:?} on its way is a link or a file, and links aren't followed"))
-                }
-                error => self.io(error.into()),
+                Errno::NOTDIR | Errno::LOOP => refuse_path(
+                    &self.given,
+                    &format!("{name:?} on its way is a link or a file, and links aren't followed"),
+                ),
+                error => self.map_io_error(error.into()),
             })?;
-            self.folder_not_barred(&directory)?;
+            self.check_folder_not_barred(&directory)?;
         }
         Ok(directory)
     }
 
     /// Refuses our own state and key files, which may lie within a granted folder under any name.
-    fn not_barred(&self, found: Identity) -> Result<(), PathError> {
+    fn check_not_barred(&self, found: Identity) -> Result<(), PathError> {
         // fault: our-state-met-granted
         if self.barred.contains(&found) {
-            return Err(refused(&self.given, "keys and the assistant's own state are out of every tool's reach"));
+            return Err(refuse_path(&self.given, "keys and the assistant's own state are out of every tool's reach"));
         }
         Ok(())
     }
 
-    fn folder_not_barred(&self, directory: &OwnedFd) -> Result<(), PathError> {
-        let handle = File::from(directory.try_clone().map_err(|source| self.io(source))?);
-        self.not_barred(Identity::of(&handle.metadata().map_err(|source| self.io(source))?))
+    fn check_folder_not_barred(&self, directory: &OwnedFd) -> Result<(), PathError> {
+        let handle = File::from(directory.try_clone().map_err(|source| self.map_io_error(source))?);
+        self.check_not_barred(Identity::from_metadata(&handle.metadata().map_err(|source| self.map_io_error(source))?))
     }
 
-    fn kind_in(&self, directory: &OwnedFd, name: &str) -> Result<Option<BeneathKind>, PathError> {
+    fn find_kind(&self, directory: &OwnedFd, name: &str) -> Result<Option<BeneathKind>, PathError> {
         match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => BeneathKind::File,
@@ -414,35 +425,38 @@ impl Place {
                 _ => BeneathKind::Other,
             })),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(self.io(error.into())),
+            Err(error) => Err(self.map_io_error(error.into())),
         }
     }
 
-    fn open_in(&self, directory: &OwnedFd, name: &str) -> Result<(File, Stamp), PathError> {
+    fn open_entry(&self, directory: &OwnedFd, name: &str) -> Result<(File, Stamp), PathError> {
         // Checked first, because opening a device can have side effects.
-        match self.kind_in(directory, name)? {
+        match self.find_kind(directory, name)? {
             None => return Err(PathError::Missing(self.given.clone())),
-            Some(BeneathKind::Folder) => return Err(refused(&self.given, "it is a folder")),
+            Some(BeneathKind::Folder) => return Err(refuse_path(&self.given, "it is a folder")),
             Some(BeneathKind::Other) => {
-                return Err(refused(&self.given, "it is a link, a pipe or a device, not a plain file"));
+                return Err(refuse_path(&self.given, "it is a link, a pipe or a device, not a plain file"));
             }
             Some(BeneathKind::File) => {}
         }
         let file = rustix::fs::openat(directory, name, FILE, Mode::empty()).map_err(|error| match error {
             Errno::NOENT => PathError::Missing(self.given.clone()),
-            Errno::LOOP | Errno::NXIO => refused(&self.given, "it is a link, a pipe or a device, not a plain file"),
-            error => self.io(error.into()),
+            Errno::LOOP | Errno::NXIO => refuse_path(&self.given, "it is a link, a pipe or a device, not a plain file"),
+            error => self.map_io_error(error.into()),
         })?;
         let file = File::from(file);
-        let found = file.metadata().map_err(|source| self.io(source))?;
+        let found = file.metadata().map_err(|source| self.map_io_error(source))?;
         if !found.is_file() {
-            return Err(refused(&self.given, "it isn't a plain file"));
+            return Err(refuse_path(&self.given, "it isn't a plain file"));
         }
-        let identity = Identity::of(&found);
-        self.not_barred(identity)?;
+        let identity = Identity::from_metadata(&found);
+        self.check_not_barred(identity)?;
         // fault: file-second-name-read
         if found.nlink() > 1 {
-            return Err(refused(&self.given, "it has several names (hard links), so it may be a file from elsewhere"));
+            return Err(refuse_path(
+                &self.given,
+                "it has several names (hard links), so it may be a file from elsewhere",
+            ));
         }
         let stamp = Stamp {
             identity,
@@ -453,15 +467,15 @@ impl Place {
         Ok((file, stamp))
     }
 
-    fn io(&self, source: io::Error) -> PathError {
+    fn map_io_error(&self, source: io::Error) -> PathError {
         if Errno::from_io_error(&source) == Some(Errno::NAMETOOLONG) {
-            return refused(&self.given, "it is longer than the system takes");
+            return refuse_path(&self.given, "it is longer than the system takes");
         }
         PathError::Io { path: self.given.clone(), source }
     }
 }
 
-fn refused(path: &str, why: &str) -> PathError {
+fn refuse_path(path: &str, why: &str) -> PathError {
     let shown: String = path.chars().take(200).collect();
     PathError::Refused(format!("{shown:?} can't be used: {why}."))
 }
@@ -469,16 +483,16 @@ fn refused(path: &str, why: &str) -> PathError {
 /// Refuses paths that people would misread.
 fn check_words(given: &str) -> Result<(), PathError> {
     if given.trim().is_empty() {
-        return Err(refused(given, "it is empty"));
+        return Err(refuse_path(given, "it is empty"));
     }
     if given.len() > MAX_PATH_BYTES {
-        return Err(refused(given, &format!("it is longer than {MAX_PATH_BYTES} bytes")));
+        return Err(refuse_path(given, &format!("it is longer than {MAX_PATH_BYTES} bytes")));
     }
     if given.chars().any(is_unseen) {
-        return Err(refused(given, "it holds characters that don't show"));
+        return Err(refuse_path(given, "it holds characters that don't show"));
     }
     if given.starts_with('~') {
-        return Err(refused(given, "`~` isn't expanded: give the path in full, or one within the scratch folder"));
+        return Err(refuse_path(given, "`~` isn't expanded: give the path in full, or one within the scratch folder"));
     }
     Ok(())
 }
@@ -492,22 +506,22 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// Splits a path into names; upward steps are refused.
-fn names(inner: &Path, given: &str) -> Result<Vec<String>, PathError> {
+fn split_names(inner: &Path, given: &str) -> Result<Vec<String>, PathError> {
     let mut names = Vec::new();
     for part in inner.components() {
         match part {
             Component::Normal(name) => {
-                names.push(name.to_str().ok_or_else(|| refused(given, "it isn't text"))?.to_owned());
+                names.push(name.to_str().ok_or_else(|| refuse_path(given, "it isn't text"))?.to_owned());
             }
             Component::CurDir => {}
-            _ => return Err(refused(given, "it leads upwards (`..`)")),
+            _ => return Err(refuse_path(given, "it leads upwards (`..`)")),
         }
     }
     if names.len() > MAX_DEPTH {
-        return Err(refused(given, &format!("it goes through more than {MAX_DEPTH} folders")));
+        return Err(refuse_path(given, &format!("it goes through more than {MAX_DEPTH} folders")));
     }
     if names.iter().any(|name| name.starts_with(TEMPORARY)) {
-        return Err(refused(given, "names that begin so are kept for files that are being written"));
+        return Err(refuse_path(given, "names that begin so are kept for files that are being written"));
     }
     Ok(names)
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, ops::RangeInclusive, path::PathBuf};
 
-use reveille_base::words::cut_with;
+use reveille_base::words::cut_text;
 
 /// Maximum number of undo steps.
 const MAX_STEPS: usize = 50;
@@ -25,7 +25,7 @@ pub struct Edit {
 }
 
 impl Edit {
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         self.after.len() + self.before.as_ref().map_or(0, String::len)
     }
 }
@@ -40,15 +40,15 @@ impl Edits {
     /// Records an edit.
     pub fn push(&mut self, edit: Edit) {
         self.steps.push_back(edit);
-        let mut bytes: usize = self.steps.iter().map(Edit::bytes).sum();
+        let mut bytes: usize = self.steps.iter().map(Edit::count_bytes).sum();
         while self.steps.len() > MAX_STEPS || bytes > MAX_KEPT_BYTES {
             let Some(oldest) = self.steps.pop_front() else { return };
-            bytes -= oldest.bytes();
+            bytes -= oldest.count_bytes();
         }
     }
 
     /// Returns the last edit of a file that hasn't been undone.
-    pub fn last_of(&self, path: &std::path::Path) -> Option<&Edit> {
+    pub fn find_last(&self, path: &std::path::Path) -> Option<&Edit> {
         self.steps.iter().rev().find(|edit| edit.path == path)
     }
 
@@ -64,29 +64,30 @@ impl Edits {
 ///
 /// # Errors
 /// A sentence for the model.
-pub fn replaced(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
+pub fn replace_once(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     if old.is_empty() {
         return Err("old_str is empty: say what is to be replaced.".to_owned());
     }
     // Lines are shown to the model without the carriage return of Windows.
     if text.contains("\r\n") && !old.contains('\r') && !text.contains(old) {
         let windows = |part: &str| part.replace('\n', "\r\n");
-        return exactly(text, &windows(old), &if new.contains('\r') { new.to_owned() } else { windows(new) });
+        return replace_exactly(text, &windows(old), &if new.contains('\r') { new.to_owned() } else { windows(new) });
     }
-    exactly(text, old, new)
+    replace_exactly(text, old, new)
 }
 
-fn exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
-    let found = places(text, old);
+fn replace_exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
+    let found = find_places(text, old);
     match found.as_slice() {
         [] => Err("old_str doesn't stand in the file, to the letter, spaces and line ends included.".to_owned()),
         [at] => {
             let before = text.get(..*at).unwrap_or_default();
             let after = text.get(at + old.len()..).unwrap_or_default();
-            Ok((format!("{before}{new}{after}"), line_of(text, *at)))
+            Ok((format!("{before}{new}{after}"), find_line_number(text, *at)))
         }
         several => {
-            let lines: Vec<_> = several.iter().take(MAX_NAMED).map(|at| line_of(text, *at).to_string()).collect();
+            let lines: Vec<_> =
+                several.iter().take(MAX_NAMED).map(|at| find_line_number(text, *at).to_string()).collect();
             let more = if several.len() > MAX_NAMED { " and further on" } else { "" };
             Err(format!(
                 "old_str stands there more than once, in lines {}{more}. Give more of what is around it.",
@@ -97,7 +98,7 @@ fn exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), String> 
 }
 
 /// Finds the offsets of a part in a text, including overlapping ones, because each could be meant. Stops at one more than are named.
-fn places(text: &str, part: &str) -> Vec<usize> {
+fn find_places(text: &str, part: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(part)) {
@@ -110,7 +111,7 @@ fn places(text: &str, part: &str) -> Vec<usize> {
     found
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+fn find_line_number(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
@@ -118,10 +119,10 @@ fn line_of(text: &str, at: usize) -> usize {
 ///
 /// # Errors
 /// A sentence for the model.
-pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
+pub fn insert_lines(text: &str, after: usize, new: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let Some((above, below)) = lines.split_at_checked(after) else {
-        return Err(format!("insert_line is {after}, and the file has {}.", count(lines.len())));
+        return Err(format!("insert_line is {after}, and the file has {}.", format_line_count(lines.len())));
     };
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut whole = above.concat();
@@ -146,16 +147,16 @@ pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// A sentence for the model if the range isn't in the text.
-pub fn numbered(text: &str, range: Option<[i64; 2]>, max_bytes: usize) -> Result<String, String> {
+pub fn number_lines(text: &str, range: Option<[i64; 2]>, max_bytes: usize) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
         return Ok("(The file is empty.)".to_owned());
     }
-    let wanted = range_of(range, lines.len())?;
+    let wanted = check_range(range, lines.len())?;
     let (first, last) = (*wanted.start(), *wanted.end());
     let mut shown = String::new();
     for (number, line) in (1..).zip(&lines).skip(first - 1).take(last + 1 - first) {
-        let line = format!("{number:>6}\t{}\n", short(line));
+        let line = format!("{number:>6}\t{}\n", shorten_line(line));
         if shown.len() + line.len() > max_bytes {
             let end = number - 1;
             shown.push_str(&format!(
@@ -172,9 +173,9 @@ pub fn numbered(text: &str, range: Option<[i64; 2]>, max_bytes: usize) -> Result
     Ok(shown.trim_end_matches('\n').to_owned())
 }
 
-fn range_of(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<usize>, String> {
+fn check_range(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<usize>, String> {
     let Some([first, last]) = range else { return Ok(1..=total) };
-    let wrong = || format!("view_range is [{first}, {last}], and the file has {}.", count(total));
+    let wrong = || format!("view_range is [{first}, {last}], and the file has {}.", format_line_count(total));
     let first = usize::try_from(first).ok().filter(|first| (1..=total).contains(first)).ok_or_else(wrong)?;
     let last = match last {
         -1 => total,
@@ -184,11 +185,11 @@ fn range_of(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<usiz
 }
 
 /// Shortens a line for display.
-pub fn short(line: &str) -> String {
-    cut_with(line, MAX_LINE_CHARS, "… (the line goes on)")
+pub fn shorten_line(line: &str) -> String {
+    cut_text(line, MAX_LINE_CHARS, "… (the line goes on)")
 }
 
-fn count(lines: usize) -> String {
+fn format_line_count(lines: usize) -> String {
     if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
 }
 
@@ -200,20 +201,20 @@ mod tests {
 
     #[test]
     fn what_stands_once_is_replaced_and_nothing_else() {
-        assert_eq!(replaced("a\nb\nc\n", "b\n", ""), Ok(("a\nc\n".to_owned(), 2)));
-        assert_eq!(replaced("grün und rot", "grün", "blau"), Ok(("blau und rot".to_owned(), 1)));
-        assert!(replaced("a\nb", "c", "d").unwrap_err().contains("doesn't stand in the file"));
-        assert!(replaced("x\ny\nx\n", "x", "d").unwrap_err().contains("in lines 1, 3."));
-        assert!(replaced("aaa", "aa", "b").unwrap_err().contains("more than once"), "overlapping places are two");
-        assert!(replaced("üüü", "üü", "b").unwrap_err().contains("more than once"));
-        assert!(replaced("a", "", "b").unwrap_err().contains("empty"));
-        assert!(replaced(&"x\n".repeat(50), "x", "").unwrap_err().contains("and further on"));
+        assert_eq!(replace_once("a\nb\nc\n", "b\n", ""), Ok(("a\nc\n".to_owned(), 2)));
+        assert_eq!(replace_once("grün und rot", "grün", "blau"), Ok(("blau und rot".to_owned(), 1)));
+        assert!(replace_once("a\nb", "c", "d").unwrap_err().contains("doesn't stand in the file"));
+        assert!(replace_once("x\ny\nx\n", "x", "d").unwrap_err().contains("in lines 1, 3."));
+        assert!(replace_once("aaa", "aa", "b").unwrap_err().contains("more than once"), "overlapping places are two");
+        assert!(replace_once("üüü", "üü", "b").unwrap_err().contains("more than once"));
+        assert!(replace_once("a", "", "b").unwrap_err().contains("empty"));
+        assert!(replace_once(&"x\n".repeat(50), "x", "").unwrap_err().contains("and further on"));
     }
 
     #[test]
     fn windows_line_ends_are_kept_by_those_who_cannot_see_them() {
-        assert_eq!(replaced("a\r\nb\r\n", "a\nb", "c\nd"), Ok(("c\r\nd\r\n".to_owned(), 1)));
-        assert_eq!(inserted("a\r\nb\r\n", 1, "x\ny").unwrap(), "a\r\nx\r\ny\r\nb\r\n");
+        assert_eq!(replace_once("a\r\nb\r\n", "a\nb", "c\nd"), Ok(("c\r\nd\r\n".to_owned(), 1)));
+        assert_eq!(insert_lines("a\r\nb\r\n", 1, "x\ny").unwrap(), "a\r\nx\r\ny\r\nb\r\n");
     }
 
     #[test]
@@ -225,24 +226,26 @@ mod tests {
             ("a\nb", 2, "x", "a\nb\nx"),
             ("", 0, "x", "x\n"),
         ] {
-            assert_eq!(inserted(text, after, new).as_deref(), Ok(whole), "{text:?} {after}");
+            assert_eq!(insert_lines(text, after, new).as_deref(), Ok(whole), "{text:?} {after}");
         }
-        assert_eq!(inserted("a\n", 2, "x"), Err("insert_line is 2, and the file has 1 line.".to_owned()));
+        assert_eq!(insert_lines("a\n", 2, "x"), Err("insert_line is 2, and the file has 1 line.".to_owned()));
     }
 
     #[test]
     fn lines_are_shown_with_numbers_and_within_bounds() {
         let text = (1..=100).map(|n| format!("line {n}\n")).collect::<String>();
-        assert_eq!(numbered("a\nb", None, 100).as_deref(), Ok("     1\ta\n     2\tb"));
-        assert_eq!(numbered("", None, 100).as_deref(), Ok("(The file is empty.)"));
+        assert_eq!(number_lines("a\nb", None, 100).as_deref(), Ok("     1\ta\n     2\tb"));
+        assert_eq!(number_lines("", None, 100).as_deref(), Ok("(The file is empty.)"));
         assert_eq!(
-            numbered(&text, Some([99, -1]), 1000).as_deref(),
+            number_lines(&text, Some([99, -1]), 1000).as_deref(),
             Ok("    99\tline 99\n   100\tline 100\n(Lines 99 to 100 of 100.)")
         );
-        assert!(numbered(&text, None, 50).unwrap().ends_with("(Lines 1 to 3 of 100; go on with view_range [4, -1].)"));
-        assert!(numbered(&"x".repeat(5000), None, 10_000).unwrap().ends_with("xx… (the line goes on)"));
+        assert!(
+            number_lines(&text, None, 50).unwrap().ends_with("(Lines 1 to 3 of 100; go on with view_range [4, -1].)")
+        );
+        assert!(number_lines(&"x".repeat(5000), None, 10_000).unwrap().ends_with("xx… (the line goes on)"));
         for range in [[0, 5], [101, 102], [5, 4], [-1, -1], [i64::MIN, i64::MAX]] {
-            assert!(numbered(&text, Some(range), 1000).unwrap_err().contains("100 lines"), "{range:?}");
+            assert!(number_lines(&text, Some(range), 1000).unwrap_err().contains("100 lines"), "{range:?}");
         }
     }
 
@@ -253,24 +256,24 @@ mod tests {
         (0..MAX_STEPS + 5).for_each(|n| edits.push(edit("/a", n)));
         edits.push(edit("/b", 0));
         assert_eq!((edits.steps.len(), edits.steps[0].after.as_str()), (MAX_STEPS, "6"));
-        assert_eq!(edits.last_of("/a".as_ref()).unwrap().after, (MAX_STEPS + 4).to_string());
+        assert_eq!(edits.find_last("/a".as_ref()).unwrap().after, (MAX_STEPS + 4).to_string());
         edits.pop("/a".as_ref());
-        assert_eq!(edits.last_of("/a".as_ref()).unwrap().after, (MAX_STEPS + 3).to_string());
+        assert_eq!(edits.find_last("/a".as_ref()).unwrap().after, (MAX_STEPS + 3).to_string());
         edits.push(Edit { path: "/c".into(), before: None, after: "x".repeat(MAX_KEPT_BYTES) });
-        assert!(edits.last_of("/a".as_ref()).is_none() && edits.last_of("/c".as_ref()).is_some());
+        assert!(edits.find_last("/a".as_ref()).is_none() && edits.find_last("/c".as_ref()).is_some());
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[aü\r\n]{0,40}", part in "[aü\r\n]{0,3}", new in "[b\n]{0,3}", line in 0..45_usize) {
-            if let Ok((whole, _)) = replaced(&text, &part, &new) {
+            if let Ok((whole, _)) = replace_once(&text, &part, &new) {
                 prop_assert_eq!(text.matches('b').count() + new.matches('b').count(), whole.matches('b').count());
             }
-            if let Ok(whole) = inserted(&text, line, &new) {
+            if let Ok(whole) = insert_lines(&text, line, &new) {
                 prop_assert!(whole.len() >= text.len() + new.len());
             }
             let range = Some([i64::try_from(line).unwrap(), -1]);
-            numbered(&text, range, 30).ok();
+            number_lines(&text, range, 30).ok();
         }
     }
 }

@@ -92,7 +92,7 @@ impl CycleFolder {
         let path = self.path();
         if !path.is_dir() {
             create_private_dirs(&self.scratch)?;
-            empty(&self.scratch, MAX_AGE, MAX_BYTES);
+            remove_old_folders(&self.scratch, MAX_AGE, MAX_BYTES);
         }
         make_folder(&path)?;
         Ok(path)
@@ -138,11 +138,11 @@ fn names_unseen_below(rest: &str, seen: &[&str]) -> bool {
 
 /// Removes cycle folders older than `max_age`, then the oldest while the total exceeds `max_bytes`, but never the
 /// newest. Other files belong to a person or an earlier version. A failed removal is retried next time.
-fn empty(scratch: &Path, max_age: Duration, max_bytes: u64) {
+fn remove_old_folders(scratch: &Path, max_age: Duration, max_bytes: u64) {
     let entries = std::fs::read_dir(scratch).into_iter().flatten().flatten();
     let is_cycles = |name: &OsStr| name.to_str().is_some_and(|name| name == OTHER || is_cycle_id(name));
     let folders = entries.filter(|entry| is_cycles(&entry.file_name()));
-    let mut found: Vec<Found> = folders.map(|entry| Found::look(entry.path())).collect();
+    let mut found: Vec<Found> = folders.map(|entry| Found::measure(entry.path())).collect();
     found.sort_by_key(|one| std::cmp::Reverse(one.written));
     // Ages are relative to the newest write, so that a wrong clock makes no folder old.
     let mut found = found.into_iter();
@@ -168,7 +168,7 @@ struct Found {
 }
 
 impl Found {
-    fn look(path: PathBuf) -> Self {
+    fn measure(path: PathBuf) -> Self {
         let (mut bytes, mut written, mut seen) = (0_u64, SystemTime::UNIX_EPOCH, 0);
         let mut open = vec![path.clone()];
         while let Some(next) = open.pop() {
@@ -307,13 +307,13 @@ mod tests {
             names.push("notes".to_owned());
             assert_eq!(left(dir.path()), names);
         };
-        empty(dir.path(), 60 * DAY, 10_000_000);
+        remove_old_folders(dir.path(), 60 * DAY, 10_000_000);
         left_and_notes(&[&old, &small, &week, &new]);
-        empty(dir.path(), 60 * DAY, 1_000_000);
+        remove_old_folders(dir.path(), 60 * DAY, 1_000_000);
         left_and_notes(&[&old, &small, &new]);
-        empty(dir.path(), 30 * DAY, 1_000_000);
+        remove_old_folders(dir.path(), 30 * DAY, 1_000_000);
         left_and_notes(&[&small, &new]);
-        empty(dir.path(), 30 * DAY, 1);
+        remove_old_folders(dir.path(), 30 * DAY, 1);
         left_and_notes(&[&new]);
     }
 

@@ -21,14 +21,19 @@ impl Exec {
     ///
     /// # Errors
     /// There is no sandbox, or no shell can be started in it.
-    pub async fn look_with(&self, command: &str, home: Option<&Path>, within: Duration) -> Result<Ran, ExecError> {
+    pub async fn run_in_fresh_shell(
+        &self,
+        command: &str,
+        home: Option<&Path>,
+        within: Duration,
+    ) -> Result<Ran, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
-        let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
-        let dir = self.made(CycleFolder::make_empty)?;
-        let room = self.shelter.room();
-        let mut confinement = self.shelter.of_command(&self.rules, Access::default(), false, dir.clone());
+        let mark = random::generate_bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
+        let dir = self.make_folder(CycleFolder::make_empty)?;
+        let room = self.shelter.measure_room();
+        let mut confinement = self.shelter.confine_command(&self.rules, Access::default(), false, dir.clone());
         confinement.max_file_bytes = Some(room.max_file_bytes(&[]));
-        let (program, args) = session::program();
+        let (program, args) = session::shell_command();
         let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
         let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
         let spec = spec.only_inheriting(&[]).env("PATH", PATH);
@@ -36,14 +41,14 @@ impl Exec {
             Some(home) => spec.env("HOME", home),
             None => spec,
         };
-        let spec = session::without_settings(spec, self.shelter.sandbox().temporary(&dir));
+        let spec = session::without_settings(spec, self.shelter.sandbox().temporary_dir(&dir));
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
-        let ran = session.run(&random::hex(&mark), command, within, &room).await;
+        let ran = session.run(&random::format_hex(&mark), command, within, &room).await;
         drop(session);
         // The command's leftovers are worthless; a failed removal is made up for when the scratch is emptied.
         std::fs::remove_dir_all(&dir).ok();
         if let End::Filled(filled) = ran.end {
-            room.clear(Some(filled));
+            room.free_space(Some(filled));
         }
         Ok(ran)
     }

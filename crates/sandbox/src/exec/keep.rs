@@ -36,21 +36,21 @@ pub(super) fn keep_rest(folder: &CycleFolder, name: &str, output: String) -> Str
         return output;
     }
     match folder.make() {
-        Ok(path) => keep_rest_in(&path, name, output),
+        Ok(path) => keep_output_rest(&path, name, output),
         // If writing fails, the message reports it.
-        Err(_) => keep_rest_in(&folder.path(), name, output),
+        Err(_) => keep_output_rest(&folder.path(), name, output),
     }
 }
 
-fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
+fn keep_output_rest(scratch: &Path, name: &str, output: String) -> String {
     if output.len() <= MAX_TOLD_BYTES {
         return output;
     }
     let (lines, bytes) = (output.lines().count(), output.len());
-    let told = beginning(&output);
+    let told = cut_beginning(&output);
     // A cut line is read again from its start.
     let next_line = told.matches('\n').count() + 1;
-    let rest = match keep(scratch, name, &output) {
+    let rest = match save_output(scratch, name, &output) {
         Ok(file) => {
             let path = scratch.join(FOLDER).join(file);
             let most = if bytes > MAX_KEPT_BYTES {
@@ -66,7 +66,7 @@ fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
 }
 
 /// Returns as many whole lines as fit, or the beginning of a longer line.
-fn beginning(output: &str) -> &str {
+fn cut_beginning(output: &str) -> &str {
     let most = first_bytes(output, MAX_TOLD_BYTES);
     match most.rfind('\n') {
         Some(end) if end > MAX_TOLD_BYTES / 2 => most.split_at(end + 1).0,
@@ -75,7 +75,7 @@ fn beginning(output: &str) -> &str {
 }
 
 /// Writes an output into a new file and returns its name.
-fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
+fn save_output(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
     std::fs::create_dir_all(scratch)?;
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let scratch = openat(CWD, scratch, folder, Mode::empty())?;
@@ -84,7 +84,7 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
         Err(error) => return Err(error.into()),
     }
     let folder = openat(&scratch, FOLDER, folder, Mode::empty())?;
-    let kept = kept(folder.as_fd())?;
+    let kept = list_kept_outputs(folder.as_fd())?;
     forget_oldest(folder.as_fd(), &kept);
 
     let newest = kept.last().map_or(0, |(number, _)| *number);
@@ -107,7 +107,7 @@ fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
 }
 
 /// Lists the kept outputs by number. Files with other names are ignored.
-fn kept(folder: BorrowedFd<'_>) -> io::Result<Vec<(u32, String)>> {
+fn list_kept_outputs(folder: BorrowedFd<'_>) -> io::Result<Vec<(u32, String)>> {
     let mut kept = Vec::new();
     for entry in Dir::read_from(folder)? {
         let Ok(name) = entry?.file_name().to_str().map(str::to_owned) else { continue };
@@ -141,7 +141,7 @@ mod tests {
     fn what_is_short_is_told_whole_and_nothing_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let scratch = dir.path().join("scratch");
-        assert_eq!(keep_rest_in(&scratch, "shell", lines(10)), lines(10));
+        assert_eq!(keep_output_rest(&scratch, "shell", lines(10)), lines(10));
         assert!(!scratch.exists());
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let scratch = dir.path().join("scratch");
         let output = lines(10_000);
         for number in ["0001", "0002"] {
-            let told = keep_rest_in(&scratch, "shell", output.clone());
+            let told = keep_output_rest(&scratch, "shell", output.clone());
             let path = scratch.join(format!("outputs/{number}-shell.txt"));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), output);
             let (shown, note) = told.split_once("\n(Cut here: ").unwrap();
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn one_endless_line_is_cut_between_characters() {
         let dir = tempfile::tempdir().unwrap();
-        let told = keep_rest_in(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
+        let told = keep_output_rest(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
         assert!(told.starts_with("ää") && told.contains("Its first") && told.contains("from line 1 of 1."), "{told}");
         let kept = std::fs::read_to_string(dir.path().join("outputs/0001-shell.txt")).unwrap();
         assert!(kept.len() <= MAX_KEPT_BYTES && kept.len() > MAX_KEPT_BYTES - 4);
@@ -182,7 +182,7 @@ mod tests {
             std::fs::write(outputs.join(theirs), "theirs").unwrap();
         }
         for _ in 0..MAX_KEPT + 5 {
-            keep_rest_in(dir.path(), "shell", lines(1_000));
+            keep_output_rest(dir.path(), "shell", lines(1_000));
         }
         let names: Vec<_> = std::fs::read_dir(&outputs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), MAX_KEPT + 3);
@@ -194,7 +194,7 @@ mod tests {
     fn a_link_that_a_program_made_is_not_followed() {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(elsewhere.path(), dir.path().join("outputs")).unwrap();
-        let told = keep_rest_in(dir.path(), "shell", lines(10_000));
+        let told = keep_output_rest(dir.path(), "shell", lines(10_000));
         assert!(told.contains("The rest could not be kept"), "{told}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 
@@ -204,7 +204,7 @@ mod tests {
         let victim = elsewhere.path().join("victim");
         std::fs::write(&victim, "theirs").unwrap();
         symlink(&victim, dir.path().join("outputs/0001-shell.txt")).unwrap();
-        assert!(keep_rest_in(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
+        assert!(keep_output_rest(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "theirs");
     }
 }

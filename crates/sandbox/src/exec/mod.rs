@@ -112,7 +112,7 @@ impl Exec {
     /// Creates the means of action under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
-        let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
+        let web = Web::default().with_grants(Grants::new(granted.iter().map(String::as_str)));
         Self {
             shelter,
             rules,
@@ -130,8 +130,8 @@ impl Exec {
 
     /// Sets the search engine.
     #[must_use]
-    pub fn searching(self, engine: Engine) -> Self {
-        Self { web: self.web.searching(engine), ..self }
+    pub fn with_search_engine(self, engine: Engine) -> Self {
+        Self { web: self.web.with_search_engine(engine), ..self }
     }
 
     /// Sets the web client.
@@ -151,13 +151,13 @@ impl Exec {
     }
 
     /// Records the approval for the next call: the reasons shown to the person, and the files as they were then. An empty list revokes it.
-    pub fn agree(&mut self, reasons: Vec<String>, held: HeldFiles) {
+    pub fn approve(&mut self, reasons: Vec<String>, held: HeldFiles) {
         self.agreed = reasons;
         self.held = held;
     }
 
     /// Returns the reasons of the approval for the current call.
-    pub fn agreed(&self) -> &[String] {
+    pub fn approval_reasons(&self) -> &[String] {
         &self.agreed
     }
 
@@ -167,7 +167,7 @@ impl Exec {
     }
 
     /// Returns a tool's state kept within this cycle, created by default on first use.
-    pub fn kept<T: Default + 'static>(&mut self) -> Option<&mut T> {
+    pub fn tool_state<T: Default + 'static>(&mut self) -> Option<&mut T> {
         self.kept.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default()).downcast_mut()
     }
 
@@ -178,7 +178,7 @@ impl Exec {
     }
 
     /// Returns true if a person has approved the current call.
-    pub fn is_agreed(&self) -> bool {
+    pub fn is_approved(&self) -> bool {
         !self.agreed.is_empty()
     }
 
@@ -187,16 +187,16 @@ impl Exec {
     /// # Errors
     /// The folder can't be created.
     pub fn work_dir(&self) -> Result<PathBuf, ExecError> {
-        self.made(CycleFolder::make_work)
+        self.make_folder(CycleFolder::make_work)
     }
 
-    fn made(&self, make: fn(&CycleFolder) -> std::io::Result<PathBuf>) -> Result<PathBuf, ExecError> {
+    fn make_folder(&self, make: fn(&CycleFolder) -> std::io::Result<PathBuf>) -> Result<PathBuf, ExecError> {
         let folder = self.shelter.folder();
         make(folder).map_err(|source| ExecError::Scratch { path: folder.path(), source })
     }
 
     /// Sets whether commands see the scratch files of earlier tainted cycles; true once this cycle is tainted itself.
-    pub fn see_untrusted(&mut self, sees: bool) {
+    pub fn set_sees_untrusted(&mut self, sees: bool) {
         self.sees_untrusted = sees;
     }
 
@@ -220,20 +220,20 @@ impl Exec {
     pub async fn run_command(&mut self, command: &str, access: Access) -> Result<CommandRun, ExecError> {
         let within = self.shell_timeout();
         // Random, so that no output contains the mark by chance.
-        let mark = random::bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
-        if self.is_agreed() {
+        let mark = random::generate_bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
+        if self.is_approved() {
             self.end_shell();
         }
         let is_kept = access.is_none() && self.held.overlays().is_empty();
         let blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
-        let is_anew = is_kept && self.session.as_ref().is_some_and(blind) && self.shelter.names_untrusted(command);
-        let room = self.shelter.room();
+        let is_anew = is_kept && self.session.as_ref().is_some_and(blind) && self.shelter.has_untrusted_path(command);
+        let room = self.shelter.measure_room();
         let kept = if is_kept { self.session.take().filter(|_| !is_anew) } else { None };
         let mut session = match kept {
             Some(session) => session,
             None => self.start_shell(access, &room)?,
         };
-        let ran = session.shell.run(&random::hex(&mark), command, within, &room).await;
+        let ran = session.shell.run(&random::format_hex(&mark), command, within, &room).await;
         let filled = match ran.end {
             End::Filled(filled) => Some(filled),
             End::Code(_) | End::TimedOut | End::ShellEnded(_) => None,
@@ -245,14 +245,14 @@ impl Exec {
             // Child processes end with the shell, before their files are removed.
             drop(session.shell);
         }
-        self.cleared = room.clear(filled);
+        self.cleared = room.free_space(filled);
         // An empty folder of its own is of no interest. A folder with content can't be removed and stays.
         let dir = Some(dir).filter(|dir| access.is_none() || std::fs::remove_dir(dir).is_err());
         Ok(CommandRun { ran, dir, is_anew })
     }
 
     /// Returns the files removed from the scratch folder after the last command to free disk space.
-    pub fn cleared(&self) -> ClearedFiles {
+    pub fn cleared_files(&self) -> ClearedFiles {
         self.cleared
     }
 
@@ -264,20 +264,20 @@ impl Exec {
     fn start_shell(&self, access: Access, room: &CommandRoom) -> Result<KeptShell, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
         if !session::is_there() {
-            return Err(no_shell(format!("{} is not installed", session::program().0)));
+            return Err(no_shell(format!("{} is not installed", session::shell_command().0)));
         }
         // A command with extra access starts in an empty folder, away from files that another command could have planted.
         // fault: command-change-something-begins
-        let dir = if access.is_none() { self.work_dir()? } else { self.made(CycleFolder::make_empty)? };
+        let dir = if access.is_none() { self.work_dir()? } else { self.make_folder(CycleFolder::make_empty)? };
         let sandbox = self.shelter.sandbox();
-        let (program, args) = session::program();
+        let (program, args) = session::shell_command();
         let Confined { spec, proxy } = if sandbox.is_there() {
-            let mut confinement = self.shelter.of_command(&self.rules, access, self.sees_untrusted, dir.clone());
+            let mut confinement = self.shelter.confine_command(&self.rules, access, self.sees_untrusted, dir.clone());
             // fault: yes-script-runs-stands
             confinement.overlays = self.held.overlays().to_vec();
             confinement.max_file_bytes = Some(room.max_file_bytes(&confinement.writable));
             if access.network {
-                confinement.network = Network::Hosts(self.grants());
+                confinement.network = Network::Hosts(self.list_grants());
             }
             sandbox.confine(&confinement, program.as_ref(), args).map_err(|error| no_shell(error.to_string()))?
         // fault: yes-confined-command-runs
@@ -288,16 +288,16 @@ impl Exec {
             ));
         } else {
             // The question mentioned the missing sandbox.
-            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(&dir);
+            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).current_dir(&dir);
             // `~` in a command means the same as in `policy.toml`.
             Confined { spec: spec.env("HOME", self.shelter.home().unwrap_or(&dir)), proxy: None }
         };
-        let spec = session::without_settings(spec, sandbox.temporary(&dir));
+        let spec = session::without_settings(spec, sandbox.temporary_dir(&dir));
         let shell = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
         Ok(KeptShell { shell, dir, sees_untrusted: self.sees_untrusted })
     }
 
-    fn grants(&self) -> Vec<Grant> {
+    fn list_grants(&self) -> Vec<Grant> {
         // A grant counts only if both parsers accept it.
         self.rules.hosts().iter().filter_map(|host| format!("{}:{}", host.name, host.port).parse().ok()).collect()
     }
@@ -317,7 +317,7 @@ mod tests {
     fn what_the_shell_has_started_ends_with_it() {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
-        exec.agree(vec![policy::NO_SANDBOX.to_owned()], HeldFiles::default());
+        exec.approve(vec![policy::NO_SANDBOX.to_owned()], HeldFiles::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().ran.printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
@@ -341,10 +341,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
         for agreed in [vec![], vec!["It redirects into a file.".to_owned()]] {
-            exec.agree(agreed, HeldFiles::default());
+            exec.approve(agreed, HeldFiles::default());
             assert!(run(&mut exec).unwrap_err().to_string().contains("there is no sandbox here now"));
         }
-        exec.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()], HeldFiles::default());
+        exec.approve(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()], HeldFiles::default());
         assert_eq!(run(&mut exec).unwrap().printed, "ran\n");
     }
 }

@@ -34,7 +34,7 @@ pub enum OpenError {
     #[error("{0}.")]
     Start(#[from] ProcessError),
     /// The opener failed at once.
-    #[error("{program} said that it didn't work ({how}).")]
+    #[error("{program} reported a failure ({how}).")]
     Failed {
         /// The program.
         program: &'static str,
@@ -42,7 +42,7 @@ pub enum OpenError {
         how: String,
     },
     /// Waiting for the opener failed.
-    #[error("It can't be known whether it worked: {0}.")]
+    #[error("I can't tell whether it worked: {0}.")]
     Unknown(#[from] io::Error),
 }
 
@@ -94,7 +94,7 @@ impl Target {
     }
 
     /// Returns the opener's program and its arguments.
-    fn opener(&self) -> (&'static str, Vec<&str>) {
+    fn choose_opener(&self) -> (&'static str, Vec<&str>) {
         match (self, cfg!(target_os = "macos")) {
             (Self::Thing(thing), true) => ("open", vec![thing]),
             (Self::Thing(thing), false) => ("xdg-open", vec![thing]),
@@ -126,13 +126,15 @@ pub fn is_document(path: &Path) -> bool {
 }
 
 /// Opens a checked target. The opened program goes on by itself.
-pub async fn open(target: &Target) -> Result<(), OpenError> {
-    let (program, args) = target.opener();
-    let has_desktop = cfg!(target_os = "macos") || process::inherits("DISPLAY") || process::inherits("WAYLAND_DISPLAY");
+pub async fn open_target(target: &Target) -> Result<(), OpenError> {
+    let (program, args) = target.choose_opener();
+    let has_desktop = cfg!(target_os = "macos")
+        || process::is_inherited_variable("DISPLAY")
+        || process::is_inherited_variable("WAYLAND_DISPLAY");
     if !has_desktop {
         return Err(OpenError::NoDesktop);
     }
-    let mut child = process::start_detached(&Spec::new(program).args(args).without(&process::OURS)).map_err(
+    let mut child = process::start_detached(&Spec::new(program).args(args).without_env(&process::OURS)).map_err(
         |error| match error {
             ProcessError::NotFound { .. } => OpenError::NoOpener(error),
             error => OpenError::Start(error),
@@ -147,7 +149,7 @@ pub async fn open(target: &Target) -> Result<(), OpenError> {
         }
     };
     match tokio::time::timeout(WATCHED_FOR, watched).await {
-        Ok(Ok(status)) if !status.success() => Err(OpenError::Failed { program, how: process::describe(status) }),
+        Ok(Ok(status)) if !status.success() => Err(OpenError::Failed { program, how: process::describe_exit(status) }),
         Ok(Err(error)) => Err(OpenError::Unknown(error)),
         // Some openers run as long as their window.
         Ok(Ok(_)) | Err(_) => Ok(()),

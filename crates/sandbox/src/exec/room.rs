@@ -26,7 +26,7 @@ use reveille_base::{
 /// Maximum size of the scratch folder, in bytes.
 const MAX_SCRATCH_BYTES: u64 = 4 << 30;
 /// The reserve of free bytes for a disk without a configured reserve.
-const LEAST_RESERVE: Reserve = Reserve::of_mib(8);
+const LEAST_RESERVE: Reserve = Reserve::from_mib(8);
 /// Interval between two checks of the free space.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The scratch folder is measured again after this many bytes were written to its disk.
@@ -47,11 +47,14 @@ pub enum Filled {
 
 impl Filled {
     /// Returns the model's words for the limit, after "it was ended: ".
-    pub fn described(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             Self::Disk => "it had nearly filled the disk, and some of it has to stay free".to_owned(),
             Self::Scratch => {
-                format!("the scratch folder may hold {} and {MAX_ENTRIES} files in all", disk::size(MAX_SCRATCH_BYTES))
+                format!(
+                    "the scratch folder may hold {} and {MAX_ENTRIES} files in all",
+                    disk::format_size(MAX_SCRATCH_BYTES)
+                )
             }
         }
     }
@@ -68,13 +71,13 @@ pub struct ClearedFiles {
 
 impl ClearedFiles {
     /// Returns the words for the model; `None` if nothing was removed.
-    pub fn described(self) -> Option<String> {
+    pub fn describe(self) -> Option<String> {
         (self.files > 0).then(|| {
             format!(
                 "[to keep room on the disk I have removed {} from the scratch folder, {} in all, beginning with what this command had written \
                  there]",
-                words::count(self.files, "file"),
-                disk::size(self.bytes)
+                words::format_count(self.files, "file"),
+                disk::format_size(self.bytes)
             )
         })
     }
@@ -97,7 +100,7 @@ pub struct CommandRoom {
 impl CommandRoom {
     /// Measures the space before a command starts. On a disk already short, the command may use an eighth of the rest,
     /// since clearing up needs some.
-    pub fn look(scratch: &Path, reserve: Reserve) -> Self {
+    pub fn measure(scratch: &Path, reserve: Reserve) -> Self {
         let reserve = if reserve.bytes() < LEAST_RESERVE.bytes() { LEAST_RESERVE } else { reserve };
         // If the free space is unknown, writing itself will report a full disk.
         let free = disk::free_bytes(scratch).unwrap_or(u64::MAX);
@@ -150,7 +153,7 @@ impl CommandRoom {
     /// Frees space after a command that left too little. The command's own files in the scratch go first, the largest
     /// first. If the command hit a limit (`filled`), other files follow, because another program may have filled the
     /// disk meanwhile. All its processes have ended.
-    pub fn clear(&self, filled: Option<Filled>) -> ClearedFiles {
+    pub fn free_space(&self, filled: Option<Filled>) -> ClearedFiles {
         let has_less_than = |bytes: u64| disk::free_bytes(&self.scratch).is_ok_and(|free| free < bytes);
         let is_to_go_on = || has_less_than(self.enough);
         match filled {
@@ -216,7 +219,7 @@ fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFil
         if !is_to_go_on(&file, left) {
             break;
         }
-        if unlink(root, &file.path).is_ok() {
+        if unlink_file(root, &file.path).is_ok() {
             left -= file.bytes;
             cleared.files += 1;
             cleared.bytes += file.bytes;
@@ -226,7 +229,7 @@ fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFil
 }
 
 /// Removes a file beneath a folder by handles, so that links planted by a program aren't followed.
-fn unlink(root: &Path, path: &Path) -> rustix::io::Result<()> {
+fn unlink_file(root: &Path, path: &Path) -> rustix::io::Result<()> {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
     let mut folder: OwnedFd = openat(CWD, root, FOLDER, Mode::empty())?;
     let mut names = path.components().peekable();
@@ -254,8 +257,8 @@ mod tests {
         fs::write(theirs.join("a"), "theirs").unwrap();
         fs::write(scratch.join("sub/a"), "ours").unwrap();
         symlink(&theirs, scratch.join("link")).unwrap();
-        assert!(unlink(&scratch, Path::new("link/a")).is_err() && theirs.join("a").exists());
-        assert!(unlink(&scratch, Path::new("../theirs/a")).is_err() && theirs.join("a").exists());
+        assert!(unlink_file(&scratch, Path::new("link/a")).is_err() && theirs.join("a").exists());
+        assert!(unlink_file(&scratch, Path::new("../theirs/a")).is_err() && theirs.join("a").exists());
         let (found, is_all) = look_at_files(&scratch);
         assert_eq!((found.len(), is_all), (2, true), "the link itself, and nothing behind it");
         assert_eq!(remove(&scratch, found, |_, _| true).files, 2);
@@ -268,19 +271,19 @@ mod tests {
         for (name, kib) in [("small", 8), ("large", 512), ("middle", 64)] {
             fs::write(dir.path().join(name), vec![1; kib << 10]).unwrap();
         }
-        let room = CommandRoom::look(dir.path(), Reserve::of_mib(0));
+        let room = CommandRoom::measure(dir.path(), Reserve::from_mib(0));
         let cleared = room.remove(|_, left| left > 128 << 10);
         assert_eq!((cleared.files, dir.path().join("large").exists()), (1, false));
-        assert!(cleared.described().unwrap().contains("removed 1 file from the scratch folder"));
-        assert_eq!(ClearedFiles::default().described(), None);
+        assert!(cleared.describe().unwrap().contains("removed 1 file from the scratch folder"));
+        assert_eq!(ClearedFiles::default().describe(), None);
     }
 
     #[test]
     fn a_disk_that_is_short_already_leaves_a_command_a_part_of_what_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        let plenty = CommandRoom::look(dir.path(), Reserve::of_mib(1));
+        let plenty = CommandRoom::measure(dir.path(), Reserve::from_mib(1));
         assert!(!plenty.is_short() && plenty.floor < plenty.free, "{plenty:?}");
-        let short = CommandRoom::look(dir.path(), Reserve::of_mib(1 << 20));
+        let short = CommandRoom::measure(dir.path(), Reserve::from_mib(1 << 20));
         assert!(short.is_short() && short.floor < short.free && short.max_file_bytes(&[]) <= short.free / 4);
     }
 }

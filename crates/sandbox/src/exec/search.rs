@@ -48,15 +48,15 @@ impl Query {
     /// A sentence that names the invalid part.
     pub fn new(pattern: Option<&str>, text: Option<&str>) -> Result<Self, String> {
         let regex = |source: &str| RegexBuilder::new(source).case_insensitive(true).build();
-        let name =
-            pattern.map(|pattern| regex(&glob(pattern)).map_err(|error| format!("pattern isn't a glob: {error}.")));
+        let name = pattern
+            .map(|pattern| regex(&translate_glob(pattern)).map_err(|error| format!("pattern isn't a glob: {error}.")));
         let text = text.map(|text| regex(text).map_err(|error| format!("text isn't a regular expression: {error}.")));
         Ok(Self { name: name.transpose()?, text: text.transpose()? })
     }
 }
 
 /// Converts a glob to a regular expression for a whole path: `*` and `?` stay within a name, `**` crosses folders.
-fn glob(pattern: &str) -> String {
+fn translate_glob(pattern: &str) -> String {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     // A name without a slash matches in any folder.
     let mut source = if pattern.contains('/') { "^".to_owned() } else { "^(?:.*/)?".to_owned() };
@@ -133,7 +133,7 @@ impl Drop for Wanted {
 }
 
 /// Searches folders. Blocks for a while, so don't call this on the main thread.
-pub fn search(
+pub fn search_folders(
     starts: Vec<Place>,
     query: &Query,
     is_kept_back: &dyn Fn(&Path) -> bool,
@@ -163,7 +163,7 @@ impl Search<'_> {
     fn from(&mut self, start: Place) {
         if matches!(start.kind(), Ok(Some(BeneathKind::File))) {
             let name = start.name();
-            return self.look_at(&start, &name, BeneathKind::File);
+            return self.search_place(&start, &name, BeneathKind::File);
         }
         let mut folders = VecDeque::from([(start, String::new(), 0)]);
         while let Some((folder, below, depth)) = folders.pop_front() {
@@ -177,13 +177,13 @@ impl Search<'_> {
                     self.found.passed_by += 1;
                     continue;
                 }
-                let Ok(inner) = folder.inner(&entry.name) else { continue };
+                let Ok(inner) = folder.join(&entry.name) else { continue };
                 self.found.seen += 1;
                 if (self.is_kept_back)(inner.path()) {
                     self.found.kept_back += 1;
                     continue;
                 }
-                self.look_at(&inner, &relative, entry.kind);
+                self.search_place(&inner, &relative, entry.kind);
                 if entry.kind == BeneathKind::Folder && depth < MAX_DEPTH {
                     folders.push_back((inner, relative, depth + 1));
                 }
@@ -206,7 +206,7 @@ impl Search<'_> {
         self.found.is_cut.is_some()
     }
 
-    fn look_at(&mut self, place: &Place, relative: &str, kind: BeneathKind) {
+    fn search_place(&mut self, place: &Place, relative: &str, kind: BeneathKind) {
         if kind == BeneathKind::Other || !self.query.name.as_ref().is_none_or(|name| name.is_match(relative)) {
             return;
         }
@@ -214,7 +214,7 @@ impl Search<'_> {
         match (&self.query.text, kind) {
             (None, _) => self.found.hits.push(Hit { path: path(), is_folder: kind == BeneathKind::Folder, line: None }),
             (Some(text), BeneathKind::File) => {
-                let Some(content) = text_of(place) else { return };
+                let Some(content) = read_text(place) else { return };
                 let mut in_file = 0;
                 for (number, line) in (1..).zip(content.lines()) {
                     if in_file >= MAX_HITS_IN_FILE || number % 100 == 0 && self.is_over() {
@@ -223,7 +223,7 @@ impl Search<'_> {
                     let looked_at = first_bytes(line, MAX_LINE_BYTES);
                     let Some(hit) = text.find(looked_at) else { continue };
                     in_file += 1;
-                    let line = Some((number, around(looked_at, hit.start())));
+                    let line = Some((number, cut_excerpt(looked_at, hit.start())));
                     self.found.hits.push(Hit { path: path(), is_folder: false, line });
                 }
             }
@@ -233,14 +233,14 @@ impl Search<'_> {
 }
 
 /// Reads a text file; `None` if the file is too large, binary or unreadable.
-fn text_of(place: &Place) -> Option<String> {
+fn read_text(place: &Place) -> Option<String> {
     let (bytes, _) = place.read(MAX_FILE_BYTES).ok()?;
     let head = bytes.get(..bytes.len().min(content::HEAD_BYTES))?;
     content::is_text(head).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Shortens a line to an excerpt around the hit.
-fn around(line: &str, hit: usize) -> String {
+fn cut_excerpt(line: &str, hit: usize) -> String {
     let before = line.get(..hit).map_or(0, |before| before.chars().count());
     let skipped = before.saturating_sub(MAX_TOLD_CHARS / 3);
     let rest = last_chars(line, line.chars().count().saturating_sub(skipped));
@@ -284,8 +284,8 @@ mod tests {
 
     fn found(dir: &std::path::Path, pattern: Option<&str>, text: Option<&str>) -> Found {
         let roots = Roots::new(dir, &dir.join("nowhere"));
-        let start = roots.find(".", PathUse::Read).unwrap();
-        search(vec![start], &Query::new(pattern, text).unwrap(), &|_| false, &AtomicBool::new(false))
+        let start = roots.resolve(".", PathUse::Read).unwrap();
+        search_folders(vec![start], &Query::new(pattern, text).unwrap(), &|_| false, &AtomicBool::new(false))
     }
 
     fn names(found: &Found, dir: &std::path::Path) -> Vec<String> {
@@ -338,7 +338,7 @@ mod tests {
         assert!((MAX_HITS..MAX_HITS + MAX_HITS_IN_FILE).contains(&many.hits.len()), "{}", many.hits.len());
         assert_eq!(many.is_cut, Some("there are more hits"));
         let long = format!("{}word{}", "ä".repeat(900), "ö".repeat(900));
-        let shown = around(&long, long.find("word").unwrap());
+        let shown = cut_excerpt(&long, long.find("word").unwrap());
         assert!(shown.starts_with("…ä") && shown.contains("word") && shown.ends_with("ö…"), "{shown}");
         assert_eq!(shown.chars().count(), MAX_TOLD_CHARS + 2);
     }
@@ -347,11 +347,11 @@ mod tests {
     fn a_search_that_nobody_wants_any_more_ends() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.txt"), "").unwrap();
-        let start = Roots::new(dir.path(), dir.path()).find(".", PathUse::Read).unwrap();
+        let start = Roots::new(dir.path(), dir.path()).resolve(".", PathUse::Read).unwrap();
         let wanted = Wanted::default();
         let flag = wanted.flag();
         drop(wanted);
-        let found = search(vec![start], &Query::new(Some("*"), None).unwrap(), &|_| false, &flag);
+        let found = search_folders(vec![start], &Query::new(Some("*"), None).unwrap(), &|_| false, &flag);
         assert_eq!((found.hits.len(), found.is_cut), (0, Some("it took too long")));
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn without_settings(spec: Spec, temporary: &Path) -> Spec {
 }
 
 /// Returns bash, without startup files, and its arguments.
-pub(super) fn program() -> (&'static str, [&'static str; 4]) {
+pub(super) fn shell_command() -> (&'static str, [&'static str; 4]) {
     ("/bin/bash", ["--noprofile", "--norc", "-c", LOOP])
 }
 
@@ -117,12 +117,12 @@ impl ShellSession {
     /// The program can't be started.
     pub fn start(spec: &Spec, proxy: Option<Proxy>) -> Result<Self, ProcessError> {
         let spec = VARIABLES.iter().fold(spec.clone(), |spec, (name, value)| spec.env(name, value));
-        let (shell, pipes) = Leashed::start_piped(&spec)?;
+        let (shell, pipes) = Leashed::start_with_pipes(&spec)?;
         let (sender, printed) = mpsc::channel(16);
         let complaints = sender.clone();
-        std::thread::spawn(move || forward(pipes.stdout, &sender));
+        std::thread::spawn(move || forward_bytes(pipes.stdout, &sender));
         // Messages of the shell and of the sandbox: the reason for an early end.
-        std::thread::spawn(move || forward(pipes.stderr, &complaints));
+        std::thread::spawn(move || forward_bytes(pipes.stderr, &complaints));
         Ok(Self { shell, commands: pipes.stdin, printed, rest: Vec::new(), _proxy: proxy })
     }
 
@@ -130,12 +130,12 @@ impl ShellSession {
     pub async fn run(&mut self, mark: &str, command: &str, within: Duration, room: &CommandRoom) -> Ran {
         let sent = format!("{mark}\0{command}\0");
         if self.commands.write_all(sent.as_bytes()).and_then(|()| self.commands.flush()).is_err() {
-            return self.ended(String::new());
+            return self.report_shell_end(String::new());
         }
         let mut marks = Marks::new(mark);
         let reading = async {
             loop {
-                if let Some(ran) = marks.take(&mut self.rest) {
+                if let Some(ran) = marks.take_output(&mut self.rest) {
                     return Some(ran);
                 }
                 let bytes = self.printed.recv().await?;
@@ -152,13 +152,13 @@ impl ShellSession {
             Ok(Some(ran)) => ran,
             Ok(None) => {
                 let printed = marks.so_far(&self.rest);
-                self.ended(printed)
+                self.report_shell_end(printed)
             }
             Err(end) => Ran { printed: marks.so_far(&self.rest), end },
         }
     }
 
-    fn ended(&mut self, printed: String) -> Ran {
+    fn report_shell_end(&mut self, printed: String) -> Ran {
         Ran { printed, end: End::ShellEnded(self.shell.try_wait().ok().flatten()) }
     }
 }
@@ -180,31 +180,31 @@ impl Marks {
     }
 
     /// Takes the output out of `rest` once it is complete.
-    fn take(&mut self, rest: &mut Vec<u8>) -> Option<Ran> {
+    fn take_output(&mut self, rest: &mut Vec<u8>) -> Option<Ran> {
         if self.from.is_none() {
-            let at = self.look(rest, false)?;
+            let at = self.find_mark(rest, false)?;
             self.from = Some(at + self.begin.len());
             // Without output, the end mark begins with the newline of the begin mark.
             self.looked_to = at + self.begin.len() - 1;
         }
         let from = self.from?;
-        let Some(to) = self.look(rest, true) else {
-            self.bound(rest, from);
+        let Some(to) = self.find_mark(rest, true) else {
+            self.drop_middle(rest, from);
             return None;
         };
-        let Some(line_end) = find(rest, b"\n", to + self.end.len()) else {
+        let Some(line_end) = find_bytes(rest, b"\n", to + self.end.len()) else {
             self.looked_to = to;
             return None;
         };
         let code = std::str::from_utf8(rest.get(to + self.end.len()..line_end)?).ok()?.trim().parse().ok()?;
-        let printed = text(rest.get(from..to.max(from))?);
+        let printed = to_text(rest.get(from..to.max(from))?);
         rest.drain(..=line_end);
         Some(Ran { printed, end: End::Code(code) })
     }
 
-    fn look(&mut self, rest: &[u8], is_end: bool) -> Option<usize> {
+    fn find_mark(&mut self, rest: &[u8], is_end: bool) -> Option<usize> {
         let mark = if is_end { &self.end } else { &self.begin };
-        let found = find(rest, mark, self.looked_to);
+        let found = find_bytes(rest, mark, self.looked_to);
         if found.is_none() {
             self.looked_to = self.looked_to.max((rest.len() + 1).saturating_sub(mark.len()));
         }
@@ -213,11 +213,11 @@ impl Marks {
 
     /// Returns the output so far.
     fn so_far(&self, rest: &[u8]) -> String {
-        text(rest.get(self.from.unwrap_or(0)..).unwrap_or_default())
+        to_text(rest.get(self.from.unwrap_or(0)..).unwrap_or_default())
     }
 
     /// Drops the middle of an output that is too long. The last bytes stay, because the end mark may have begun there.
-    fn bound(&mut self, rest: &mut Vec<u8>, from: usize) {
+    fn drop_middle(&mut self, rest: &mut Vec<u8>, from: usize) {
         const LAST: usize = 64 * 1024;
         let keep = from + KEPT_BYTES_MAX;
         if rest.len() > keep + 2 * LAST {
@@ -229,7 +229,7 @@ impl Marks {
 }
 
 /// Forwards all bytes until the receiver is dropped.
-fn forward(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
+fn forward_bytes(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         let Some(bytes) = buffer.get(..n) else { return };
@@ -239,7 +239,7 @@ fn forward(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
     }
 }
 
-fn find(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
+fn find_bytes(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
     let first = what.first()?;
     let mut at = from;
     loop {
@@ -251,12 +251,12 @@ fn find(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+fn to_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Describes the end for the model.
-pub fn described(end: End, within: Duration) -> String {
+pub fn describe_end(end: End, within: Duration) -> String {
     match end {
         End::Code(0) => String::new(),
         End::Code(code) => format!("[exit code {code}]"),
@@ -266,18 +266,18 @@ pub fn described(end: End, within: Duration) -> String {
         ),
         End::Filled(filled) => format!(
             "[it was ended with all that it had started: {}; the next command begins with a fresh shell]",
-            filled.described()
+            filled.describe()
         ),
         End::ShellEnded(status) => format!(
             "[the shell has ended{}; the next command begins with a fresh one]",
-            status.map(|status| format!(" ({})", process::describe(status))).unwrap_or_default()
+            status.map(|status| format!(" ({})", process::describe_exit(status))).unwrap_or_default()
         ),
     }
 }
 
 /// Returns true if bash is installed.
 pub(super) fn is_there() -> bool {
-    PathBuf::from(program().0).exists()
+    PathBuf::from(shell_command().0).exists()
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(30);
 
     fn session() -> ShellSession {
-        let (program, args) = program();
+        let (program, args) = shell_command();
         ShellSession::start(&Spec::new(program).args(args), None).unwrap()
     }
 
@@ -295,7 +295,7 @@ mod tests {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let room = CommandRoom::look(&std::env::temp_dir(), reveille_base::disk::Reserve::of_mib(0));
+        let room = CommandRoom::measure(&std::env::temp_dir(), reveille_base::disk::Reserve::from_mib(0));
         runtime.block_on(session.run(&mark, command, within, &room))
     }
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn programs_speak_english_whatever_language_is_the_person_s() {
-        let (program, args) = program();
+        let (program, args) = shell_command();
         let spec = Spec::new(program).args(args).env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de");
         let mut session = ShellSession::start(&spec, None).unwrap();
         assert_eq!(run(&mut session, "echo $LC_ALL $LANGUAGE", SOON).printed, format!("{ENGLISH} C\n"));

@@ -92,7 +92,7 @@ impl Shelter {
         };
         let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
         let found = found.map_or_else(OnceCell::new, OnceCell::from);
-        let copies = Copies::of(config);
+        let copies = Copies::from_config(config);
         // A home at the root can't be separated from the rest of the machine.
         let home = config.home.clone().filter(|home| home.parent().is_some());
         let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
@@ -125,9 +125,9 @@ impl Shelter {
     }
 
     /// Creates a shelter from a confinement, with the launcher program.
-    pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
+    pub fn from_confinement(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
-        let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::of_mib(0));
+        let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::from_mib(0));
         let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
         let snapshots = confinement.work_dir.with_file_name("snapshots");
         Self {
@@ -142,14 +142,14 @@ impl Shelter {
             servers,
             copies,
             snapshots,
-            reserve: Reserve::of_mib(0),
+            reserve: Reserve::from_mib(0),
             found: OnceCell::new(),
         }
     }
 
     /// Creates a shelter with a given sandbox.
-    pub fn on(sandbox: Sandbox, confinement: Confinement) -> Self {
-        Self { found: OnceCell::from(sandbox), ..Self::of(confinement, PathBuf::from("/nowhere")) }
+    pub fn for_sandbox(sandbox: Sandbox, confinement: Confinement) -> Self {
+        Self { found: OnceCell::from(sandbox), ..Self::from_confinement(confinement, PathBuf::from("/nowhere")) }
     }
 
     /// Creates a shelter without a sandbox, on an existing scratch directory.
@@ -158,26 +158,26 @@ impl Shelter {
         let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
         Self {
             servers: scratch.join("mcp"),
-            ..Self::on(Sandbox::None { why: "a test has none".to_owned() }, confinement)
+            ..Self::for_sandbox(Sandbox::None { why: "a test has none".to_owned() }, confinement)
         }
     }
 
     /// Returns this machine's sandbox. The first call tries the sandbox out.
     pub fn sandbox(&self) -> &Sandbox {
         self.found.get_or_init(|| match create_private_dirs(self.scratch()) {
-            Ok(()) => Sandbox::find(&self.launcher, self.scratch()),
+            Ok(()) => Sandbox::detect(&self.launcher, self.scratch()),
             Err(error) => Sandbox::None { why: format!("{} can't be made: {error}", self.scratch().display()) },
         })
     }
 
     /// Detects the sandbox for status displays, without creating the scratch directory. If the directory is missing,
     /// the trial runs in its nearest existing parent.
-    pub fn look(&self) -> Sandbox {
+    pub fn detect_sandbox(&self) -> Sandbox {
         if let Some(found) = self.found.get() {
             return found.clone();
         }
         let place = self.scratch().ancestors().find(|path| path.is_dir());
-        Sandbox::find(&self.launcher, place.unwrap_or(Path::new("/")))
+        Sandbox::detect(&self.launcher, place.unwrap_or(Path::new("/")))
     }
 
     /// Returns true if there is a sandbox.
@@ -191,8 +191,8 @@ impl Shelter {
     }
 
     /// Measures the disk space for a command that starts now.
-    pub(super) fn room(&self) -> CommandRoom {
-        CommandRoom::look(self.scratch(), self.reserve)
+    pub(super) fn measure_room(&self) -> CommandRoom {
+        CommandRoom::measure(self.scratch(), self.reserve)
     }
 
     /// Returns the directory of file snapshots, out of reach of all programs.
@@ -207,17 +207,17 @@ impl Shelter {
 
     /// Returns the confinement of a command that starts in `dir` with this access. Only a command without access sees
     /// the person's home unchanged. `sees_untrusted` shows files left by tainted cycles.
-    pub fn of_command(&self, rules: &Rules, access: Access, sees_untrusted: bool, dir: PathBuf) -> Confinement {
+    pub fn confine_command(&self, rules: &Rules, access: Access, sees_untrusted: bool, dir: PathBuf) -> Confinement {
         let mut confinement = self.confinement();
         confinement.work_dir = dir;
-        confinement.writable.extend(self.writable(rules));
+        confinement.writable.extend(self.list_writable_folders(rules));
         // fault: granted-folders-writable-command
         confinement.is_read_only = !access.writes;
-        confinement.shown = self.seen(sees_untrusted);
+        confinement.shown = self.list_visible_folders(sees_untrusted);
         // Grants below a folder that looks empty inside. Grants within the workspace are ignored.
         let is_ours = |path: &PathBuf| self.confinement.covered.iter().any(|covered| path.starts_with(covered));
-        let below = rules.readable().into_iter().filter(|path| looks_empty(path) && !is_ours(path));
-        confinement.shown.extend(self.granted(below));
+        let below = rules.readable_folders().into_iter().filter(|path| looks_empty(path) && !is_ours(path));
+        confinement.shown.extend(self.drop_denied(below));
         if let Some(home) = &self.home {
             confinement.home = match access.is_none() {
                 true => ConfinedHome::AsItIs(home.clone()),
@@ -225,15 +225,16 @@ impl Shelter {
                 false => ConfinedHome::Empty(home.clone()),
             };
             if !access.is_none() {
-                let in_home = rules.readable().into_iter().filter(|path| path != home && path.starts_with(home));
-                confinement.shown.extend(self.granted(in_home));
+                let in_home =
+                    rules.readable_folders().into_iter().filter(|path| path != home && path.starts_with(home));
+                confinement.shown.extend(self.drop_denied(in_home));
             }
         }
         confinement
     }
 
     /// Returns the readable folders of the scratch besides the working directory.
-    pub fn seen(&self, sees_untrusted: bool) -> Vec<PathBuf> {
+    pub fn list_visible_folders(&self, sees_untrusted: bool) -> Vec<PathBuf> {
         // fault: misled-cycle-left-every
         if sees_untrusted {
             return vec![self.scratch().to_owned()];
@@ -242,8 +243,8 @@ impl Shelter {
     }
 
     /// Returns true if a text names scratch files of another cycle that was tainted, or isn't known to be untainted.
-    pub fn names_untrusted(&self, text: &str) -> bool {
-        folders::names_unseen(text, self.scratch(), &self.seen(false), self.home.as_deref())
+    pub fn has_untrusted_path(&self, text: &str) -> bool {
+        folders::names_unseen(text, self.scratch(), &self.list_visible_folders(false), self.home.as_deref())
     }
 
     /// Sets the granted folders written to by tainted cycles, each with the time of the last write.
@@ -254,13 +255,13 @@ impl Shelter {
 
     /// Returns the time of the last write by a tainted cycle to a granted folder; `None` without such a write.
     pub fn tainted_write(&self, rules: &Rules) -> Option<DateTime<Utc>> {
-        let granted = rules.granted();
+        let granted = rules.granted_folders();
         let is_granted = |path: &PathBuf| granted.iter().any(|root| path.starts_with(root) || root.starts_with(path));
         self.tainted_writes.iter().filter(|(path, _)| is_granted(path)).map(|(_, at)| *at).max()
     }
 
     /// Returns true if other cycles have left files in the scratch.
-    pub fn has_left(&self) -> bool {
+    pub fn has_leftovers(&self) -> bool {
         folders::has_others(&self.folder)
     }
 
@@ -294,21 +295,21 @@ impl Shelter {
     }
 
     /// Drops grants within places denied by a rule.
-    pub fn granted(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    pub fn drop_denied(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
         let is_denied = |path: &PathBuf| self.denied.iter().any(|place| path.starts_with(place));
         paths.into_iter().filter(|path| !is_denied(path)).collect()
     }
 
     /// Returns the person's folders that a command may get write access to.
-    pub fn writable(&self, rules: &Rules) -> Vec<PathBuf> {
-        self.granted(rules.granted().into_iter().filter(|path| path.is_dir()))
+    pub fn list_writable_folders(&self, rules: &Rules) -> Vec<PathBuf> {
+        self.drop_denied(rules.granted_folders().into_iter().filter(|path| path.is_dir()))
     }
 
     /// Returns the reason why the writable folders can't be copied beforehand; `None` if they can.
-    pub fn uncovered(&self, rules: &Rules) -> Option<String> {
-        let looked_at = reach(self.let_write(rules)).and_then(|(roots, hidden)| {
+    pub fn find_copy_obstacle(&self, rules: &Rules) -> Option<String> {
+        let looked_at = collect_reach(self.let_write(rules)).and_then(|(roots, hidden)| {
             self.copies
-                .uncovered(CopyScope { roots: &roots, hidden: &hidden })
+                .find_obstacle(CopyScope { roots: &roots, hidden: &hidden })
                 .map_or(Ok(()), |why| Err(CopyError::Uncovered(why)))
         });
         looked_at.err().map(|error| error.to_string())
@@ -318,10 +319,10 @@ impl Shelter {
     ///
     /// # Errors
     /// There is no copy.
-    pub async fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
+    pub async fn copy_folders(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
         let (confinement, copies, wake) = (self.let_write(rules), self.copies.clone(), wake.to_owned());
         let taking = tokio::task::spawn_blocking(move || {
-            let (roots, hidden) = reach(confinement)?;
+            let (roots, hidden) = collect_reach(confinement)?;
             copies.take(&wake, CopyScope { roots: &roots, hidden: &hidden }, now)
         });
         taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying broke off ({error})"))))
@@ -330,14 +331,15 @@ impl Shelter {
     /// Returns the confinement of a command with write access to the person's folders.
     fn let_write(&self, rules: &Rules) -> Confinement {
         let mut confinement = self.confinement();
-        confinement.writable.extend(self.writable(rules));
+        confinement.writable.extend(self.list_writable_folders(rules));
         confinement
     }
 
     /// Returns the paths hidden from all commands, even those with write access. If grants contradict a hidden path, no command runs.
     pub(super) fn hidden_from_writing(&self, rules: &Rules) -> Vec<PathBuf> {
         let confinement = self.let_write(rules);
-        let hidden = Layout::of(&confinement).map_or_else(|_| confinement.hidden.clone(), |layout| layout.hidden());
+        let hidden = Layout::from_confinement(&confinement)
+            .map_or_else(|_| confinement.hidden.clone(), |layout| layout.list_hidden());
         hidden.into_iter().chain(self.key_files.iter().cloned()).collect()
     }
 
@@ -358,11 +360,11 @@ impl Shelter {
 }
 
 /// Returns the outermost writable folders, and the hidden paths.
-fn reach(mut confinement: Confinement) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
+fn collect_reach(mut confinement: Confinement) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
     let uncovered = |why: String| CopyError::Uncovered(why);
     // The scratch folder may be missing, so a granted folder takes its place.
     confinement.work_dir = confinement.writable.first().cloned().unwrap_or(confinement.work_dir);
-    let hidden = Layout::of(&confinement).map_err(|error| uncovered(error.to_string()))?.hidden();
+    let hidden = Layout::from_confinement(&confinement).map_err(|error| uncovered(error.to_string()))?.list_hidden();
     let roots: Result<Vec<PathBuf>, _> = confinement.writable.iter().map(|root| root.canonicalize()).collect();
     let mut roots = roots.map_err(|error| uncovered(error.to_string()))?;
     roots.sort();
@@ -404,11 +406,11 @@ mod tests {
         let (granted, ours) = (granted.path().canonicalize().unwrap(), shelter.scratch().to_owned());
         let rules = Rules::parse(&format!("[files]\nread = [{granted:?}, {ours:?}, \"/var/tmp\"]\n")).unwrap();
         for access in [Access::default(), Access { writes: true, network: false }] {
-            let confinement = shelter.of_command(&rules, access, false, ours.clone());
+            let confinement = shelter.confine_command(&rules, access, false, ours.clone());
             let shown: Vec<&PathBuf> =
-                confinement.shown.iter().filter(|path| rules.readable().contains(path)).collect();
+                confinement.shown.iter().filter(|path| rules.readable_folders().contains(path)).collect();
             assert_eq!(shown, [&granted], "{access:?}");
-            assert!(Layout::of(&confinement).is_ok(), "{access:?}");
+            assert!(Layout::from_confinement(&confinement).is_ok(), "{access:?}");
         }
     }
 
@@ -425,7 +427,7 @@ mod tests {
         assert!(confinement.covered.iter().any(|path| folder.starts_with(path)));
         // The folder can't be granted by accident: covered places belong to the assistant.
         let writable = vec![workspace.path().to_owned()];
-        assert!(Layout::of(&Confinement { writable, ..confinement.clone() }).is_err());
+        assert!(Layout::from_confinement(&Confinement { writable, ..confinement.clone() }).is_err());
     }
 
     #[test]
@@ -439,18 +441,21 @@ mod tests {
             std::fs::create_dir_all(config.repo_dir()).unwrap();
             create_private_dirs(&config.scratch_dir()).unwrap();
             let rule = format!("[[rule]]\npath = {denied:?}\ndecision = \"deny\"\nmatch = [{denied:?}]\n");
-            let rules = Rules::parse(&rule).unwrap().at_home(config.home.as_deref());
+            let rules = Rules::parse(&rule).unwrap().with_home(config.home.as_deref());
             Shelter::new(&config, &rules, KeyFiles::default(), PathBuf::from("/nowhere"))
         };
         // For the whole home, or a folder with a grant in it, programs keep a place to work and lose everything else there.
         for denied in ["~/**", path] {
             let shelter = shelter(denied);
             assert!(shelter.confinement().readable.is_empty(), "{denied}");
-            assert_eq!(shelter.granted([workspace.path().join("work"), PathBuf::from("/srv")]), [Path::new("/srv")]);
-            assert!(Layout::of(&shelter.confinement()).is_ok(), "{denied}");
+            assert_eq!(
+                shelter.drop_denied([workspace.path().join("work"), PathBuf::from("/srv")]),
+                [Path::new("/srv")]
+            );
+            assert!(Layout::from_confinement(&shelter.confinement()).is_ok(), "{denied}");
             assert!(shelter.confinement().covered.contains(&workspace.path().to_owned()));
         }
-        assert!(matches!(shelter("/**").look(), Sandbox::None { why } if why == ALL_DENIED));
+        assert!(matches!(shelter("/**").detect_sandbox(), Sandbox::None { why } if why == ALL_DENIED));
     }
 
     #[test]
@@ -459,7 +464,7 @@ mod tests {
         let (config, _) = shelter(workspace.path());
         let unknown = KeyFiles { is_unknown: true, ..KeyFiles::default() };
         let shelter = Shelter::new(&config, &Rules::default(), unknown, PathBuf::from("/nowhere"));
-        assert_eq!(shelter.look(), Sandbox::None { why: NO_MCP_TOML.to_owned() });
+        assert_eq!(shelter.detect_sandbox(), Sandbox::None { why: NO_MCP_TOML.to_owned() });
     }
 
     #[test]
@@ -468,7 +473,7 @@ mod tests {
         for env in [[("HOME", "")], [("HOME", "here")], [("TZ", "UTC")]] {
             let (_, shelter) = shelter_of(workspace.path(), &env);
             assert!(!shelter.is_there(), "{env:?}");
-            assert_eq!(shelter.look(), Sandbox::None { why: NO_HOME.to_owned() });
+            assert_eq!(shelter.detect_sandbox(), Sandbox::None { why: NO_HOME.to_owned() });
         }
     }
 

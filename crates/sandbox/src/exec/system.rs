@@ -19,57 +19,57 @@ const MAX_BYTES: usize = 64 * 1024;
 
 /// Describes the machine; unknown details are left out. `root` is the root of the system's files, `/` outside of
 /// tests. `work` is a folder on the disk whose free space matters.
-pub fn described(root: &Path, work: &Path) -> String {
-    let lines = if cfg!(target_os = "macos") { macos() } else { linux(root) };
+pub fn describe_machine(root: &Path, work: &Path) -> String {
+    let lines = if cfg!(target_os = "macos") { describe_macos() } else { describe_linux(root) };
     let cpus = std::thread::available_parallelism().map_or_else(|_| String::new(), |n| format!(", {n} processors"));
     let machine = format!("Machine: {}{cpus}", std::env::consts::ARCH);
-    let disk = disk::free_bytes(work).ok().map(|free| format!("Disk: {} free where I work", disk::size(free)));
+    let disk = disk::free_bytes(work).ok().map(|free| format!("Disk: {} free where I work", disk::format_size(free)));
     lines.into_iter().flatten().chain([machine]).chain(disk).collect::<Vec<_>>().join("\n")
 }
 
-fn linux(root: &Path) -> Vec<Option<String>> {
-    let read = |path: &str| read(&root.join(path));
+fn describe_linux(root: &Path) -> Vec<Option<String>> {
+    let read = |path: &str| read_text(&root.join(path));
     let release = read("etc/os-release").and_then(|text| pretty_name(&text)).unwrap_or_else(|| "Linux".to_owned());
     let kernel =
         read("proc/sys/kernel/osrelease").map(|kernel| format!(", kernel {}", kernel.trim())).unwrap_or_default();
     let uptime = read("proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
     vec![
         Some(format!("System: {release}{kernel}")),
-        uptime.map(|seconds: u64| format!("Up: {}", span(seconds))),
-        read("proc/meminfo").and_then(|text| memory(&text)),
-        read("proc/loadavg").and_then(|text| load(&text)),
-        battery(&root.join("sys/class/power_supply")),
+        uptime.map(|seconds: u64| format!("Up: {}", format_duration(seconds))),
+        read("proc/meminfo").and_then(|text| describe_memory(&text)),
+        read("proc/loadavg").and_then(|text| describe_load(&text)),
+        describe_battery(&root.join("sys/class/power_supply")),
     ]
 }
 
-fn macos() -> Vec<Option<String>> {
-    let version = ran("/usr/bin/sw_vers", &["-productVersion"]).unwrap_or_default();
-    let kernel = ran("/usr/bin/uname", &["-r"]).unwrap_or_default();
-    let bytes = ran("/usr/sbin/sysctl", &["-n", "hw.memsize"]).and_then(|bytes| bytes.parse().ok());
-    let load = ran("/usr/sbin/sysctl", &["-n", "vm.loadavg"]);
-    let battery = ran("/usr/bin/pmset", &["-g", "batt"]).and_then(|text| {
+fn describe_macos() -> Vec<Option<String>> {
+    let version = run_program("/usr/bin/sw_vers", &["-productVersion"]).unwrap_or_default();
+    let kernel = run_program("/usr/bin/uname", &["-r"]).unwrap_or_default();
+    let bytes = run_program("/usr/sbin/sysctl", &["-n", "hw.memsize"]).and_then(|bytes| bytes.parse().ok());
+    let load = run_program("/usr/sbin/sysctl", &["-n", "vm.loadavg"]);
+    let battery = run_program("/usr/bin/pmset", &["-g", "batt"]).and_then(|text| {
         let line = text.lines().find(|line| line.contains('%'))?;
         line.split('\t').next_back().map(|state| format!("Battery: {}", state.trim()))
     });
     vec![
         Some(format!("System: macOS {version}, kernel {kernel}")),
-        ran("/usr/bin/uptime", &[]).and_then(|text| {
+        run_program("/usr/bin/uptime", &[]).and_then(|text| {
             let up = text.split_once(" up ")?.1.split(", ").take(2).collect::<Vec<_>>().join(", ");
             Some(format!("Up: {up}"))
         }),
-        bytes.map(|bytes| format!("Memory: {} in all", disk::size(bytes))),
+        bytes.map(|bytes| format!("Memory: {} in all", disk::format_size(bytes))),
         load.map(|load| format!("Load: {}", load.trim_matches(['{', '}', ' ']))),
         battery,
     ]
 }
 
-fn ran(program: &str, args: &[&str]) -> Option<String> {
+fn run_program(program: &str, args: &[&str]) -> Option<String> {
     let spec = Spec::new(program).args(args.iter().copied()).timeout(TIMEOUT).max_output_bytes(MAX_BYTES);
     let output = process::run(&spec).ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().filter(|text| text.len() <= MAX_BYTES)
 }
 
@@ -78,25 +78,26 @@ fn pretty_name(text: &str) -> Option<String> {
     Some(name.trim_matches(['"', '\'']).to_owned())
 }
 
-fn memory(text: &str) -> Option<String> {
+fn describe_memory(text: &str) -> Option<String> {
     let of = |name: &str| -> Option<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     };
-    let available = of("MemAvailable").map(|bytes| format!(", {} available", disk::size(bytes))).unwrap_or_default();
-    Some(format!("Memory: {} in all{available}", disk::size(of("MemTotal")?)))
+    let available =
+        of("MemAvailable").map(|bytes| format!(", {} available", disk::format_size(bytes))).unwrap_or_default();
+    Some(format!("Memory: {} in all{available}", disk::format_size(of("MemTotal")?)))
 }
 
-fn load(text: &str) -> Option<String> {
+fn describe_load(text: &str) -> Option<String> {
     let numbers: Vec<&str> = text.split_whitespace().take(3).collect();
     (numbers.len() == 3).then(|| format!("Load: {} (1, 5 and 15 minutes)", numbers.join(", ")))
 }
 
-fn battery(supplies: &Path) -> Option<String> {
+fn describe_battery(supplies: &Path) -> Option<String> {
     let mut names: Vec<PathBuf> = fs::read_dir(supplies).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     names.sort();
     names.iter().find_map(|supply| {
-        let of = |name: &str| read(&supply.join(name)).map(|text| text.trim().to_owned());
+        let of = |name: &str| read_text(&supply.join(name)).map(|text| text.trim().to_owned());
         let percent = of("capacity").filter(|_| of("type").as_deref() == Some("Battery"))?;
         let state = of("status").map(|state| format!(", {}", state.to_lowercase())).unwrap_or_default();
         Some(format!("Battery: {percent} %{state}"))
@@ -104,7 +105,7 @@ fn battery(supplies: &Path) -> Option<String> {
 }
 
 /// Formats a duration for people.
-fn span(seconds: u64) -> String {
+fn format_duration(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours) {
         (0, 0) => format!("{minutes} min"),
@@ -138,7 +139,7 @@ mod tests {
             fs::create_dir_all(full.parent().unwrap()).unwrap();
             fs::write(full, text).unwrap();
         }
-        let told = described(root, root);
+        let told = describe_machine(root, root);
         for line in [
             "System: Debian GNU/Linux 13, kernel 6.12.1",
             "Up: 1 d 2 h",
@@ -149,15 +150,15 @@ mod tests {
             assert!(told.lines().any(|told| told == line), "{line}: {told}");
         }
         assert!(!told.contains("annas"), "{told}");
-        let bare = described(&root.join("nothing"), root);
+        let bare = describe_machine(&root.join("nothing"), root);
         assert!(bare.starts_with("System: Linux\nMachine: ") && bare.contains("Disk: "), "{bare}");
     }
 
     #[test]
     fn damaged_numbers_are_left_out() {
-        assert_eq!(memory("MemTotal: many kB"), None);
-        assert_eq!(memory("MemTotal: 18446744073709551615 kB"), None);
-        assert_eq!(load("0.5"), None);
-        assert_eq!((span(59), span(3700)), ("0 min".to_owned(), "1 h 1 min".to_owned()));
+        assert_eq!(describe_memory("MemTotal: many kB"), None);
+        assert_eq!(describe_memory("MemTotal: 18446744073709551615 kB"), None);
+        assert_eq!(describe_load("0.5"), None);
+        assert_eq!((format_duration(59), format_duration(3700)), ("0 min".to_owned(), "1 h 1 min".to_owned()));
     }
 }

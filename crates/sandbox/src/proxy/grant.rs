@@ -35,7 +35,7 @@ impl FromStr for Grant {
         let (host, port) = text.rsplit_once(':').ok_or_else(|| wrong("there is no port"))?;
         let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
         let port =
-            port.parse().ok().filter(|port| is_port && *port != 0).ok_or_else(|| wrong("the port is no number"))?;
+            port.parse().ok().filter(|port| is_port && *port != 0).ok_or_else(|| wrong("the port isn't a number"))?;
         let host = Destination::parse(host).ok_or_else(|| wrong("the host is neither a name nor an address"))?;
         Ok(Self { host, port })
     }

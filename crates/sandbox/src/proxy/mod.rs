@@ -54,7 +54,7 @@ pub struct ProxyWorld {
 
 impl ProxyWorld {
     /// Returns the machine's own resolver and network.
-    pub fn real() -> Self {
+    pub fn from_system() -> Self {
         Self {
             resolve: Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.map(|found| found.ip()).collect())),
             dial: Arc::new(|address, timeout| TcpStream::connect_timeout(&address, timeout)),
@@ -96,13 +96,13 @@ impl Proxy {
     ///
     /// # Errors
     /// The directory or the socket couldn't be created.
-    pub fn on_socket(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
+    pub fn listen_on_socket(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let dir = std::env::temp_dir().join(format!("reveille-{:016x}", fastrand::u64(..)));
         create_private_dir(&dir)?;
         let path = dir.join(SOCKET_NAME);
         let listener = UnixListener::bind(&path)?;
         let wake = Box::new(move || drop(std::os::unix::net::UnixStream::connect(&path)));
-        let stop = start(grants, outside, move || Ok(listener.accept()?.0));
+        let stop = start_accepting(grants, outside, move || Ok(listener.accept()?.0));
         Ok(Self { stop, wake, dir: Some(dir), port: None })
     }
 
@@ -110,16 +110,16 @@ impl Proxy {
     ///
     /// # Errors
     /// No port is available.
-    pub fn on_loopback(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
+    pub fn listen_on_loopback(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let wake = Box::new(move || drop(TcpStream::connect(address)));
-        let stop = start(grants, outside, move || Ok(listener.accept()?.0));
+        let stop = start_accepting(grants, outside, move || Ok(listener.accept()?.0));
         Ok(Self { stop, wake, dir: None, port: Some(address.port()) })
     }
 
     /// Returns the socket's path; `None` when listening on loopback.
-    pub fn socket(&self) -> Option<PathBuf> {
+    pub fn socket_path(&self) -> Option<PathBuf> {
         self.dir.as_ref().map(|dir| dir.join(SOCKET_NAME))
     }
 
@@ -143,7 +143,7 @@ impl Drop for Proxy {
 }
 
 /// Accepts connections on one thread, and serves each on a thread of its own, until stopped.
-fn start<S: Stream>(
+fn start_accepting<S: Stream>(
     grants: Vec<Grant>,
     outside: ProxyWorld,
     accept: impl Fn() -> io::Result<S> + Send + 'static,
@@ -169,13 +169,13 @@ fn serve_on_thread<S: Stream>(shared: &Arc<Shared>, client: S) {
     }
     let shared = Arc::clone(shared);
     thread::spawn(move || {
-        serve::serve(&shared, client);
+        serve::serve_client(&shared, client);
         shared.open.fetch_sub(1, Ordering::SeqCst);
     });
 }
 
 /// Returns the variables that point programs to a proxy on a loopback port; empty without a port.
-pub(super) fn variables(port: Option<u16>) -> Vec<(&'static str, String)> {
+pub(super) fn build_variables(port: Option<u16>) -> Vec<(&'static str, String)> {
     const NAMES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
     // Programs reach their own servers on the sandbox's loopback directly. Node ignores proxies without the last variable.
     const BESIDE: [(&str, &str); 3] =
@@ -202,7 +202,7 @@ fn read_head(stream: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Sends a short plain-text answer. Write errors are ignored because the client may be gone.
-fn answer(stream: &mut impl Write, status: &str, why: &str) {
+fn send_answer(stream: &mut impl Write, status: &str, why: &str) {
     let length = why.len() + 1;
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
@@ -212,9 +212,9 @@ fn answer(stream: &mut impl Write, status: &str, why: &str) {
 
 /// Closes a connection gracefully. An immediate close would discard the answer while the client is still writing.
 fn hang_up(mut stream: impl Stream) {
-    stream.end(Shutdown::Write);
+    stream.shut_down(Shutdown::Write);
     let (mut buffer, mut left) = ([0; 4096], MAX_UNHEARD_BYTES);
-    if stream.bound(HANG_UP_TIMEOUT, HANG_UP_TIMEOUT).is_ok() {
+    if stream.set_timeouts(HANG_UP_TIMEOUT, HANG_UP_TIMEOUT).is_ok() {
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             left = left.saturating_sub(count);
             if left == 0 {
@@ -222,7 +222,7 @@ fn hang_up(mut stream: impl Stream) {
             }
         }
     }
-    stream.end(Shutdown::Both);
+    stream.shut_down(Shutdown::Both);
 }
 
 #[cfg(test)]

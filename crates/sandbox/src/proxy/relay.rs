@@ -45,22 +45,22 @@ impl Default for RelayLimits {
 
 /// A TCP or Unix socket connection.
 pub(crate) trait Stream: Read + Write + Send + Sized + 'static {
-    fn again(&self) -> io::Result<Self>;
-    fn end(&self, how: Shutdown);
-    fn bound(&self, read: Duration, write: Duration) -> io::Result<()>;
+    fn duplicate(&self) -> io::Result<Self>;
+    fn shut_down(&self, how: Shutdown);
+    fn set_timeouts(&self, read: Duration, write: Duration) -> io::Result<()>;
 }
 
 macro_rules! stream {
     ($kind:ty) => {
         impl Stream for $kind {
-            fn again(&self) -> io::Result<Self> {
+            fn duplicate(&self) -> io::Result<Self> {
                 self.try_clone()
             }
-            fn end(&self, how: Shutdown) {
+            fn shut_down(&self, how: Shutdown) {
                 // The connection may already be closed.
                 self.shutdown(how).ok();
             }
-            fn bound(&self, read: Duration, write: Duration) -> io::Result<()> {
+            fn set_timeouts(&self, read: Duration, write: Duration) -> io::Result<()> {
                 self.set_read_timeout(Some(read))?;
                 self.set_write_timeout(Some(write))
             }
@@ -72,33 +72,33 @@ stream!(UnixStream);
 
 /// Copies in both directions until both have ended, one fails or a limit is reached. Closes both streams at the end.
 pub(crate) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) {
-    if let (Ok(from_a), Ok(from_b)) = (a.again(), b.again()) {
+    if let (Ok(from_a), Ok(from_b)) = (a.duplicate(), b.duplicate()) {
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (their_limits, their_heard) = (limits.clone(), Arc::clone(&heard));
-        let (Ok(to_a), Ok(to_b)) = (a.again(), b.again()) else { return };
-        let back = thread::spawn(move || copy(from_b, to_a, &their_limits, &their_heard));
-        copy(from_a, to_b, limits, &heard);
+        let (Ok(to_a), Ok(to_b)) = (a.duplicate(), b.duplicate()) else { return };
+        let back = thread::spawn(move || copy_direction(from_b, to_a, &their_limits, &their_heard));
+        copy_direction(from_a, to_b, limits, &heard);
         back.join().ok();
     }
-    a.end(Shutdown::Both);
-    b.end(Shutdown::Both);
+    a.shut_down(Shutdown::Both);
+    b.shut_down(Shutdown::Both);
 }
 
 /// Copies from `from` to `to` only, closes `from` and returns `to`.
 pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &RelayLimits) -> S {
     // An error ends the copy like a regular end.
     copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
-    from.end(Shutdown::Both);
+    from.shut_down(Shutdown::Both);
     to
 }
 
 /// Copies one direction. A regular end closes only the writing side, so that the other direction can go on; an error closes both streams.
-fn copy(mut from: impl Stream, mut to: impl Stream, limits: &RelayLimits, heard: &Mutex<Instant>) {
+fn copy_direction(mut from: impl Stream, mut to: impl Stream, limits: &RelayLimits, heard: &Mutex<Instant>) {
     let how = copy_until_end(&mut from, &mut to, limits, heard);
     let is_over = how.is_err();
-    to.end(if is_over { Shutdown::Both } else { Shutdown::Write });
+    to.shut_down(if is_over { Shutdown::Both } else { Shutdown::Write });
     if is_over {
-        from.end(Shutdown::Both);
+        from.shut_down(Shutdown::Both);
     }
 }
 
@@ -108,8 +108,8 @@ fn copy_until_end(
     limits: &RelayLimits,
     heard: &Mutex<Instant>,
 ) -> io::Result<()> {
-    from.bound(LOOK_EVERY, WRITE_TIMEOUT)?;
-    to.bound(LOOK_EVERY, WRITE_TIMEOUT)?;
+    from.set_timeouts(LOOK_EVERY, WRITE_TIMEOUT)?;
+    to.set_timeouts(LOOK_EVERY, WRITE_TIMEOUT)?;
     let last = || *heard.lock().unwrap_or_else(PoisonError::into_inner);
     let (begun, mut buffer) = (Instant::now(), vec![0; BUFFER_BYTES]);
     loop {

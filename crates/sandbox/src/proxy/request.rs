@@ -21,7 +21,7 @@ pub(super) enum Request {
 
 impl Request {
     /// Returns the target.
-    pub(super) fn to(&self) -> &Grant {
+    pub(super) fn target(&self) -> &Grant {
         match self {
             Self::Tunnel { to } | Self::Plain { to, .. } => to,
         }
@@ -66,12 +66,12 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, &'static str> {
     let (method, target) = line.ok_or("the request isn't whole")?;
     match method {
         "CONNECT" => Ok(Request::Tunnel { to: target.parse().map_err(|_| "CONNECT wants a host and a port")? }),
-        "GET" | "HEAD" => plain(method, target, request.headers),
+        "GET" | "HEAD" => parse_plain(method, target, request.headers),
         _ => Err("only CONNECT, GET and HEAD are taken"),
     }
 }
 
-fn plain(method: &str, target: &str, headers: &[httparse::Header<'_>]) -> Result<Request, &'static str> {
+fn parse_plain(method: &str, target: &str, headers: &[httparse::Header<'_>]) -> Result<Request, &'static str> {
     let rest = target.strip_prefix("http://").ok_or("a whole address is wanted, such as http://example.com/")?;
     let cut = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = (rest.get(..cut).unwrap_or_default(), rest.get(cut..).unwrap_or_default());
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn target(head: &str) -> Result<String, &'static str> {
-        parse(head.as_bytes()).map(|request| request.to().to_string())
+        parse(head.as_bytes()).map(|request| request.target().to_string())
     }
 
     #[test]

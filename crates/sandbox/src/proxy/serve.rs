@@ -9,11 +9,12 @@ use std::{
 use reveille_base::net_guard;
 
 use super::{
-    DIAL_TIMEOUT, Shared, answer,
+    DIAL_TIMEOUT, Shared,
     grant::{Destination, Grant},
     hang_up, read_head,
     relay::{self, Stream},
     request::{self, Request},
+    send_answer,
 };
 
 /// Maximum length of a request's head, in bytes.
@@ -24,8 +25,8 @@ const MAX_ADDRESSES: usize = 4;
 /// A refusal by the proxy: a status line and the reason.
 type Refusal = (&'static str, String);
 
-pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
-    match open(shared, &mut client) {
+pub(super) fn serve_client<S: Stream>(shared: &Shared, mut client: S) {
+    match open_request(shared, &mut client) {
         Ok((Request::Tunnel { .. }, target)) => {
             if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
                 relay::both_ways(&client, &target, &shared.limits);
@@ -39,21 +40,21 @@ pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
             hang_up(client);
         }
         Err((status, why)) => {
-            answer(&mut client, status, &why);
+            send_answer(&mut client, status, &why);
             hang_up(client);
         }
     }
 }
 
 /// Reads the request and connects to its target.
-fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStream), Refusal> {
+fn open_request<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStream), Refusal> {
     let bad = |why: String| ("400 Bad Request", why);
-    client.bound(shared.limits.head, shared.limits.head).map_err(|error| bad(error.to_string()))?;
+    client.set_timeouts(shared.limits.head, shared.limits.head).map_err(|error| bad(error.to_string()))?;
     let mut bounded = Until { stream: client, end: Instant::now() + shared.limits.head };
     let head =
         read_head(&mut bounded, MAX_HEAD_BYTES).map_err(|error| bad(format!("the request can't be read: {error}")))?;
     let request = request::parse(&head).map_err(|why| bad(why.to_owned()))?;
-    let to = request.to();
+    let to = request.target();
     // fault: granted-host-reached-port
     // fault: confined-program-reaches-hosts
     if !shared.grants.contains(to) {
@@ -65,20 +66,20 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
             format!("{to} isn't granted; policy.toml says which hosts are ([network] hosts)"),
         ));
     }
-    let target = dial(shared, to).map_err(|why| ("502 Bad Gateway", why))?;
+    let target = dial_target(shared, to).map_err(|why| ("502 Bad Gateway", why))?;
     tracing::debug!(%to, "a confined program is connected");
     Ok((request, target))
 }
 
 /// Connects only to a checked address.
-fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
+fn dial_target(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
     let addresses = match &to.host {
         Destination::Address(address) => vec![*address],
         Destination::Name(name) => {
             let found =
                 (shared.outside.resolve)(name, to.port).map_err(|error| format!("{to} can't be found: {error}"))?;
             // fault: granted-name-leads-inside
-            check(to, &found)?;
+            check_addresses(to, &found)?;
             found
         }
     };
@@ -93,7 +94,7 @@ fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
 }
 
 /// Refuses a name if any of its addresses isn't public, since that suggests an attack.
-fn check(to: &Grant, addresses: &[IpAddr]) -> Result<(), String> {
+fn check_addresses(to: &Grant, addresses: &[IpAddr]) -> Result<(), String> {
     let inner = addresses.iter().find_map(|address| Some((address, net_guard::why_not_public(*address)?)));
     match inner {
         Some((address, what)) => {
@@ -115,7 +116,7 @@ impl<S: Stream> Read for Until<'_, S> {
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.stream.bound(left.max(Duration::from_millis(1)), left.max(Duration::from_millis(1)))?;
+        self.stream.set_timeouts(left.max(Duration::from_millis(1)), left.max(Duration::from_millis(1)))?;
         self.stream.read(buffer)
     }
 }

@@ -40,7 +40,7 @@ fn world(answers: Vec<Vec<IpAddr>>) -> World {
 }
 
 fn ask(proxy: &Proxy, request: &str) -> String {
-    let mut stream = UnixStream::connect(proxy.socket().unwrap()).unwrap();
+    let mut stream = UnixStream::connect(proxy.socket_path().unwrap()).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -57,7 +57,7 @@ const TUNNEL: &str = "CONNECT api.example:443 HTTP/1.1\r\n\r\nhello\r\n\r\n";
 #[test]
 fn a_granted_name_is_resolved_once_and_that_very_address_is_dialled() {
     let world = world(vec![vec![PUBLIC], vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]]);
-    let proxy = Proxy::on_socket(grants(&["api.example:443"]), world.outside).unwrap();
+    let proxy = Proxy::listen_on_socket(grants(&["api.example:443"]), world.outside).unwrap();
     assert!(ask(&proxy, TUNNEL).ends_with("hello\r\n\r\n"));
     assert_eq!(*world.dialled.lock().unwrap(), [SocketAddr::new(PUBLIC, 443)]);
     // The name now leads elsewhere, so nothing is dialled.
@@ -76,7 +76,7 @@ fn a_name_that_leads_inside_is_refused_and_never_dialled() {
     answers.push(vec![PUBLIC, IpAddr::V6(Ipv6Addr::LOCALHOST)]);
     let count = answers.len();
     let world = world(answers);
-    let proxy = Proxy::on_socket(grants(&["api.example:443"]), world.outside).unwrap();
+    let proxy = Proxy::listen_on_socket(grants(&["api.example:443"]), world.outside).unwrap();
     for _ in 0..count {
         let answer = ask(&proxy, TUNNEL);
         assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("isn't on the public internet"), "{answer}");
@@ -88,7 +88,7 @@ fn a_name_that_leads_inside_is_refused_and_never_dialled() {
 fn what_isnt_granted_is_neither_resolved_nor_dialled() {
     let world = world(vec![vec![PUBLIC]]);
     let outside = ProxyWorld { resolve: Arc::new(|name, _| panic!("{name} was looked up")), ..world.outside };
-    let proxy = Proxy::on_socket(grants(&["api.example:443", "10.0.0.1:80"]), outside).unwrap();
+    let proxy = Proxy::listen_on_socket(grants(&["api.example:443", "10.0.0.1:80"]), outside).unwrap();
     for to in [
         "api.example:80",
         "evil.example:443",
@@ -112,7 +112,7 @@ fn what_isnt_granted_is_neither_resolved_nor_dialled() {
 #[test]
 fn a_head_without_an_end_is_cut_off() {
     let world = world(Vec::new());
-    let proxy = Proxy::on_socket(grants(&["api.example:443"]), world.outside).unwrap();
+    let proxy = Proxy::listen_on_socket(grants(&["api.example:443"]), world.outside).unwrap();
     let answer = ask(&proxy, &format!("CONNECT api.example:443 HTTP/1.1\r\nX: {}", "a".repeat(16 << 10)));
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("too long"), "{answer}");
 }
@@ -120,8 +120,8 @@ fn a_head_without_an_end_is_cut_off() {
 #[test]
 fn a_proxy_that_is_dropped_leaves_no_socket_and_ends_what_is_open() {
     let world = world(vec![vec![PUBLIC]]);
-    let proxy = Proxy::on_socket(grants(&["api.example:443"]), world.outside).unwrap();
-    let socket = proxy.socket().unwrap();
+    let proxy = Proxy::listen_on_socket(grants(&["api.example:443"]), world.outside).unwrap();
+    let socket = proxy.socket_path().unwrap();
     let mut open = UnixStream::connect(&socket).unwrap();
     open.write_all(b"CONNECT api.example:443 HTTP/1.1\r\n\r\n").unwrap();
     let mut line = String::new();
@@ -135,13 +135,13 @@ fn a_proxy_that_is_dropped_leaves_no_socket_and_ends_what_is_open() {
 #[test]
 fn on_loopback_it_has_a_port_that_programs_are_told() {
     let world = world(Vec::new());
-    let proxy = Proxy::on_loopback(Vec::new(), world.outside).unwrap();
+    let proxy = Proxy::listen_on_loopback(Vec::new(), world.outside).unwrap();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port().unwrap())).unwrap();
     stream.write_all(TUNNEL.as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-    assert!(variables(None).is_empty());
-    assert!(variables(Some(42)).contains(&("HTTPS_PROXY", "http://127.0.0.1:42".to_owned())));
+    assert!(build_variables(None).is_empty());
+    assert!(build_variables(Some(42)).contains(&("HTTPS_PROXY", "http://127.0.0.1:42".to_owned())));
 }

@@ -24,16 +24,16 @@ pub struct Grants(BTreeSet<(String, u16)>);
 impl Grants {
     /// Parses `host:port` texts such as `nas.local:8080` or `[::1]:3000`. Invalid texts grant nothing.
     pub fn new<'a>(granted: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(granted.into_iter().filter_map(grant).collect())
+        Self(granted.into_iter().filter_map(parse_grant).collect())
     }
 
-    fn hold(&self, host: &str, port: u16) -> bool {
+    fn contains(&self, host: &str, port: u16) -> bool {
         self.0.contains(&(host.to_owned(), port))
     }
 }
 
 /// Parses a grant into the host in URL spelling, and the port.
-fn grant(text: &str) -> Option<(String, u16)> {
+fn parse_grant(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.trim().rsplit_once(':')?;
     let url = Url::parse(&format!("http://{host}/")).ok()?;
     let is_host_alone = url.path() == "/" && url.query().is_none() && url.fragment().is_none() && url.port().is_none();
@@ -58,39 +58,37 @@ pub(super) struct DialTarget {
 
 impl DialTarget {
     /// Checks a URL requested by the model.
-    pub(super) fn asked(text: &str, grants: &Grants) -> Result<Self, WebError> {
+    pub(super) fn parse_url(text: &str, grants: &Grants) -> Result<Self, WebError> {
         if text.len() > MAX_URL_BYTES {
             return Err(WebError::Url("The URL is longer than 2,000 bytes."));
         }
         // The parser would drop some of these characters, and the person must have seen the same URL.
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(WebError::Url("The URL holds blanks or control characters: write them as %20 and the like."));
+            return Err(WebError::Url("The URL has spaces or control characters: write them as %20 and the like."));
         }
         let url = Url::parse(text).map_err(|_| {
-            WebError::Url("This is no URL that can be read: it has to begin with https:// or http:// and name a host.")
+            WebError::Url("This isn't a valid URL: it has to begin with https:// or http:// and name a host.")
         })?;
-        Self::checked(url, grants, None)
+        Self::from_url(url, grants, None)
     }
 
     /// Checks a redirect from this target.
-    pub(super) fn redirected(&self, location: &str, grants: &Grants) -> Result<Self, WebError> {
+    pub(super) fn resolve_redirect(&self, location: &str, grants: &Grants) -> Result<Self, WebError> {
         let url = self.url.join(location).ok().filter(|url| url.as_str().len() <= MAX_URL_BYTES);
-        let url = url.ok_or(WebError::Redirect("The server sends us on to what is no URL."))?;
-        Self::checked(url, grants, Some(self)).map_err(|error| match error {
-            WebError::Url(_) => WebError::Redirect("The server sends us on to a URL that isn't asked for."),
+        let url = url.ok_or(WebError::Redirect("The server redirects to something that isn't a URL."))?;
+        Self::from_url(url, grants, Some(self)).map_err(|error| match error {
+            WebError::Url(_) => WebError::Redirect("The server redirects to a URL that I don't open."),
             error => error,
         })
     }
 
-    fn checked(url: Url, grants: &Grants, from: Option<&Self>) -> Result<Self, WebError> {
+    fn from_url(url: Url, grants: &Grants, from: Option<&Self>) -> Result<Self, WebError> {
         match (url.scheme(), from.map(|from| from.url.scheme())) {
             ("http", Some("https")) => {
-                return Err(WebError::Redirect(
-                    "The server sends us on from https to http, where others could listen.",
-                ));
+                return Err(WebError::Redirect("The server redirects from https to http, where others could listen."));
             }
             ("http" | "https", _) => {}
-            _ => return Err(WebError::Url("Only http and https are spoken.")),
+            _ => return Err(WebError::Url("Only http and https are supported.")),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(WebError::Url("The URL holds a name or a password before its host; leave them out."));
@@ -100,7 +98,7 @@ impl DialTarget {
             return Err(WebError::Url("The URL names no host."));
         };
         // A grant covers only the requested URL. A page on the internet can't use the grant by a redirect.
-        let is_granted = from.is_none_or(|from| from.is_granted) && grants.hold(without_last_dot(&host), port);
+        let is_granted = from.is_none_or(|from| from.is_granted) && grants.contains(without_last_dot(&host), port);
         if !is_granted && !PORTS.contains(&port) {
             return Err(WebError::Url("Pages are only read on the ports 80, 443, 8080 and 8443."));
         }
@@ -114,7 +112,7 @@ impl DialTarget {
 /// # Errors
 /// The defect of the URL.
 pub fn check_url(text: &str, grants: &Grants) -> Result<(), WebError> {
-    let target = DialTarget::asked(text, grants)?;
+    let target = DialTarget::parse_url(text, grants)?;
     let is_inside = target.literal.map_or_else(
         || without_last_dot(&target.host).rsplit('.').next() == Some("localhost"),
         |address| !net_guard::is_public(address),
@@ -134,7 +132,7 @@ mod tests {
     use super::*;
 
     fn asked(text: &str) -> Result<DialTarget, WebError> {
-        DialTarget::asked(text, &Grants::new(["nas.local:5000", "127.0.0.1:8080", "[::1]:3000"]))
+        DialTarget::parse_url(text, &Grants::new(["nas.local:5000", "127.0.0.1:8080", "[::1]:3000"]))
     }
 
     #[test]
@@ -194,18 +192,18 @@ mod tests {
     #[test]
     fn a_redirect_loses_no_encryption_and_borrows_no_grant() {
         let grants = Grants::new(["127.0.0.1:8080", "nas.local:5000"]);
-        let outside = DialTarget::asked("https://example.org/a/b", &grants).unwrap();
-        assert_eq!(outside.redirected("../c?d", &grants).unwrap().url.as_str(), "https://example.org/c?d");
-        assert!(matches!(outside.redirected("http://example.org/", &grants), Err(WebError::Redirect(_))));
-        assert!(!outside.redirected("https://127.0.0.1:8080/", &grants).unwrap().is_granted);
-        assert!(matches!(outside.redirected("https://nas.local:5000/", &grants), Err(WebError::Redirect(_))));
-        assert!(matches!(outside.redirected("https://me@example.org/", &grants), Err(WebError::Redirect(_))));
-        assert!(matches!(outside.redirected("file:///etc/passwd", &grants), Err(WebError::Redirect(_))));
+        let outside = DialTarget::parse_url("https://example.org/a/b", &grants).unwrap();
+        assert_eq!(outside.resolve_redirect("../c?d", &grants).unwrap().url.as_str(), "https://example.org/c?d");
+        assert!(matches!(outside.resolve_redirect("http://example.org/", &grants), Err(WebError::Redirect(_))));
+        assert!(!outside.resolve_redirect("https://127.0.0.1:8080/", &grants).unwrap().is_granted);
+        assert!(matches!(outside.resolve_redirect("https://nas.local:5000/", &grants), Err(WebError::Redirect(_))));
+        assert!(matches!(outside.resolve_redirect("https://me@example.org/", &grants), Err(WebError::Redirect(_))));
+        assert!(matches!(outside.resolve_redirect("file:///etc/passwd", &grants), Err(WebError::Redirect(_))));
 
-        let inside = DialTarget::asked("http://127.0.0.1:8080/", &grants).unwrap();
-        assert!(inside.redirected("http://nas.local:5000/", &grants).unwrap().is_granted);
-        let left = inside.redirected("http://example.org/", &grants).unwrap();
-        assert!(!left.redirected("http://127.0.0.1:8080/", &grants).unwrap().is_granted);
+        let inside = DialTarget::parse_url("http://127.0.0.1:8080/", &grants).unwrap();
+        assert!(inside.resolve_redirect("http://nas.local:5000/", &grants).unwrap().is_granted);
+        let left = inside.resolve_redirect("http://example.org/", &grants).unwrap();
+        assert!(!left.resolve_redirect("http://127.0.0.1:8080/", &grants).unwrap().is_granted);
     }
 
     #[test]

@@ -58,14 +58,14 @@ impl Body {
             None | Some(b"" | b"identity") => Taken::Plain(sink),
             Some(b"gzip" | b"x-gzip") => Taken::Gzip(Box::new(MultiGzDecoder::new(sink))),
             Some(_) => {
-                return Err(WebError::Unreadable("The server packed its answer in a way that wasn't asked for."));
+                return Err(WebError::Unreadable("The server compressed its answer in a way that I don't support."));
             }
         };
         Ok(Self { taken, max_bytes, packed_bytes: 0, is_cut: false })
     }
 
     /// Adds the next piece. Returns false at the limit.
-    pub(super) fn take(&mut self, piece: &[u8]) -> Result<bool, WebError> {
+    pub(super) fn add_piece(&mut self, piece: &[u8]) -> Result<bool, WebError> {
         self.packed_bytes = self.packed_bytes.saturating_add(piece.len());
         let taken = match &mut self.taken {
             Taken::Plain(sink) => sink.write_all(piece),
@@ -101,7 +101,7 @@ impl Body {
     }
 }
 
-const DAMAGED: WebError = WebError::Unreadable("The server's answer is damaged: it can't be unpacked.");
+const DAMAGED: WebError = WebError::Unreadable("The server's answer is damaged: it can't be decompressed.");
 
 #[cfg(test)]
 mod tests {
@@ -119,7 +119,7 @@ mod tests {
         let headers = HeaderMap::from_iter([(CONTENT_ENCODING, coding.parse().unwrap())]);
         let mut body = Body::new(&headers, max_bytes)?;
         for piece in pieces {
-            if !body.take(piece)? {
+            if !body.add_piece(piece)? {
                 break;
             }
         }

@@ -8,7 +8,7 @@ const PRESCAN_BYTES: usize = 1_024;
 /// Decodes a page or a text. Invalid bytes become replacement characters.
 pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> String {
     let said = || declared.and_then(|label| Encoding::for_label(label.as_bytes()));
-    let in_page = || is_html.then(|| prescan(bytes)).flatten();
+    let in_page = || is_html.then(|| find_meta_encoding(bytes)).flatten();
     let looks = || if is_utf8(bytes) { UTF_8 } else { WINDOWS_1252 };
     // `decode` itself gives precedence to a byte order mark.
     let encoding = said().or_else(in_page).unwrap_or_else(looks);
@@ -24,8 +24,8 @@ pub(super) fn decode_xml(bytes: &[u8], declared: Option<&str>) -> String {
     let said = declared.and_then(|label| Encoding::for_label(label.as_bytes()));
     let server = said.filter(|label| *label != WINDOWS_1252);
     let can_be = |label: &&Encoding| *label != UTF_8 && (![UTF_16LE, UTF_16BE].contains(label) || has_nulls(bytes));
-    let other = [server, prologue(bytes)].into_iter().flatten().find(can_be);
-    let text = match (Encoding::for_bom(bytes), wide(bytes)) {
+    let other = [server, find_xml_encoding(bytes)].into_iter().flatten().find(can_be);
+    let text = match (Encoding::for_bom(bytes), detect_utf16(bytes)) {
         (Some((encoding, length)), _) if encoding == UTF_8 => decode_mixed(bytes.split_at(length).1),
         (Some((encoding, _)), _) | (None, Some(encoding)) => encoding.decode(bytes).0.into_owned(),
         (None, None) if is_mostly_utf8(bytes) => decode_mixed(bytes),
@@ -36,7 +36,7 @@ pub(super) fn decode_xml(bytes: &[u8], declared: Option<&str>) -> String {
 }
 
 /// Detects UTF-16 without a mark by the beginning of XML or JSON.
-fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
+fn detect_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<' | b'{', 0, first, 0, ..] if *first != 0 => Some(UTF_16LE),
         [0, b'<' | b'{', 0, first, ..] if *first != 0 => Some(UTF_16BE),
@@ -49,7 +49,7 @@ fn has_nulls(bytes: &[u8]) -> bool {
 }
 
 /// Returns the label in `<?xml … encoding="…"?>`.
-fn prologue(bytes: &[u8]) -> Option<&'static Encoding> {
+fn find_xml_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let (_, prologue) = head.split_once("<?xml")?;
@@ -88,7 +88,7 @@ fn is_utf8(bytes: &[u8]) -> bool {
 }
 
 /// Returns the label in a page: `<meta charset=…>` or `<meta http-equiv=… content="…; charset=…">`.
-fn prescan(bytes: &[u8]) -> Option<&'static Encoding> {
+fn find_meta_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     head.split("<meta").skip(1).find_map(|meta| {

@@ -4,14 +4,14 @@ use reveille_base::words;
 
 /// Removes control characters, and characters without width or with an effect on text direction. Joiners of Arabic,
 /// Persian, Indian scripts and emoji stay.
-pub(super) fn clean(text: &str) -> String {
+pub(super) fn clean_text(text: &str) -> String {
     let ends_line = |c| matches!(c, '\r' | '\u{2028}' | '\u{2029}');
     text.replace("\r\n", "\n").chars().map(|c| if ends_line(c) { '\n' } else { c }).filter(|c| !is_unseen(*c)).collect()
 }
 
 /// Returns the text as one cleaned line of limited length, in characters.
-pub(super) fn line(text: &str, max_chars: usize) -> String {
-    words::shortened(&words::one_line(&clean(text)), max_chars)
+pub(super) fn clean_line(text: &str, max_chars: usize) -> String {
+    words::truncate_text(&words::one_line(&clean_text(text)), max_chars)
 }
 
 fn is_unseen(c: char) -> bool {
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn what_nobody_sees_is_gone_and_what_is_seen_stays() {
         let smuggled: String = "ignore".chars().map(|c| char::from_u32(0xe0000 + c as u32).unwrap()).collect();
-        assert_eq!(clean(&format!("a{smuggled}b\u{202e}c\u{200b}d\0e\r\nf\rg\th")), "abcde\nf\ng\th");
+        assert_eq!(clean_text(&format!("a{smuggled}b\u{202e}c\u{200b}d\0e\r\nf\rg\th")), "abcde\nf\ng\th");
         let seen = "می‌خواهم 👩‍🚀 क्‍ष ❤️ naïve";
-        assert_eq!(clean(seen), seen);
-        assert_eq!(line("  a\n\tb  ", 10), "a b");
-        assert_eq!(line("abcdef", 3), "ab…");
+        assert_eq!(clean_text(seen), seen);
+        assert_eq!(clean_line("  a\n\tb  ", 10), "a b");
+        assert_eq!(clean_line("abcdef", 3), "ab…");
     }
 }

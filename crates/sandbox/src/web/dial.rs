@@ -34,7 +34,7 @@ pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Sen
 /// A name resolver.
 pub trait Names: fmt::Debug + Send + Sync {
     /// Returns all addresses of a name.
-    fn addresses<'a>(&'a self, name: &'a str) -> Lookup<'a>;
+    fn resolve_name<'a>(&'a self, name: &'a str) -> Lookup<'a>;
 }
 
 /// The system's resolver.
@@ -42,18 +42,18 @@ pub trait Names: fmt::Debug + Send + Sync {
 pub struct SystemNames;
 
 impl Names for SystemNames {
-    fn addresses<'a>(&'a self, name: &'a str) -> Lookup<'a> {
+    fn resolve_name<'a>(&'a self, name: &'a str) -> Lookup<'a> {
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) })
     }
 }
 
 impl Web {
     /// Returns a target's addresses after checking all of them.
-    pub(super) async fn addresses(&self, target: &DialTarget) -> Result<Vec<SocketAddr>, WebError> {
+    pub(super) async fn resolve_target(&self, target: &DialTarget) -> Result<Vec<SocketAddr>, WebError> {
         let found = match target.literal {
             Some(address) => vec![address],
-            None => self.names.addresses(&target.host).await.map_err(|_| {
-                WebError::Unreachable("No address was found for this host: it may be misspelt, or the network is away.")
+            None => self.names.resolve_name(&target.host).await.map_err(|_| {
+                WebError::Unreachable("No address was found for this host: it may be misspelt, or the network is down.")
             })?,
         };
         if found.is_empty() {
@@ -88,7 +88,7 @@ impl Resolve for Pinned {
 
 /// Builds a client for one request to one host: no redirects, no proxy from the environment, no cookies, no referer.
 /// (A literal address bypasses the resolver and was checked as such.)
-pub(super) fn client(
+pub(super) fn build_client(
     target: &DialTarget,
     addresses: Vec<SocketAddr>,
     connect_timeout: Duration,

@@ -61,7 +61,7 @@ pub enum WebError {
     #[error("{0}")]
     Url(&'static str),
     /// The address is private. Only a person's grant helps, not another spelling.
-    #[error("{}The address isn't on the public internet: it is {what}. Only what a person grants is reached there.", if *.is_redirect { "A redirect leads inside: " } else { "" })]
+    #[error("{}The address isn't on the public internet: it is {what}. I only go to addresses there that a person has granted.", if *.is_redirect { "A redirect leads inside: " } else { "" })]
     NotPublic {
         /// The kind of address.
         what: &'static str,
@@ -85,7 +85,7 @@ pub enum WebError {
     #[error("{0}")]
     Unreachable(&'static str),
     /// The server answered with an error status.
-    #[error("The server answers {}.", status(*.0))]
+    #[error("The server answers {}.", describe_status(*.0))]
     Status(u16),
     /// The content isn't text.
     #[error("{0}")]
@@ -96,7 +96,7 @@ pub enum WebError {
 }
 
 /// Describes a status in the standard's words, not the server's.
-fn status(code: u16) -> String {
+fn describe_status(code: u16) -> String {
     let words = reqwest::StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason());
     format!("{code}{}", words.map(|words| format!(" ({words})")).unwrap_or_default())
 }
@@ -124,25 +124,25 @@ impl Default for Web {
 impl Web {
     /// Sets the hosts outside the public internet that a person has granted.
     #[must_use]
-    pub fn granting(self, grants: Grants) -> Self {
+    pub fn with_grants(self, grants: Grants) -> Self {
         Self { grants, ..self }
     }
 
     /// Sets the search engine.
     #[must_use]
-    pub fn searching(self, engine: search::Engine) -> Self {
+    pub fn with_search_engine(self, engine: search::Engine) -> Self {
         Self { engine, ..self }
     }
 
     /// Sets the name resolver. Its answers are checked like the system's answers.
     #[must_use]
-    pub fn naming(self, names: impl Names + 'static) -> Self {
+    pub fn with_names(self, names: impl Names + 'static) -> Self {
         Self { names: Arc::new(names), ..self }
     }
 
     /// Sets the limits.
     #[must_use]
-    pub fn within(self, limits: FetchLimits) -> Self {
+    pub fn with_limits(self, limits: FetchLimits) -> Self {
         Self { limits, ..self }
     }
 }

@@ -4,9 +4,9 @@ use reqwest::Url;
 
 use super::{
     Gate, Web, WebError, charset,
-    clean::{clean, line},
+    clean::{clean_line, clean_text},
     fetch::{Ask, Fetched},
-    html::{Id, PageTree, readable},
+    html::{Id, PageTree, extract_readable},
 };
 
 /// Maximum length of a title, in characters.
@@ -57,42 +57,42 @@ impl Web {
     ///
     /// # Errors
     /// The reason in our own words.
-    pub async fn page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
+    pub async fn fetch_page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
         // A hostile page takes seconds to parse; the wake must stay able to stop meanwhile.
-        off_thread(move || read(&fetched)).await?
+        off_thread(move || parse_page(&fetched)).await?
     }
 }
 
 /// Runs a computation on a blocking thread.
 pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WebError> {
-    let given_up = |_| WebError::Unreadable("Reading it was given up.");
+    let given_up = |_| WebError::Unreadable("I gave up reading it.");
     tokio::task::spawn_blocking(work).await.map_err(given_up)
 }
 
-pub(super) fn read(fetched: &Fetched) -> Result<Page, WebError> {
+pub(super) fn parse_page(fetched: &Fetched) -> Result<Page, WebError> {
     let Fetched { url, content_type, body, is_cut } = fetched;
     let kind = match kind(content_type.as_deref()) {
-        Kind::Unsaid => sniffed(body),
+        Kind::Unsaid => sniff_kind(body),
         kind => kind,
     };
     if let Kind::Unreadable(what) = kind {
         return Err(WebError::Unreadable(what));
     }
-    let text = charset::decode(body, charset_of(content_type.as_deref()), kind == Kind::Html);
+    let text = charset::decode(body, parse_charset(content_type.as_deref()), kind == Kind::Html);
     let (title, text, feed, is_all) = match kind {
         Kind::Html => {
             let document = PageTree::parse(&text);
-            let read = readable(&document, url);
+            let read = extract_readable(&document, url);
             (read.title, read.text, find_feed(&document, url), read.is_all)
         }
         _ => (None, text, None, true),
     };
     Ok(Page {
-        origin: origin(url),
+        origin: format_origin(url),
         url: url.to_string(),
-        title: title.map(|title| line(&title, MAX_TITLE_CHARS)).filter(|title| !title.is_empty()),
-        text: clean(&text).trim().to_owned(),
+        title: title.map(|title| clean_line(&title, MAX_TITLE_CHARS)).filter(|title| !title.is_empty()),
+        text: clean_text(&text).trim().to_owned(),
         feed,
         is_cut: *is_cut || !is_all,
     })
@@ -106,27 +106,27 @@ fn find_feed(document: &PageTree, url: &Url) -> Option<String> {
             && attribute(*id, "rel").split_ascii_whitespace().any(|relation| matches!(relation, "alternate" | "feed"))
             && FEED_TYPES.contains(&&*attribute(*id, "type"))
     };
-    let base = document.within(document.root()).find(|id| document.tag(*id) == Some("base"));
+    let base = document.iter_subtree(document.root()).find(|id| document.tag(*id) == Some("base"));
     let base = base.and_then(|id| document.attribute(id, "href")).and_then(|href| url.join(href.trim()).ok());
-    let feed = document.within(document.root()).find(is_feed)?;
+    let feed = document.iter_subtree(document.root()).find(is_feed)?;
     let href = document.attribute(feed, "href")?.trim();
     let feed = base.as_ref().unwrap_or(url).join(href).ok()?;
     let is_told = matches!(feed.scheme(), "http" | "https") && feed.as_str().len() <= MAX_FEED_BYTES;
-    is_told.then(|| line(feed.as_str(), MAX_FEED_BYTES))
+    is_told.then(|| clean_line(feed.as_str(), MAX_FEED_BYTES))
 }
 
 /// Returns `https://host`, with the port unless it is the scheme's default.
-pub(super) fn origin(url: &Url) -> String {
+pub(super) fn format_origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
 /// Returns a content type without parameters, in lower case; empty if the server sent none.
-pub(super) fn essence(content_type: Option<&str>) -> String {
+pub(super) fn parse_essence(content_type: Option<&str>) -> String {
     content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// Returns the charset of a content type.
-pub(super) fn charset_of(content_type: Option<&str>) -> Option<&str> {
+pub(super) fn parse_charset(content_type: Option<&str>) -> Option<&str> {
     let parameters = content_type?.split(';').skip(1);
     parameters.filter_map(|parameter| parameter.split_once('=')).find_map(|(name, value)| {
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches(['"', '\'']))
@@ -134,7 +134,7 @@ pub(super) fn charset_of(content_type: Option<&str>) -> Option<&str> {
 }
 
 fn kind(content_type: Option<&str>) -> Kind {
-    let essence = essence(content_type);
+    let essence = parse_essence(content_type);
     match essence.split_once('/') {
         Some(("text", "html")) | Some(("application", "xhtml+xml")) => Kind::Html,
         Some(("text", _)) => Kind::Text,
@@ -158,7 +158,7 @@ fn kind(content_type: Option<&str>) -> Kind {
 }
 
 /// Guesses the kind from the first bytes.
-fn sniffed(body: &[u8]) -> Kind {
+fn sniff_kind(body: &[u8]) -> Kind {
     let (head, _) = body.split_at(body.len().min(SNIFFED_BYTES));
     let begins = String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
     if begins.starts_with("%pdf-") {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read_as(content_type: Option<&str>, body: &[u8]) -> Result<Page, WebError> {
-        read(&Fetched {
+        parse_page(&Fetched {
             url: Url::parse("https://example.org/a/b").unwrap(),
             content_type: content_type.map(str::to_owned),
             body: body.to_vec(),

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 
 use crate::{
     Result,
@@ -23,14 +23,14 @@ pub struct ChosenSetting {
 
 impl<S: ReadStore> Chats<S> {
     /// The choice in force for a setting whose configured value is now `said`.
-    pub fn chosen(&self, name: &str, said: &str) -> Result<Option<String>> {
+    pub fn find_chosen_value(&self, name: &str, said: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
         Ok(self.0.conn().prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
     }
 }
 
 /// Stores a choice; deletes the row if the choice equals the configured value.
-pub(crate) fn choose(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn save_choice(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
     let ChosenSetting { name, value, instead_of } = setting;
     let chosen = (value.clone(), instead_of.clone());
     put_back(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
@@ -47,7 +47,7 @@ pub(crate) fn put_back(
     if let Some((value, instead_of)) = was {
         tx.execute(
             "INSERT INTO chosen_settings (name, value, instead_of, chosen_at) VALUES (?1, ?2, ?3, ?4)",
-            (name, value, instead_of, rfc3339(now)),
+            (name, value, instead_of, format_rfc3339(now)),
         )?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use crate::{
     Result,
@@ -27,10 +27,10 @@ impl<S: ReadStore> Chats<S> {
 }
 
 /// Keeps a chat on this machine, or lifts that restriction.
-pub(crate) fn keep(tx: &Transaction<'_>, chat: ChatRef, is_kept: bool, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn set_local_chat(tx: &Transaction<'_>, chat: ChatRef, is_kept: bool, now: DateTime<Utc>) -> Result<()> {
     if is_kept {
         let sql = "INSERT INTO local_chats (chat_id, at) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING";
-        tx.execute(sql, (chat, rfc3339(now)))?;
+        tx.execute(sql, (chat, format_rfc3339(now)))?;
     } else {
         tx.execute("DELETE FROM local_chats WHERE chat_id = ?1", [chat])?;
     }

@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use crate::{
     Result,
@@ -31,7 +31,7 @@ pub(crate) const MAY_BE_SPOKEN_TO: &str =
     "o.chat_id NOT IN (SELECT to_id FROM moved_chats WHERE is_listed = 0)";
 
 /// Marks those of `listed` that are new ids of groups as listed. Writes nothing if there are none.
-pub(crate) fn follow_listed(store: &mut impl WriteStore, listed: &[ChatRef]) -> Result<()> {
+pub(crate) fn mark_listed_groups(store: &mut impl WriteStore, listed: &[ChatRef]) -> Result<()> {
     for chat in listed {
         let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
         if store.conn().prepare(sql)?.query_row([chat], |row| row.get(0))? {
@@ -43,13 +43,13 @@ pub(crate) fn follow_listed(store: &mut impl WriteStore, listed: &[ChatRef]) -> 
 }
 
 /// Moves everything open in a group to the new id.
-pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn move_group(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> Result<()> {
     let Moved { from, to, is_listed } = moved;
     tx.execute(
         "INSERT INTO moved_chats (from_id, to_id, at, is_listed) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, 
              is_listed = CASE WHEN excluded.is_listed = 1 THEN 1 ELSE moved_chats.is_listed END",
-        (from, to, rfc3339(now), is_listed),
+        (from, to, format_rfc3339(now), is_listed),
     )?;
     let messages = format!(
         "UPDATE incoming_messages SET chat_id = ?2, thread_id = NULL, channel_message_id = NULL
@@ -73,12 +73,12 @@ pub(crate) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
     ] {
         tx.execute(sql, [from, to])?;
     }
-    redirect(tx)
+    redirect_texts(tx)
 }
 
 /// Addresses unsent texts to the groups' new ids. The transaction that claims the next part runs this too, because a wake under way may
 /// have written to the old id.
-pub(crate) fn redirect(tx: &Transaction<'_>) -> Result<()> {
+pub(crate) fn redirect_texts(tx: &Transaction<'_>) -> Result<()> {
     let ids = tx
         .prepare(
             "UPDATE outgoing_messages SET chat_id = (SELECT to_id FROM moved_chats WHERE from_id = chat_id), thread_id = NULL,

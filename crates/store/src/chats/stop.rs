@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -28,7 +28,7 @@ pub struct Stopped {
 
 impl<S: ReadStore> Chats<S> {
     /// The owner's stop order. Cheap: a wake asks before each step, and ten times a second while waiting.
-    pub fn stopped(&self) -> Result<Option<Stopped>> {
+    pub fn find_stop_order(&self) -> Result<Option<Stopped>> {
         let row = self
             .0
             .conn()
@@ -45,26 +45,26 @@ impl<S: ReadStore> Chats<S> {
     }
 
     /// Returns whether work for a chat is stopped, by the owner's order or by the chat's own.
-    pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
+    pub fn is_work_stopped(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
         Ok(self.0.conn().prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 
 /// Stores a stop order; the time of the first order stays.
-pub(crate) fn stop(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn stop_work(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
     let sql = match is_owners {
         true => {
             "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id"
         }
         false => "INSERT INTO stopped_chats (at, chat_id) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING",
     };
-    tx.execute(sql, (rfc3339(now), chat))?;
+    tx.execute(sql, (format_rfc3339(now), chat))?;
     Ok(())
 }
 
 /// Lets work resume for the chat, and for all if the owner asks.
-pub(crate) fn resume(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool) -> Result<()> {
+pub(crate) fn resume_work(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool) -> Result<()> {
     if is_owners {
         tx.execute("DELETE FROM stopped", [])?;
     }

@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::{BoundFiles, ButtonChoice, ChatRef},
 };
 use reveille_policy::{Risk, Verdict};
@@ -20,9 +20,9 @@ use super::{
 use crate::{
     Entry, FencedStore, NewOutgoing, Result,
     areas::{Approvals, ReadStore, WriteStore},
-    json,
     outbox::{attempts, planned},
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// An action to ask a person about.
@@ -139,7 +139,7 @@ impl Approval {
     /// The number of these columns.
     pub(super) const WIDTH: usize = 17;
 
-    pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
@@ -166,7 +166,7 @@ impl Approval {
 
     /// The risk of the action. An unknown risk counts as the highest.
     pub fn risk(&self) -> Risk {
-        Risk::named(&self.risk)
+        Risk::from_name(&self.risk)
     }
 
     /// Returns whether the question is denied at `now` for lack of a decision. An unreadable deadline has passed.
@@ -206,21 +206,21 @@ pub struct Unshown {
 
 impl<S: ReadStore> Approvals<S> {
     /// The question asked by a call of a cycle.
-    pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
+    pub fn find_call_approval(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
-        Ok(self.0.conn().query_row(&sql, (cycle_id, call), Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, (cycle_id, call), Approval::from_row).optional()?)
     }
 
     /// A question by its number.
-    pub fn approval(&self, id: i64) -> Result<Option<Approval>> {
+    pub fn find_approval(&self, id: i64) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE id = ?1", Approval::COLUMNS);
-        Ok(self.0.conn().query_row(&sql, [id], Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [id], Approval::from_row).optional()?)
     }
 
     /// The question a button belongs to.
     pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
-        Ok(self.0.conn().query_row(&sql, [nonce], Approval::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [nonce], Approval::from_row).optional()?)
     }
 
     /// Questions that can still be decided, oldest first.
@@ -230,7 +230,7 @@ impl<S: ReadStore> Approvals<S> {
             Approval::COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([format_rfc3339(now)], Approval::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The messages that ask the still open questions on this machine's terminal.
@@ -238,13 +238,13 @@ impl<S: ReadStore> Approvals<S> {
         let sql = "SELECT outgoing_id FROM approvals
              WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
         let mut statement = self.0.conn().prepare(sql)?;
-        Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([format_rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The times of the questions asked since `since`.
     pub fn asked_since(&self, since: DateTime<Utc>) -> Result<Vec<DateTime<Utc>>> {
         let mut statement = self.0.conn().prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
-        let rows = statement.query_map([rfc3339(since)], |row| row.get::<_, String>(0))?;
+        let rows = statement.query_map([format_rfc3339(since)], |row| row.get::<_, String>(0))?;
         Ok(rows.collect::<sql::QueryResult<Vec<_>>>()?.iter().filter_map(|at| parse_time(at)).collect())
     }
 
@@ -252,7 +252,7 @@ impl<S: ReadStore> Approvals<S> {
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([limit as i64], Approval::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The questions whose message in the chat shows an outdated state.
@@ -266,7 +266,7 @@ impl<S: ReadStore> Approvals<S> {
         let rows = statement.query_map([], |row| {
             let text: Option<String> = row.get(Approval::WIDTH + 1)?;
             Ok(Unshown {
-                approval: Approval::read(row)?,
+                approval: Approval::from_row(row)?,
                 message_id: row.get(Approval::WIDTH)?,
                 text: text.unwrap_or_default(),
             })
@@ -277,12 +277,12 @@ impl<S: ReadStore> Approvals<S> {
 
 impl<S: WriteStore> Approvals<S> {
     /// Decides a question at this machine's terminal. `false` if the question could no longer be decided.
-    pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+    pub fn decide_approval(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
         self.0.write(|tx| decide_here(tx, id, is_approval, now))
     }
 
     /// Records that a question's message shows this state, or never will.
-    pub fn approval_is_shown(&mut self, id: i64, state: ApprovalState) -> Result<()> {
+    pub fn record_shown_state(&mut self, id: i64, state: ApprovalState) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
             Ok(())
@@ -303,11 +303,11 @@ impl Approvals<&mut FencedStore<'_>> {
         let now = self.0.now();
         self.0.write(|tx| {
             for entry in entries {
-                journal::append(tx, cycle_id, entry, now)?;
+                journal::append_entry(tx, cycle_id, entry, now)?;
             }
             // The id for the new row, which the message names.
             let id: i64 = tx.query_row(
-                tx.either(
+                tx.pick_statement(
                     "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
                     "SELECT nextval(pg_get_serial_sequence('approvals', 'id'))",
                 ),
@@ -326,29 +326,29 @@ impl Approvals<&mut FencedStore<'_>> {
                     approval.tool,
                     approval.action,
                     approval.verdict.risk.name(),
-                    json(&approval.verdict.reasons),
+                    to_json(&approval.verdict.reasons),
                     approval.origin,
                     message.chat,
                     approval.approver,
                     approval.nonce,
                     outgoing_id,
-                    rfc3339(now),
-                    rfc3339(approval.expires_at),
+                    format_rfc3339(now),
+                    format_rfc3339(approval.expires_at),
                     id,
                     approval.may_stand.then_some(RuleState::Offered.as_str()),
-                    (!approval.named.is_empty()).then(|| json(&approval.named)),
+                    (!approval.named.is_empty()).then(|| to_json(&approval.named)),
                 ],
             )?;
             if let Some(proposal) = &approval.proposal {
-                proposals::keep(tx, (cycle_id, &approval.call), proposal, now)?;
+                proposals::save_proposal(tx, (cycle_id, &approval.call), proposal, now)?;
             }
-            park(tx, cycle_id)
+            save_parked_state(tx, cycle_id)
         })
     }
 
     /// Parks a cycle until a person answers.
     pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
-        self.0.write(|tx| park(tx, cycle_id))
+        self.0.write(|tx| save_parked_state(tx, cycle_id))
     }
 
     /// Denies the questions that are undecided at their deadline.
@@ -357,14 +357,14 @@ impl Approvals<&mut FencedStore<'_>> {
         self.0.write(|tx| {
             Ok(tx.execute(
                 "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
-                [rfc3339(now)],
+                [format_rfc3339(now)],
             )?)
         })
     }
 
     /// Starts an approved call with its journal entries. `false`, and nothing is written, unless exactly this action of this tool was
     /// approved and is still unused.
-    pub fn begin_approved(
+    pub fn begin_approved_call(
         &mut self,
         cycle_id: &str,
         (call, tool, action): (&str, &str, &str),
@@ -379,11 +379,11 @@ impl Approvals<&mut FencedStore<'_>> {
                  WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
                 // fault end: yes-counts-other-bytes
         // fault end: allowed-call-begun-yes
-                (cycle_id, call, tool, action, rfc3339(now)),
+                (cycle_id, call, tool, action, format_rfc3339(now)),
             )?;
             // fault: allowed-call-begun-line
             if n == 1 {
-                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+                entries.iter().try_for_each(|entry| journal::append_entry(tx, cycle_id, entry, now))?;
             // fault end: allowed-call-begun-line
             }
             Ok(n == 1)
@@ -395,7 +395,7 @@ impl Approvals<&mut FencedStore<'_>> {
 /// message, no older than the question, by a person who may decide. The press itself tells the message's id if the sender doesn't know
 /// it, since only that message carries the nonce. If the message was sent twice because the first sending's outcome was unknown, either
 /// copy counts.
-pub(crate) fn tap(
+pub(crate) fn record_tap(
     tx: &Transaction<'_>,
     tap: &Tap,
     (nonce, is_approval): (&str, bool),
@@ -427,25 +427,25 @@ pub(crate) fn tap(
         // fault end: press-counts-wherever-made
         sql::params![
             nonce,
-            decided(is_approval),
-            rfc3339(now),
+            decision_state(is_approval),
+            format_rfc3339(now),
             tap.sender_id,
             tap.chat,
             tap.message_id,
             tap.sender_id.to_string(),
-            tap.message_date.map(rfc3339),
+            tap.message_date.map(format_rfc3339),
         ],
     )?;
     Ok(n == 1)
 }
 
 /// Withdraws the open questions of a cycle that has ended.
-pub(crate) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+pub(crate) fn withdraw_questions(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE cycle_id = ?1 AND state = 'pending'", [cycle_id])?;
     Ok(())
 }
 
-fn decided(is_approval: bool) -> &'static str {
+fn decision_state(is_approval: bool) -> &'static str {
     if is_approval { "approved" } else { "denied" }
 }
 
@@ -457,12 +457,12 @@ pub(crate) fn decide_here(tx: &Transaction<'_>, id: i64, is_approval: bool, now:
          WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
         // fault end: question-answered-ever
         // fault: counts-yes
-        (id, decided(is_approval), rfc3339(now)),
+        (id, decision_state(is_approval), format_rfc3339(now)),
     )?;
     Ok(n == 1)
 }
 
-fn park(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+fn save_parked_state(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("UPDATE cycles SET state = 'parked', not_before = NULL, error = NULL WHERE id = ?1", [cycle_id])?;
     Ok(())
 }

@@ -3,14 +3,14 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::Usage};
+use reveille_base::{clock::format_rfc3339, types::Usage};
 
 use super::rows::CycleState;
 use crate::{
     Result, Spent,
-    areas::{History, ReadStore},
-    json,
+    areas::{CycleHistory, ReadStore},
     sql::{self, Row},
+    to_json,
 };
 
 /// The cost of one model on one day.
@@ -49,9 +49,9 @@ pub struct StateDay {
 }
 
 /// The bounds of days as JSON for the database: a list of pairs.
-fn pairs(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> String {
+fn format_bounds(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> String {
     let of: Vec<String> = bounds.iter().map(|at| of(*at)).collect();
-    json(&of.iter().zip(of.iter().skip(1)).collect::<Vec<_>>())
+    to_json(&of.iter().zip(of.iter().skip(1)).collect::<Vec<_>>())
 }
 
 /// The prefix of the ids of cycles that start at this moment, so that the index of ids finds them.
@@ -61,7 +61,7 @@ pub(super) fn id_from(at: DateTime<Utc>) -> String {
 
 const DAYS: &str = "WITH days AS (SELECT key AS day, json_extract(value, '$[0]') AS begins, json_extract(value, '$[1]') AS ends FROM json_each(?1))";
 
-impl<S: ReadStore> History<S> {
+impl<S: ReadStore> CycleHistory<S> {
     /// The cost per day and model. `bounds` holds each day's start, then the end of the last day.
     pub fn spent_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<ModelDay>> {
         let sql = format!(
@@ -70,7 +70,7 @@ impl<S: ReadStore> History<S> {
         );
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|n| u64::try_from(n).unwrap_or(0));
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map([pairs(bounds, rfc3339)], |row| {
+        let rows = statement.query_map([format_bounds(bounds, format_rfc3339)], |row| {
             let usage = Usage {
                 input: tokens(row, 2)?,
                 output: tokens(row, 3)?,
@@ -107,7 +107,7 @@ impl<S: ReadStore> History<S> {
              FROM placed GROUP BY day, turns ORDER BY day"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map([pairs(bounds, id_from)], |row| {
+        let rows = statement.query_map([format_bounds(bounds, id_from)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
@@ -120,7 +120,7 @@ impl<S: ReadStore> History<S> {
              GROUP BY day, state ORDER BY day, state"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map([pairs(bounds, id_from)], |row| {
+        let rows = statement.query_map([format_bounds(bounds, id_from)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)

@@ -3,14 +3,14 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     types::{Figure, Measured, OwnWork},
 };
 
 use super::days::id_from;
 use crate::{
     Entry, Result,
-    areas::{History, ReadStore},
+    areas::{CycleHistory, ReadStore},
     sql::Row,
 };
 
@@ -18,10 +18,10 @@ use crate::{
 const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
     ELSE c.work IS NOT NULL AND substr(c.work, 1, length(?3)) = ?3 END";
 
-impl<S: ReadStore> History<S> {
+impl<S: ReadStore> CycleHistory<S> {
     /// A figure over the cycles started from `since` until `until`: the runs of `job`, or the answers in chats. Finished tasks count from
     /// every cycle, as far back as journals are kept.
-    pub fn measured(
+    pub fn measure_figure(
         &self,
         figure: Figure,
         job: Option<&str>,
@@ -48,18 +48,18 @@ impl<S: ReadStore> History<S> {
                  WHERE n.answer = 'done' AND n.answered_at >= ?1 AND n.answered_at < ?2"
             ),
         };
-        let work = job.map(OwnWork::of_job);
+        let work = job.map(OwnWork::job_prefix);
         let mut statement = self.0.conn().prepare(&sql)?;
         let read = |row: &Row<'_>| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? });
-        let mut measured = statement.query_row((rfc3339(since), rfc3339(until), work), read)?;
+        let mut measured = statement.query_row((format_rfc3339(since), format_rfc3339(until), work), read)?;
         if figure == Figure::TasksDone {
-            measured.total += f64::from(self.tasks_finished(since, until)?);
+            measured.total += f64::from(self.count_finished_tasks(since, until)?);
         }
         Ok(measured)
     }
 
     /// The number of tasks finished by a tool in the cycles started in that period.
-    fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
+    fn count_finished_tasks(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
             AND body LIKE '%\"task_done\"%'";
         let mut statement = self.0.conn().prepare(sql)?;

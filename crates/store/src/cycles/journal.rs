@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     types::{ChatRef, Stop, Usage},
 };
 use reveille_policy::Verdict;
@@ -303,7 +303,7 @@ pub struct StagedFile {
 
 impl<S: ReadStore> Journal<S> {
     /// The journal of a cycle, in order.
-    pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+    pub fn read_journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.0.conn().prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let bodies =
             statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<sql::QueryResult<Vec<_>>>()?;
@@ -317,7 +317,7 @@ impl<S: ReadStore> Journal<S> {
     }
 
     /// The files a cycle has staged.
-    pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
+    pub fn list_staged_files(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
         let mut statement =
             self.0.conn().prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
         let rows = statement.query_map([cycle_id], |row| {
@@ -329,35 +329,35 @@ impl<S: ReadStore> Journal<S> {
 
 impl Journal<&mut FencedStore<'_>> {
     /// Appends an entry and applies its changes, in one transaction.
-    pub fn record(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
+    pub fn record_entry(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
         self.record_all(cycle_id, std::slice::from_ref(entry), changes)
     }
 
-    /// As [`Journal::record`], for entries that must be written together.
+    /// As [`Journal::record_entry`], for entries that must be written together.
     pub fn record_all(&mut self, cycle_id: &str, entries: &[Entry], changes: &[Change]) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| {
-            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
+            entries.iter().try_for_each(|entry| append_entry(tx, cycle_id, entry, now))?;
             changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
         })
     }
 
     /// Applies changes that need no entry.
-    pub fn change(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
+    pub fn apply_changes(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
     }
 }
 
-pub(crate) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn append_entry(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
     tx.prepare(
         "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
          VALUES (?1, (SELECT COALESCE(max(seq), 0) + 1 FROM cycle_journal WHERE cycle_id = ?1), ?2, ?3, ?4)",
     )?
-    .execute((cycle_id, rfc3339(now), entry.kind(), crate::json(entry)))?;
+    .execute((cycle_id, format_rfc3339(now), entry.kind(), crate::to_json(entry)))?;
     if let Entry::Said { messages, .. } = entry {
         // fault: cycle-doesnt-mark-messages
-        claims::note(tx, messages, cycle_id)?;
+        claims::record_claim(tx, messages, cycle_id)?;
     }
     if let Entry::Handed { model, .. } = entry {
         tx.execute("UPDATE cycles SET model = ?2 WHERE id = ?1", (cycle_id, model))?;
@@ -381,23 +381,23 @@ pub(crate) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, n
             let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
             planned::insert(tx, &message, now)?;
         }
-        Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
-        Change::Hold { messages, model } => queue::hold(tx, messages, model, cycle_id)?,
-        Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
-        Change::EndReminder { id } => rows::cancel(tx, *id, Some(cycle_id))?,
-        Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
+        Change::Done { messages, outcome } => queue::finish_messages(tx, messages, *outcome, cycle_id, now)?,
+        Change::Hold { messages, model } => queue::hold_messages(tx, messages, model, cycle_id)?,
+        Change::AddReminder(reminder) => rows::insert_reminder(tx, reminder, Some(cycle_id), now)?,
+        Change::EndReminder { id } => rows::cancel_reminder(tx, *id, Some(cycle_id))?,
+        Change::Fire(round) => rows::fire_reminders(tx, round, cycle_id, now)?,
         Change::TakeUpJob { run } => runs::take_up(tx, *run, cycle_id)?,
-        Change::EndJob(end) => runs::end(tx, end, cycle_id, now)?,
-        Change::Agree { proposal } => proposals::agree(tx, *proposal, now)?,
-        Change::ToldOfProposal { proposal } => proposals::is_told(tx, *proposal)?,
-        Change::NudgeDone { outgoing_id } => nudged::is_done(tx, *outgoing_id)?,
+        Change::EndJob(end) => runs::end_run(tx, end, cycle_id, now)?,
+        Change::Agree { proposal } => proposals::record_agreement(tx, *proposal, now)?,
+        Change::ToldOfProposal { proposal } => proposals::record_report(tx, *proposal)?,
+        Change::NudgeDone { outgoing_id } => nudged::close_nudge(tx, *outgoing_id)?,
         Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =
                 NewOutgoing { chat: *chat, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
-            undo::ask(tx, wake, &answer, now)?;
+            undo::order_undo(tx, wake, &answer, now)?;
         }
-        Change::ShowTasks { chat, tasks } => shown::show(tx, *chat, tasks)?,
-        Change::Handled { key, value } => backoff::set_handled(tx, key, value, now)?,
+        Change::ShowTasks { chat, tasks } => shown::record_shown_tasks(tx, *chat, tasks)?,
+        Change::Handled { key, value } => backoff::save_handled_value(tx, key, value, now)?,
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::Usage,
 };
 
@@ -36,7 +36,7 @@ pub enum Cap {
 
 impl Cap {
     /// The possessive for a sentence, such as `today's`.
-    pub fn whose(self) -> &'static str {
+    pub fn possessive(self) -> &'static str {
         match self {
             Self::Day => "today's",
             Self::Month => "this month's",
@@ -44,7 +44,7 @@ impl Cap {
     }
 
     /// The setting's name.
-    pub fn setting(self) -> &'static str {
+    pub fn setting_name(self) -> &'static str {
         match self {
             Self::Day => "DAILY_BUDGET_USD",
             Self::Month => "MONTHLY_BUDGET_USD",
@@ -60,7 +60,7 @@ impl Cap {
     }
 
     /// The end of the period, for the end of a sentence.
-    pub fn until(self) -> &'static str {
+    pub fn describe_end(self) -> &'static str {
         match self {
             Self::Day => "tomorrow",
             Self::Month => "when the next month begins",
@@ -88,12 +88,12 @@ impl<S: ReadStore> Ledger<S> {
     /// at an unknown cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
         let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
-        Ok(self.0.conn().query_row(sql, [rfc3339(since)], |row| row.get(0))?)
+        Ok(self.0.conn().query_row(sql, [format_rfc3339(since)], |row| row.get(0))?)
     }
 
     /// The spending since a moment, such as the local day's start.
     pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
-        Ok(spent(self.0.conn(), "at >= ?1", &rfc3339(since))?)
+        Ok(sum_cost(self.0.conn(), "at >= ?1", &format_rfc3339(since))?)
     }
 
     /// The time of the request for a model's last answer.
@@ -104,15 +104,15 @@ impl<S: ReadStore> Ledger<S> {
     }
 
     /// The cost of a cycle.
-    pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
-        Ok(spent(self.0.conn(), "cycle_id = ?1", cycle_id)?)
+    pub fn sum_cycle_cost(&self, cycle_id: &str) -> Result<Spent> {
+        Ok(sum_cost(self.0.conn(), "cycle_id = ?1", cycle_id)?)
     }
 
     /// The cost so far of the background jobs whose name has this prefix.
-    pub fn spent_on(&self, work: &str) -> Result<Spent> {
+    pub fn sum_job_cost(&self, work: &str) -> Result<Spent> {
         let condition =
             "cycle_id IN (SELECT id FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1)";
-        Ok(spent(self.0.conn(), condition, work)?)
+        Ok(sum_cost(self.0.conn(), condition, work)?)
     }
 
     /// The cost of each model since a moment, the most expensive first.
@@ -121,7 +121,7 @@ impl<S: ReadStore> Ledger<S> {
             "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
              FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
         )?;
-        let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
+        let rows = statement.query_map([format_rfc3339(since)], |row| Ok((row.get(5)?, read_cost(row)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
@@ -148,7 +148,7 @@ impl<S: WriteStore> Ledger<S> {
 impl Ledger<&mut FencedStore<'_>> {
     /// Journals that a request is about to be sent, and reserves its maximum cost, in one transaction. Returns the cap that has no room
     /// for it, and then writes nothing. Two concurrent requests can't pass a cap together.
-    pub fn reserve(
+    pub fn reserve_cost(
         &mut self,
         (cycle_id, model): (&str, &str),
         most_usd: f64,
@@ -158,7 +158,7 @@ impl Ledger<&mut FencedStore<'_>> {
         self.0.write(|tx| {
             let reserved = set_aside(tx, (cycle_id, model), most_usd, caps, now)?;
             if reserved.is_ok() {
-                journal::append(tx, cycle_id, &Entry::Asked, now)?;
+                journal::append_entry(tx, cycle_id, &Entry::Asked, now)?;
             }
             Ok(reserved)
         })
@@ -173,10 +173,10 @@ impl Ledger<&mut FencedStore<'_>> {
             )?
             .execute((
                 reservation.0,
-                tokens(most.tokens.input),
-                tokens(most.tokens.output),
-                tokens(most.tokens.cache_read),
-                tokens(most.tokens.cache_write),
+                clamp_tokens(most.tokens.input),
+                clamp_tokens(most.tokens.output),
+                clamp_tokens(most.tokens.cache_read),
+                clamp_tokens(most.tokens.cache_write),
                 most.cost_usd,
             ))?;
             Ok(())
@@ -185,7 +185,7 @@ impl Ledger<&mut FencedStore<'_>> {
 
     /// Replaces a reservation by the actual cost, with the journal entries of the request's end. `discarded` means that the turn was cut
     /// off and isn't kept. A request that used nothing leaves no row.
-    pub fn settle(
+    pub fn settle_reservation(
         &mut self,
         cycle_id: &str,
         (reservation, spent, discarded): (Reservation, &Spent, bool),
@@ -194,7 +194,7 @@ impl Ledger<&mut FencedStore<'_>> {
         let now = self.0.now();
         let book = |tx: &Transaction<'_>| {
             bring_to_book(tx, reservation, spent, discarded)?;
-            entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
+            entries.iter().try_for_each(|entry| journal::append_entry(tx, cycle_id, entry, now))
         };
         if discarded {
             return self.0.write(book);
@@ -215,7 +215,7 @@ fn set_aside(
 ) -> Result<std::result::Result<Reservation, Cap>> {
     for cap in caps {
         // fault: request-passes-cap
-        if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
+        if sum_cost(tx, "at >= ?1", &format_rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
             return Ok(Err(cap.cap));
         }
     }
@@ -224,7 +224,7 @@ fn set_aside(
             "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
              VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1) RETURNING id",
         )?
-        .query_row((cycle_id, rfc3339(now), model, most_usd), |row| row.get(0))?;
+        .query_row((cycle_id, format_rfc3339(now), model, most_usd), |row| row.get(0))?;
     Ok(Ok(Reservation(id)))
 }
 
@@ -242,41 +242,41 @@ fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, 
     )?
     .execute((
         reservation.0,
-        tokens(used.input),
-        tokens(used.output),
-        tokens(used.cache_read),
-        tokens(used.cache_write),
+        clamp_tokens(used.input),
+        clamp_tokens(used.output),
+        clamp_tokens(used.cache_read),
+        clamp_tokens(used.cache_write),
         cost_usd,
         discarded,
     ))?;
     Ok(())
 }
 
-fn spent(conn: &SqlConnection, condition: &str, value: &str) -> sql::QueryResult<Spent> {
+fn sum_cost(conn: &SqlConnection, condition: &str, value: &str) -> sql::QueryResult<Spent> {
     let sql = format!(
         "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
                 COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
     );
-    conn.prepare(&sql)?.query_row([value], read)
+    conn.prepare(&sql)?.query_row([value], read_cost)
 }
 
-fn read(row: &Row<'_>) -> sql::QueryResult<Spent> {
+fn read_cost(row: &Row<'_>) -> sql::QueryResult<Spent> {
     Ok(Spent {
         tokens: Usage {
-            input: count(row.get(0)?),
-            output: count(row.get(1)?),
-            cache_read: count(row.get(2)?),
-            cache_write: count(row.get(3)?),
+            input: to_count(row.get(0)?),
+            output: to_count(row.get(1)?),
+            cache_read: to_count(row.get(2)?),
+            cache_write: to_count(row.get(3)?),
         },
         cost_usd: row.get(4)?,
     })
 }
 
 /// Clamps to SQLite's signed integers.
-fn tokens(count: u64) -> i64 {
+fn clamp_tokens(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn count(tokens: i64) -> u64 {
+fn to_count(tokens: i64) -> u64 {
     u64::try_from(tokens).unwrap_or(0)
 }

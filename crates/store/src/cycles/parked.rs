@@ -39,16 +39,16 @@ pub struct ToldOf {
 impl<S: ReadStore> Cycles<S> {
     /// The reasons and commits reported to the waiting cycles: those that wait for a person or a model.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
-        self.told_of(&waiting(), [])
+        self.read_reports_where(&waiting_condition(), [])
     }
 
     /// The reasons and commits reported to one cycle, as far as its journal is readable.
-    pub fn told_to(&self, cycle_id: &str) -> Result<ToldOf> {
-        self.told_of("c.id = ?1", [cycle_id])
+    pub fn read_cycle_reports(&self, cycle_id: &str) -> Result<ToldOf> {
+        self.read_reports_where("c.id = ?1", [cycle_id])
     }
 
-    fn told_of(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
-        let mut statement = self.0.conn().prepare(&told_of(which))?;
+    fn read_reports_where(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
+        let mut statement = self.0.conn().prepare(&reports_query(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
         let mut told = ToldOf::default();
         for row in rows {
@@ -78,7 +78,7 @@ impl<S: ReadStore> Cycles<S> {
                 Ok(ParkedCycle {
                     cycle_id,
                     started_at: started_at.as_deref().and_then(parse_time),
-                    question: question.map_or(Ok(None), |id| self.0.store().approvals().approval(id))?,
+                    question: question.map_or(Ok(None), |id| self.0.store().approvals().find_approval(id))?,
                     is_delivered,
                 })
             })
@@ -87,13 +87,13 @@ impl<S: ReadStore> Cycles<S> {
 }
 
 /// SQL condition for waiting cycles. The states appear twice, since SQLite uses a partial index only if its own condition appears.
-pub(crate) fn waiting() -> String {
+pub(crate) fn waiting_condition() -> String {
     format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')")
 }
 
 /// SQL query for the reasons and commits reported to these cycles. The cycles come first in the join: their journals are long, and the
 /// other cycles' journals are longer still.
-pub(crate) fn told_of(which: &str) -> String {
+pub(crate) fn reports_query(which: &str) -> String {
     format!(
         "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
          CROSS JOIN cycle_journal j

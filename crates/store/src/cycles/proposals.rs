@@ -4,15 +4,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::{Aim, Figure, Measured, StatedEffect},
 };
 
 use crate::{
     FencedStore, Result, StagedFile, StoreError,
     areas::{Proposals, ReadStore, WriteStore},
-    json,
     sql::{self, Params, Row, SqlConnection, Transaction, params},
+    to_json,
 };
 
 /// The time after an approval at which before and after are compared.
@@ -62,14 +62,15 @@ impl Proposal {
     }
 
     /// The proposal an undo targets; `None` if the target is a wake.
-    pub fn named_by(undone: &str) -> Option<i64> {
+    pub fn parse_undo_target(undone: &str) -> Option<i64> {
         undone.strip_prefix(UNDONE_AS)?.parse().ok()
     }
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Result<Self>> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Result<Self>> {
         let id: i64 = row.get(0)?;
         let (files, figure, aim): (String, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
-        let effect = Figure::read(&figure).zip(Aim::read(&aim)).map(|(figure, aim)| StatedEffect { figure, aim });
+        let effect =
+            Figure::from_name(&figure).zip(Aim::from_name(&aim)).map(|(figure, aim)| StatedEffect { figure, aim });
         let files = serde_json::from_str::<Vec<(String, Option<String>, String)>>(&files);
         let (Ok(files), Some(effect)) = (files, effect) else {
             return Ok(Err(StoreError::Damaged(format!("proposal {id}"))));
@@ -89,11 +90,11 @@ impl Proposal {
     }
 
     /// Skips an unreadable proposal with a warning, so that the others stay usable.
-    fn all(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
+    fn list_where(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
         let mut statement = conn.prepare(&sql)?;
         let mut readable = Vec::new();
-        for proposal in statement.query_map(values, Self::read)? {
+        for proposal in statement.query_map(values, Self::from_row)? {
             match proposal? {
                 Ok(proposal) => readable.push(proposal),
                 Err(error) => tracing::warn!(%error, "a proposal can't be read"),
@@ -105,21 +106,21 @@ impl Proposal {
 
 impl<S: ReadStore> Proposals<S> {
     /// The proposal of a call of a cycle.
-    pub fn proposal_of(&self, cycle_id: &str, call: &str) -> Result<Option<Proposal>> {
-        Ok(Proposal::all(self.0.conn(), "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
+    pub fn find_call_proposal(&self, cycle_id: &str, call: &str) -> Result<Option<Proposal>> {
+        Ok(Proposal::list_where(self.0.conn(), "cycle_id = ?1 AND call = ?2", params![cycle_id, call])?.pop())
     }
 
     /// A proposal by its number.
-    pub fn proposal(&self, id: i64) -> Result<Option<Proposal>> {
-        Ok(Proposal::all(self.0.conn(), "id = ?1", params![id])?.pop())
+    pub fn find_proposal(&self, id: i64) -> Result<Option<Proposal>> {
+        Ok(Proposal::list_where(self.0.conn(), "id = ?1", params![id])?.pop())
     }
 
     /// Returns whether a question about a proposal is open.
-    pub fn is_proposed(&self, now: DateTime<Utc>) -> Result<bool> {
+    pub fn has_open_proposal(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call
                    WHERE a.state = 'pending' AND a.expires_at > ?1)";
-        Ok(self.0.conn().query_row(sql, [rfc3339(now)], |row| row.get(0))?)
+        Ok(self.0.conn().query_row(sql, [format_rfc3339(now)], |row| row.get(0))?)
     }
 
     /// The proposals approved a week ago whose effect is still to be reported. Leaves out those whose wake left no commit and those that
@@ -127,20 +128,20 @@ impl<S: ReadStore> Proposals<S> {
     pub fn proposals_to_tell(&self, now: DateTime<Utc>) -> Result<Vec<Proposal>> {
         // Each idle wake asks: usually the answer is empty, and a short statement is cheap to prepare.
         let sql = "SELECT EXISTS (SELECT 1 FROM proposals WHERE tell_at <= ?1)";
-        if !self.0.conn().query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
+        if !self.0.conn().query_row(sql, [format_rfc3339(now)], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
         }
         let condition = "tell_at IS NOT NULL AND tell_at <= ?1
             AND EXISTS (SELECT 1 FROM cycles c WHERE c.id = p.cycle_id AND c.commit_id IS NOT NULL)
             AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))";
-        Proposal::all(self.0.conn(), condition, params![rfc3339(now)])
+        Proposal::list_where(self.0.conn(), condition, params![format_rfc3339(now)])
     }
 
     /// The approved proposals, newest first.
     pub fn agreed_proposals(&self, limit: u32) -> Result<Vec<Proposal>> {
         let newest = "id IN (SELECT p.id FROM proposals p JOIN cycles c ON c.id = p.cycle_id
             WHERE p.agreed_at IS NOT NULL AND c.state NOT IN ('failed', 'abandoned') ORDER BY p.id DESC LIMIT ?1)";
-        let mut agreed = Proposal::all(self.0.conn(), newest, params![limit])?;
+        let mut agreed = Proposal::list_where(self.0.conn(), newest, params![limit])?;
         agreed.reverse();
         Ok(agreed)
     }
@@ -149,13 +150,13 @@ impl<S: ReadStore> Proposals<S> {
     pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
         let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
             WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
-        Proposal::all(self.0.conn(), condition, [])
+        Proposal::list_where(self.0.conn(), condition, [])
     }
 }
 
 impl Proposals<&mut FencedStore<'_>> {
     /// Records that a proposal's branch is gone.
-    pub fn branch_is_gone(&mut self, id: i64) -> Result<()> {
+    pub fn clear_proposal_branch(&mut self, id: i64) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute("UPDATE proposals SET branch = NULL WHERE id = ?1", [id])?;
             Ok(())
@@ -164,7 +165,7 @@ impl Proposals<&mut FencedStore<'_>> {
 }
 
 /// Stores a proposal, in the transaction that asks about it.
-pub(crate) fn keep(
+pub(crate) fn save_proposal(
     tx: &Transaction<'_>,
     (cycle_id, call): (&str, &str),
     proposal: &NewProposal,
@@ -179,7 +180,7 @@ pub(crate) fn keep(
             cycle_id,
             call,
             title,
-            json(&files),
+            to_json(&files),
             effect.figure.name(),
             effect.aim.name(),
             job,
@@ -187,23 +188,23 @@ pub(crate) fn keep(
             before.pieces,
             branch,
             commit,
-            rfc3339(now)
+            format_rfc3339(now)
         ],
     )?;
     Ok(())
 }
 
 /// Marks a proposal as applied, in its call's transaction.
-pub(crate) fn agree(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn record_agreement(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "UPDATE proposals SET agreed_at = ?2, tell_at = ?3 WHERE id = ?1 AND agreed_at IS NULL",
-        (id, rfc3339(now), rfc3339(now + COMPARED_OVER)),
+        (id, format_rfc3339(now), format_rfc3339(now + COMPARED_OVER)),
     )?;
     Ok(())
 }
 
 /// Marks the effect of a proposal as reported, in its cycle's transaction.
-pub(crate) fn is_told(tx: &Transaction<'_>, id: i64) -> Result<()> {
+pub(crate) fn record_report(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.execute("UPDATE proposals SET tell_at = NULL WHERE id = ?1", [id])?;
     Ok(())
 }

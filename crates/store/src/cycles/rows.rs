@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::{ChatRef, OwnWork},
 };
 
-use super::{approvals, journal::append, undo, undo_line};
+use super::{approvals, journal::append_entry, undo, undo_line};
 use crate::{
     Entry, Fence, FencedStore, NewOutgoing, Result,
     areas::{Cycles, ReadStore, WriteStore},
@@ -130,7 +130,7 @@ impl CycleRow {
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
-    pub(crate) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    pub(crate) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
@@ -165,19 +165,19 @@ impl<S: ReadStore> Cycles<S> {
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], CycleRow::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The latest cycle.
     pub fn last_cycle(&self) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1", CycleRow::COLUMNS);
-        Ok(self.0.conn().query_row(&sql, [], CycleRow::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [], CycleRow::from_row).optional()?)
     }
 
     /// One cycle by its id.
-    pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
+    pub fn find_cycle(&self, id: &str) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);
-        Ok(self.0.conn().query_row(&sql, [id], CycleRow::read).optional()?)
+        Ok(self.0.conn().query_row(&sql, [id], CycleRow::from_row).optional()?)
     }
 
     /// The ended cycles of background jobs whose name has this prefix, oldest first.
@@ -188,11 +188,11 @@ impl<S: ReadStore> Cycles<S> {
             CycleRow::COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([work], CycleRow::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The given-up cycles that had claimed one of these messages, oldest first, including messages claimed again later.
-    pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
+    pub fn list_abandoned_cycles(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
                  SELECT cycle_id FROM taken_up WHERE message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)))
@@ -200,7 +200,7 @@ impl<S: ReadStore> Cycles<S> {
             CycleRow::COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([crate::json(&messages)], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([crate::to_json(&messages)], CycleRow::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -259,7 +259,7 @@ impl Cycles<&mut FencedStore<'_>> {
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = 'waiting', not_before = ?2, error = ?3 WHERE id = ?1",
-                (id, rfc3339(not_before), why),
+                (id, format_rfc3339(not_before), why),
             )?;
             Ok(())
         })
@@ -279,25 +279,25 @@ impl Cycles<&mut FencedStore<'_>> {
                          OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1) THEN 1 ELSE 0 END,
                      has_copies = ?6
                  WHERE id = ?1",
-                (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error, end.has_copies),
+                (id, end.state.as_str(), format_rfc3339(now), end.commit_id, end.error, end.has_copies),
             )?;
             for key in end.handled {
-                backoff::set_handled(tx, key, "", now)?;
+                backoff::save_handled_value(tx, key, "", now)?;
             }
             if let Some(head) = end.head_seen {
-                backoff::set_handled(tx, backoff::HEAD_SEEN, head, now)?;
+                backoff::save_handled_value(tx, backoff::HEAD_SEEN, head, now)?;
             }
             end.notice.map(|notice| planned::insert(tx, notice, now)).transpose()?;
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
-            queue::fail(tx, end.failed_messages, id, now)?;
+            queue::fail_messages(tx, end.failed_messages, id, now)?;
             queue::put_on_hold(tx, end.dead_messages, id, now)?;
             if end.state == CycleState::Done {
-                undo::conclude(tx, id, now)?;
+                undo::complete_undo(tx, id, now)?;
             }
-            end.recording.map(|recording| rows::keep(tx, recording, now)).transpose()?;
-            approvals::withdraw(tx, id)?;
+            end.recording.map(|recording| rows::save_recording(tx, recording, now)).transpose()?;
+            approvals::withdraw_questions(tx, id)?;
             undo_line::note_wake(tx, id, now)?;
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
@@ -352,7 +352,7 @@ impl CycleEnd<'_> {
 }
 
 /// Inserts a cycle's row with its first journal entries.
-pub(crate) fn begin(
+pub(crate) fn insert_cycle(
     tx: &Transaction<'_>,
     fence: Fence,
     cycle: &NewCycle,
@@ -365,16 +365,16 @@ pub(crate) fn begin(
         sql::params![
             cycle.id,
             cycle.trigger,
-            crate::json(&cycle.reasons),
+            crate::to_json(&cycle.reasons),
             cycle.chat,
             cycle.thread_id,
             cycle.model,
             cycle.system,
             cycle.tools,
-            rfc3339(now),
+            format_rfc3339(now),
             fence.0,
             cycle.work.as_ref().map(ToString::to_string)
         ],
     )?;
-    entries.iter().try_for_each(|entry| append(tx, &cycle.id, entry, now))
+    entries.iter().try_for_each(|entry| append_entry(tx, &cycle.id, entry, now))
 }

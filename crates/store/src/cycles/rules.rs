@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use super::approvals::{Approval, Tap, Unshown};
 use crate::{
@@ -65,7 +65,7 @@ pub struct RuleRemoval {
 
 impl RuleRemoval {
     /// The answer to the person.
-    pub fn answer(&self, text: String) -> NewOutgoing {
+    pub fn build_answer(&self, text: String) -> NewOutgoing {
         NewOutgoing {
             chat: self.chat,
             text,
@@ -92,7 +92,7 @@ impl<S: ReadStore> Rules<S> {
             Approval::COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], Approval::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The messages with a rule that show an outdated state, each with its row.
@@ -107,7 +107,7 @@ impl<S: ReadStore> Rules<S> {
         ))?;
         let rows = statement.query_map([], |row| {
             let text: Option<String> = row.get(Approval::WIDTH + 1)?;
-            let (approval, message_id) = (Approval::read(row)?, row.get(Approval::WIDTH)?);
+            let (approval, message_id) = (Approval::from_row(row)?, row.get(Approval::WIDTH)?);
             Ok((Unshown { approval, message_id, text: text.unwrap_or_default() }, row.get(Approval::WIDTH + 2)?))
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
@@ -127,7 +127,7 @@ impl<S: ReadStore> Rules<S> {
 
 impl<S: WriteStore> Rules<S> {
     /// Marks a rule as written. Its question is approved too, if it was still open when the rule was ordered.
-    pub fn rule_is_added(&mut self, id: i64) -> Result<()> {
+    pub fn record_added_rule(&mut self, id: i64) -> Result<()> {
         self.0.write(|tx| {
             tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
             tx.execute(
@@ -140,7 +140,7 @@ impl<S: WriteStore> Rules<S> {
     }
 
     /// Reports to the person that a rule can't be written; the person can order it again. Returns the message's row.
-    pub fn rule_is_refused(&mut self, id: i64, text: String, now: DateTime<Utc>) -> Result<Option<i64>> {
+    pub fn refuse_rule(&mut self, id: i64, text: String, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.0.write(|tx| {
             let chat = tx
                 .query_row(
@@ -162,7 +162,7 @@ impl<S: WriteStore> Rules<S> {
             let n = tx.execute(
                 "UPDATE approvals SET state = 'approved', decided_at = ?2, decided_by = 'console', rule = 'added', rule_at = ?2
                  WHERE id = ?1 AND state = 'pending' AND expires_at > ?2",
-                (id, rfc3339(now)),
+                (id, format_rfc3339(now)),
             )?;
             Ok(n == 1)
         })
@@ -170,7 +170,7 @@ impl<S: WriteStore> Rules<S> {
 
     /// Records that a rule's message, by its row, shows the present state or never will. The rule may have been shown again in another
     /// message by now.
-    pub fn rule_is_shown(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
+    pub fn record_shown_rule(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
         self.0.write_relaxed(|tx| {
             let sql = "UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1 AND rule_outgoing_id = ?2";
             tx.execute(sql, (id, outgoing_id))?;
@@ -179,7 +179,7 @@ impl<S: WriteStore> Rules<S> {
     }
 
     /// Ends a rule's removal, done or impossible, and answers the person. Returns the message's row.
-    pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+    pub fn finish_rule_removal(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.0.write(|tx| {
             tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
             planned::insert(tx, answer, now)
@@ -189,7 +189,7 @@ impl<S: WriteStore> Rules<S> {
 
 /// Records a press of "always": plans the `message` with the rule, and leaves the question open. Returns the message's row; `None` if the
 /// rule is shown already, or the question is over or another person's.
-pub(crate) fn show(
+pub(crate) fn show_rule(
     tx: &Transaction<'_>,
     tap: &Tap,
     nonce: &str,
@@ -198,7 +198,7 @@ pub(crate) fn show(
 ) -> Result<Option<i64>> {
     let sql = format!("SELECT id, outgoing_id FROM approvals WHERE {DECIDABLE} AND rule IN ('offered', 'declined')");
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-    let asked = tx.query_row(&sql, (nonce, rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
+    let asked = tx.query_row(&sql, (nonce, format_rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
     let Some((id, Some(outgoing_id))) = asked else { return Ok(None) };
     if !is_under(tx, tap, outgoing_id, now)? {
         return Ok(None);
@@ -212,16 +212,24 @@ pub(crate) fn show(
 }
 
 /// Records the answer to a shown rule: ordered or declined. `false` if the rule was no longer open.
-pub(crate) fn tap(tx: &Transaction<'_>, tap: &Tap, (nonce, is_yes): (&str, bool), now: DateTime<Utc>) -> Result<bool> {
+pub(crate) fn record_tap(
+    tx: &Transaction<'_>,
+    tap: &Tap,
+    (nonce, is_yes): (&str, bool),
+    now: DateTime<Utc>,
+) -> Result<bool> {
     let sql = format!("SELECT id, rule_outgoing_id FROM approvals WHERE {DECIDABLE} AND rule = 'shown'");
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-    let shown = tx.query_row(&sql, (nonce, rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
+    let shown = tx.query_row(&sql, (nonce, format_rfc3339(now), tap.chat, tap.sender_id), read).optional()?;
     let Some((id, Some(outgoing_id))) = shown else { return Ok(false) };
     if !is_under(tx, tap, outgoing_id, now)? {
         return Ok(false);
     }
     let state = if is_yes { RuleState::Ordered } else { RuleState::Declined };
-    tx.execute("UPDATE approvals SET rule = ?2, rule_at = ?3 WHERE id = ?1", (id, state.as_str(), rfc3339(now)))?;
+    tx.execute(
+        "UPDATE approvals SET rule = ?2, rule_at = ?3 WHERE id = ?1",
+        (id, state.as_str(), format_rfc3339(now)),
+    )?;
     Ok(true)
 }
 
@@ -232,7 +240,7 @@ fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts
                    WHERE outgoing_id = ?1
                      AND (repeats > 0 OR channel_message_id = ?2 AND COALESCE(CAST(?3 AS TEXT) >= channel_date, TRUE)))";
-    Ok(tx.query_row(sql, (outgoing_id, tap.message_id, tap.message_date.map(rfc3339)), |row| row.get(0))?)
+    Ok(tx.query_row(sql, (outgoing_id, tap.message_id, tap.message_date.map(format_rfc3339)), |row| row.get(0))?)
 }
 
 /// Orders the removal of a rule; `answer` names the chat to reply to.

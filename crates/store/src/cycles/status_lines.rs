@@ -31,7 +31,7 @@ impl<S: ReadStore> StatusLines<S> {
     }
 
     /// The calls of a cycle and their outcomes, in order, without the conversation. Unreadable lines are left out.
-    pub fn calls_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+    pub fn list_cycle_calls(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.0.conn().prepare(
             "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('called', 'outcome') ORDER BY seq",
         )?;
@@ -51,7 +51,7 @@ impl<S: WriteStore> StatusLines<S> {
     }
 
     /// Records the id of the sent line.
-    pub fn status_line_sent(&mut self, cycle_id: &str, message_id: i64) -> Result<()> {
+    pub fn record_sent_status_line(&mut self, cycle_id: &str, message_id: i64) -> Result<()> {
         self.0.write(|tx| {
             let sql = "UPDATE status_lines SET channel_message_id = ?2 WHERE cycle_id = ?1";
             tx.execute(sql, (cycle_id, message_id))?;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::{ChatRef, Usage},
 };
 
 use crate::{
     Approval, Entry, Incoming, Recording, Result, Spent,
-    areas::{History, ReadStore},
-    json,
+    areas::{CycleHistory, ReadStore},
     odd_rows::READABLE,
     sql::{self, OptionalExtension as _, Row},
+    to_json,
 };
 
 /// A journal line with its time.
@@ -65,19 +65,19 @@ pub struct WrittenText {
     pub taint: Option<String>,
 }
 
-fn time(row: &Row<'_>, index: usize) -> sql::QueryResult<Option<DateTime<Utc>>> {
+fn read_time(row: &Row<'_>, index: usize) -> sql::QueryResult<Option<DateTime<Utc>>> {
     Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
 }
 
 impl PaidRequest {
     const COLUMNS: &str = "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let tokens = |index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
         let usage = Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
         Ok(Self {
             cycle_id: row.get(0)?,
-            at: time(row, 1)?,
+            at: read_time(row, 1)?,
             model: row.get(2)?,
             spent: Spent { tokens: usage, cost_usd: row.get(7)? },
             is_discarded: row.get(8)?,
@@ -86,20 +86,20 @@ impl PaidRequest {
     }
 }
 
-impl<S: ReadStore> History<S> {
+impl<S: ReadStore> CycleHistory<S> {
     /// A cycle's journal with its times, in order. An unreadable line keeps its place.
     pub fn dated_journal(&self, cycle_id: &str) -> Result<Vec<JournalLine>> {
         let mut statement =
             self.0.conn().prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let lines = statement.query_map([cycle_id], |row| {
             let body: String = row.get(1)?;
-            Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
+            Ok(JournalLine { at: read_time(row, 0)?, entry: serde_json::from_str(&body).ok() })
         })?;
         Ok(lines.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A cycle's turns, in order. Unreadable ones are left out.
-    pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+    pub fn list_cycle_turns(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
         let mut statement = self.0.conn().prepare(sql)?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
@@ -114,10 +114,10 @@ impl<S: ReadStore> History<S> {
     }
 
     /// A cycle's requests, oldest first.
-    pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
+    pub fn list_cycle_requests(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([cycle_id], PaidRequest::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The requests since a moment, of all cycles or of one chat's, oldest first.
@@ -129,22 +129,24 @@ impl<S: ReadStore> History<S> {
             PaidRequest::COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement
+            .query_map((format_rfc3339(since), chat), PaidRequest::from_row)?
+            .collect::<sql::QueryResult<_>>()?)
     }
 
     /// The time of the very first request.
-    pub fn first_request_at(&self) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_first_request_time(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> = self.0.conn().query_row("SELECT min(at) FROM ledger", [], |row| row.get(0))?;
         Ok(at.as_deref().and_then(parse_time))
     }
 
     /// The reasons of each of these cycles.
-    pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
+    pub fn list_cycle_reasons(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
         let mut statement = self
             .0
             .conn()
             .prepare("SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))")?;
-        let reasons = statement.query_map([json(cycles)], |row| {
+        let reasons = statement.query_map([to_json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;
         Ok(reasons.collect::<sql::QueryResult<_>>()?)
@@ -152,7 +154,7 @@ impl<S: ReadStore> History<S> {
 
     /// The messages claimed by each of these cycles, oldest first. For a cycle whose journal is gone, only those that no later cycle
     /// claimed.
-    pub fn messages_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<Incoming>>> {
+    pub fn list_cycle_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<Incoming>>> {
         let mut ids = self.noted_messages(cycles)?;
         let unknown: Vec<&String> = cycles.iter().filter(|cycle| !ids.contains_key(*cycle)).collect();
         if !unknown.is_empty() {
@@ -160,14 +162,14 @@ impl<S: ReadStore> History<S> {
             let mut statement = self.0.conn().prepare(
                 "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
-            for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
+            for found in statement.query_map([to_json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
                 let (cycle, id) = found?;
                 ids.entry(cycle).or_default().push(id);
             }
         }
         let all: Vec<i64> = ids.values().flatten().copied().collect();
         let rows: BTreeMap<i64, Incoming> =
-            self.0.store().inbox().messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
+            self.0.store().inbox().list_messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
         let of = |ids: Vec<i64>| ids.iter().filter_map(|id| rows.get(id).cloned()).collect();
         Ok(ids.into_iter().map(|(cycle, ids)| (cycle, of(ids))).collect())
     }
@@ -178,7 +180,7 @@ impl<S: ReadStore> History<S> {
              ORDER BY cycle_id, message_id",
         )?;
         let mut ids: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        for found in statement.query_map([json(cycles)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
+        for found in statement.query_map([to_json(cycles)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
             let (cycle, id) = found?;
             ids.entry(cycle).or_default().push(id);
         }
@@ -192,7 +194,7 @@ impl<S: ReadStore> History<S> {
     }
 
     /// The texts a cycle wrote to chats, in order.
-    pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
+    pub fn list_cycle_texts(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
         let mut statement = self.0.conn().prepare(
             "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
              FROM outgoing_messages WHERE cycle_id = ?1 AND CAST(chat_id AS BIGINT) = chat_id ORDER BY id",
@@ -203,8 +205,8 @@ impl<S: ReadStore> History<S> {
                 chat: row.get(1)?,
                 text: row.get(2)?,
                 kind: row.get(3)?,
-                created_at: time(row, 4)?,
-                sent_at: time(row, 5)?,
+                created_at: read_time(row, 4)?,
+                sent_at: read_time(row, 5)?,
                 is_taken_back: row.get(6)?,
                 taint: row.get(7)?,
             })
@@ -213,16 +215,16 @@ impl<S: ReadStore> History<S> {
     }
 
     /// The questions a cycle asked, in order.
-    pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
+    pub fn list_cycle_approvals(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([cycle_id], Approval::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A cycle's recording.
-    pub fn recording_of(&self, cycle_id: &str) -> Result<Option<Recording>> {
+    pub fn find_cycle_recording(&self, cycle_id: &str) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE cycle_id = ?1", Recording::COLUMNS);
-        Ok(self.0.conn().prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([cycle_id], Recording::from_row).optional()?)
     }
 
     /// The cost of each of these cycles. Cycles without cost are left out.
@@ -234,7 +236,7 @@ impl<S: ReadStore> History<S> {
                  AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
         )?;
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
-        let spent = statement.query_map([json(cycles)], |row| {
+        let spent = statement.query_map([to_json(cycles)], |row| {
             let (input, output) = (tokens(row, 1)?, tokens(row, 2)?);
             let tokens = Usage { input, output, cache_read: tokens(row, 3)?, cache_write: tokens(row, 4)? };
             Ok((row.get(0)?, Spent { tokens, cost_usd: row.get(5)? }))
@@ -257,7 +259,8 @@ impl<S: ReadStore> History<S> {
             super::rows::CycleRow::BRIEF_COLUMNS
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
+        let rows =
+            statement.query_map((chat, since.map(format_rfc3339), limit as i64), super::rows::CycleRow::from_row)?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -14,10 +14,10 @@ use super::undo_line;
 use crate::{
     CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result,
     areas::{ReadStore, Undos, WriteStore},
-    json,
     outbox::planned,
     recordings::rows,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// The shortest prefix of a wake's or a commit's id that is looked up.
@@ -68,13 +68,13 @@ impl<S: ReadStore> Undos<S> {
              ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((to_json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The cycles of these chats (of all if empty) whose id or commit id has this prefix of at least four characters. At most two are
     /// returned, since two already mean an ambiguous prefix. A full id matches only its own cycle.
-    pub fn cycles_called(&self, prefix: &str, chats: &[ChatRef]) -> Result<Vec<CycleRow>> {
+    pub fn find_cycles_by_prefix(&self, prefix: &str, chats: &[ChatRef]) -> Result<Vec<CycleRow>> {
         if prefix.len() < MIN_PREFIX {
             return Ok(Vec::new());
         }
@@ -86,7 +86,7 @@ impl<S: ReadStore> Undos<S> {
         );
         let mut statement = self.0.conn().prepare(&sql)?;
         let mut rows: Vec<CycleRow> =
-            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::QueryResult<_>>()?;
+            statement.query_map((prefix, to_json(chats)), CycleRow::from_row)?.collect::<sql::QueryResult<_>>()?;
         if rows.first().is_some_and(|row| row.cycle.id == prefix) {
             rows.truncate(1);
         }
@@ -100,7 +100,7 @@ impl<S: ReadStore> Undos<S> {
     }
 
     /// Returns whether an undo of a cycle is done; `None` if none was ordered.
-    pub fn undone(&self, wake: &str) -> Result<Option<bool>> {
+    pub fn find_undo_state(&self, wake: &str) -> Result<Option<bool>> {
         let sql = "SELECT done_at IS NOT NULL FROM undos WHERE wake = ?1";
         Ok(self.0.conn().query_row(sql, [wake], |row| row.get(0)).optional()?)
     }
@@ -144,30 +144,30 @@ impl Undos<&mut FencedStore<'_>> {
             };
             tx.execute(
                 "UPDATE undos SET cycle_id = ?2, taken_back = ?3, answer = ?4 WHERE id = ?1",
-                (undo.id, by, json(&taken), words(&taken)),
+                (undo.id, by, to_json(&taken), words(&taken)),
             )?;
             Ok(taken)
         })
     }
 }
 
-pub(crate) fn ask(tx: &Transaction<'_>, wake: &str, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn order_undo(tx: &Transaction<'_>, wake: &str, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO undos (wake, asked_at, chat_id, thread_id, reply_to) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
-        (wake, rfc3339(now), answer.chat, answer.thread_id, answer.reply_to),
+        (wake, format_rfc3339(now), answer.chat, answer.thread_id, answer.reply_to),
     )?;
     Ok(())
 }
 
 /// Completes the undo at the end of the cycle that did it, and answers the chat that asked.
-pub(crate) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn complete_undo(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>) -> Result<()> {
     let done = tx
         .prepare(
             "UPDATE undos SET done_at = ?2 WHERE cycle_id = ?1 AND done_at IS NULL
              RETURNING id, chat_id, thread_id, reply_to, answer",
         )?
-        .query_row((cycle_id, rfc3339(now)), |row| {
+        .query_row((cycle_id, format_rfc3339(now)), |row| {
             Ok(NewOutgoing {
                 key: Some(format!("undone/{}", row.get::<_, i64>(0)?)),
                 chat: row.get(1)?,
@@ -203,9 +203,9 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
              AND cycle_id IS DISTINCT FROM ?1 RETURNING text",
         &[&wake],
     )?;
-    let (unsent, sent) = withdraw(tx, wake, now)?;
+    let (unsent, sent) = withdraw_texts(tx, wake, now)?;
     // An undone cycle is no example.
-    rows::drop_of(tx, wake)?;
+    rows::delete_recording(tx, wake)?;
     let messages = tx
         .prepare(
             "UPDATE incoming_messages SET outcome = 'undone' WHERE cycle_id = ?1 AND processed = 1
@@ -219,7 +219,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
 
 /// Withdraws the texts whose sending never started. Returns the numbers of withdrawn texts and of the others. The key of a withdrawn text
 /// becomes free again.
-fn withdraw(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usize, usize)> {
+fn withdraw_texts(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usize, usize)> {
     let begun = "sent_at IS NOT NULL
         OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = outgoing_messages.id AND p.state <> 'planned')";
     let sent: i64 = tx.query_row(
@@ -232,11 +232,11 @@ fn withdraw(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usi
             "UPDATE outgoing_messages SET taken_back_at = ?2, key = 'undone/' || id || '/' || key
              WHERE cycle_id = ?1 AND NOT ({begun})"
         ),
-        (wake, rfc3339(now)),
+        (wake, format_rfc3339(now)),
     )?;
     tx.execute(
         "UPDATE outgoing_messages SET taken_back_at = ?2 WHERE cycle_id = ?1 AND sent_at IS NULL AND taken_back_at IS NULL",
-        (wake, rfc3339(now)),
+        (wake, format_rfc3339(now)),
     )?;
     // Texts held until the quiet hours end are dropped too.
     tx.execute("UPDATE job_runs SET held = NULL WHERE cycle_id = ?1", [wake])?;

@@ -3,16 +3,16 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use crate::{
     CycleRow, PersonsStep, Result,
     areas::{ReadStore, Undos},
     chats::{chosen, local},
-    json,
     messages::{fresh, queue},
     sql::{self, OptionalExtension as _, Row, Transaction},
     steps::{PREFIX, SettingBefore},
+    to_json,
 };
 
 /// SQL condition for a cycle that is a step: it changed something, and either a model worked for its commit or a person's button ordered
@@ -42,10 +42,12 @@ impl<S: ReadStore> Undos<S> {
              ORDER BY id DESC LIMIT 1"
         );
         let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
-        let found = self.0.conn().prepare(&sql)?.query_row((json(chats), json(not)), read).optional()?;
+        let found = self.0.conn().prepare(&sql)?.query_row((to_json(chats), to_json(not)), read).optional()?;
         Ok(match found {
             None => None,
-            Some((_, Some(cycle))) => self.0.store().cycles().cycle(&cycle)?.map(|row| UndoStep::Wake(Box::new(row))),
+            Some((_, Some(cycle))) => {
+                self.0.store().cycles().find_cycle(&cycle)?.map(|row| UndoStep::Wake(Box::new(row)))
+            }
             Some((id, None)) => self.persons_step(id)?.map(|(step, _)| UndoStep::Person(step)),
         })
     }
@@ -53,7 +55,7 @@ impl<S: ReadStore> Undos<S> {
     /// A person's own step, and the chat of its order.
     pub fn persons_step(&self, id: i64) -> Result<Option<(PersonsStep, ChatRef)>> {
         let sql = format!("SELECT {}, chat_id FROM undo_line WHERE id = ?1 AND cycle_id IS NULL", PersonsStep::COLUMNS);
-        let read = |row: &Row<'_>| Ok((PersonsStep::read(row)?, row.get(4)?));
+        let read = |row: &Row<'_>| Ok((PersonsStep::from_row(row)?, row.get(4)?));
         Ok(self.0.conn().prepare(&sql)?.query_row([id], read).optional()?)
     }
 
@@ -66,7 +68,7 @@ impl<S: ReadStore> Undos<S> {
              ORDER BY id DESC LIMIT ?2"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((to_json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
@@ -77,22 +79,22 @@ pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>
         "INSERT INTO undo_line (chat_id, at, cycle_id) SELECT COALESCE(chat_id, 0), ?2, id FROM cycles
          WHERE id = ?1 AND ({IS_STEP}) ON CONFLICT DO NOTHING"
     );
-    tx.execute(&sql, (cycle_id, rfc3339(now)))?;
+    tx.execute(&sql, (cycle_id, format_rfc3339(now)))?;
     Ok(())
 }
 
 /// Restores what a person's own step changed; returns a sentence for people.
 pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
-    let Some(id) = PersonsStep::named_by(wake) else { return Ok(None) };
+    let Some(id) = PersonsStep::parse_undo_target(wake) else { return Ok(None) };
     let before: Option<Option<String>> =
         tx.prepare("SELECT before FROM undo_line WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?;
     let Some(before) = before.flatten().and_then(|text| serde_json::from_str(&text).ok()) else { return Ok(None) };
     Ok(Some(match before {
         SettingBefore::Local { chat, was_kept } => {
-            local::keep(tx, chat, was_kept, now)?;
+            local::set_local_chat(tx, chat, was_kept, now)?;
             match was_kept {
                 true => "That chat is kept on this machine again.".to_owned(),
-                false => "That chat isn't kept on this machine any more.".to_owned(),
+                false => "That chat is no longer kept on this machine.".to_owned(),
             }
         }
         SettingBefore::Chosen { name, was } => {
@@ -104,12 +106,14 @@ pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<
         }
         SettingBefore::Fresh { chat, thread_id, was } => {
             fresh::put_back(tx, (chat, thread_id), was.as_ref())?;
-            "What was said in that chat before counts again.".to_owned()
+            "What was said in that chat before is included again.".to_owned()
         }
         SettingBefore::Queued { message, was } => match queue::put_back(tx, message, was.as_deref())? {
-            true if was.is_some() => format!("Message {message} is listed again, and not answered by itself."),
+            true if was.is_some() => {
+                format!("Message {message} is on the list again, and I won't answer it until you retry it.")
+            }
             true => format!("Message {message} is in the queue again."),
-            false => format!("Message {message} isn't kept any more."),
+            false => format!("Message {message} is no longer kept."),
         },
     }))
 }
@@ -127,7 +131,7 @@ mod tests {
         let step = world.store.undos().last_step(&[], &[]).unwrap()?;
         let UndoStep::Person(step) = step else { panic!("{step:?}") };
         let wake = PersonsStep::undone_as(step.id);
-        world.store.inbox_mut().order(&Order::Undo { wake: wake.clone() }, at(9)).unwrap();
+        world.store.inbox_mut().carry_out_order(&Order::Undo { wake: wake.clone() }, at(9)).unwrap();
         let undo: Undo = world.store.undos().open_undos().unwrap().pop().unwrap();
         let taken = world.held_by(world.fence, at(9)).undos_mut().take_back(&undo, "c9", |_| String::new()).unwrap();
         Some((step.did, taken.settings))
@@ -140,37 +144,38 @@ mod tests {
             Order::Choose(ChosenSetting { name: "MODEL", value: value.to_owned(), instead_of: "a".to_owned() })
         };
         for order in [choose("b"), choose("c"), Order::KeepLocal { is_kept: true }] {
-            world.store.inbox_mut().order(&order, at(1)).unwrap();
+            world.store.inbox_mut().carry_out_order(&order, at(1)).unwrap();
         }
         let told =
             std::iter::from_fn(|| undo(&mut world)).map(|(did, settings)| format!("{did}: {}", settings.concat()));
         insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
-        kept this chat on this machine: That chat isn't kept on this machine any more.
+        kept this chat on this machine: That chat is no longer kept on this machine.
         chose MODEL = c: MODEL is b again.
         chose MODEL = b: MODEL is what the settings say again.
         ");
-        assert_eq!(world.store.chats().chosen("MODEL", "a").unwrap(), None);
+        assert_eq!(world.store.chats().find_chosen_value("MODEL", "a").unwrap(), None);
         let terminal = ChatRef::TERMINAL;
-        world.store.inbox_mut().order(&Order::BeginAfresh, at(2)).unwrap();
+        world.store.inbox_mut().carry_out_order(&Order::BeginAfresh, at(2)).unwrap();
         let first = world.store.inbox().fresh_start(terminal, None).unwrap();
         world.by_hand("INSERT INTO incoming_messages (chat_id, message_text, received_at) VALUES (0, 'later', '2026-11-21T12:00:00.000Z')");
         let message = world.value("SELECT max(id) FROM incoming_messages");
-        world.store.inbox_mut().order(&Order::BeginAfresh, at(3)).unwrap();
+        world.store.inbox_mut().carry_out_order(&Order::BeginAfresh, at(3)).unwrap();
         assert!(
-            world.store.inbox_mut().discard(message, at(4)).unwrap()
-                && world.store.inbox().queued().unwrap().is_empty()
+            world.store.inbox_mut().discard_message(message, at(4)).unwrap()
+                && world.store.inbox().list_queued_messages().unwrap().is_empty()
         );
         assert_eq!(undo(&mut world).unwrap().0, format!("took message {message} out of the queue"));
-        assert_eq!(world.store.inbox().queued().unwrap().len(), 1);
+        assert_eq!(world.store.inbox().list_queued_messages().unwrap().len(), 1);
         // What was given up is that again, and not tried by itself.
         world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
         assert!(
-            world.store.inbox_mut().discard(message, at(5)).unwrap()
+            world.store.inbox_mut().discard_message(message, at(5)).unwrap()
                 && world.store.inbox().dead_letters().unwrap().is_empty()
         );
         undo(&mut world);
         assert!(
-            world.store.inbox().queued().unwrap().is_empty() && world.store.inbox().dead_letters().unwrap().len() == 1
+            world.store.inbox().list_queued_messages().unwrap().is_empty()
+                && world.store.inbox().dead_letters().unwrap().len() == 1
         );
         assert_eq!(undo(&mut world).unwrap().0, "started this chat afresh");
         assert_eq!(world.store.inbox().fresh_start(terminal, None).unwrap(), first);

@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::AssistantName,
 };
 
@@ -101,10 +101,10 @@ impl FleetRegistry {
                 conn.into()
             }
             #[cfg(feature = "postgres")]
-            StorePlace::Shared(address) => roles::registry(address)?,
+            StorePlace::Shared(address) => roles::connect_registry(address)?,
         };
         let registry = Self { conn };
-        if !registry.is_made() {
+        if !registry.is_created() {
             let tx = registry.conn.begin_write()?;
             tx.change_schema(SCHEMA)?;
             tx.commit()?;
@@ -112,7 +112,7 @@ impl FleetRegistry {
         Ok(registry)
     }
 
-    fn is_made(&self) -> bool {
+    fn is_created(&self) -> bool {
         self.conn.query_row("SELECT count(*) FROM assistants WHERE name = ''", [], |row| row.get::<_, i64>(0)).is_ok()
     }
 
@@ -125,7 +125,7 @@ impl FleetRegistry {
             tx.notify()?;
             Ok(tx.execute(
                 "INSERT INTO assistants (name, added_at, due_at) VALUES (?1, ?2, ?2) ON CONFLICT DO NOTHING",
-                (name.as_str(), rfc3339(now)),
+                (name.as_str(), format_rfc3339(now)),
             )?)
         })?;
         Ok(added > 0)
@@ -137,7 +137,7 @@ impl FleetRegistry {
     }
 
     /// All assistants by name.
-    pub fn members(&self, now: DateTime<Utc>) -> Result<Vec<FleetMember>> {
+    pub fn list_members(&self, now: DateTime<Utc>) -> Result<Vec<FleetMember>> {
         let mut statement = self.conn.prepare(
             "SELECT name, added_at, due_at, taken_at, claimed_until, secret_hash, failures, trouble FROM assistants ORDER BY name",
         )?;
@@ -145,10 +145,10 @@ impl FleetRegistry {
             let claimed_until: Option<String> = row.get(4)?;
             Ok(FleetMember {
                 name: row.get(0)?,
-                added_at: time(row, 1)?.unwrap_or_default(),
-                due_at: time(row, 2)?.unwrap_or_default(),
-                taken_at: time(row, 3)?,
-                is_at_work: claimed_until.is_some_and(|until| until > rfc3339(now)),
+                added_at: read_time(row, 1)?.unwrap_or_default(),
+                due_at: read_time(row, 2)?.unwrap_or_default(),
+                taken_at: read_time(row, 3)?,
+                is_at_work: claimed_until.is_some_and(|until| until > format_rfc3339(now)),
                 receives: row.get::<_, Option<String>>(5)?.is_some(),
                 failures: row.get(6)?,
                 trouble: row.get(7)?,
@@ -175,21 +175,21 @@ impl FleetRegistry {
     }
 
     /// Makes an assistant due, because an update has arrived. Durable on return.
-    pub fn wake(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<()> {
+    pub fn wake_assistant(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             // An update ends the wait after a failure.
             tx.execute(
                 "UPDATE assistants SET woken = woken + 1, due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE name = ?1",
-                (name.as_str(), rfc3339(now)),
+                (name.as_str(), format_rfc3339(now)),
             )?;
             Ok(tx.notify()?)
         })
     }
 
     /// Claims the turn of the due assistant that has waited longest since its last turn; `None` if no assistant is due.
-    pub fn claim(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
+    pub fn claim_turn(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
         // Several workers claim at once: each skips a row another is claiming. SQLite has one writer at a time anyway.
-        let free = self.conn.either("", "FOR UPDATE SKIP LOCKED");
+        let free = self.conn.pick_statement("", "FOR UPDATE SKIP LOCKED");
         let sql = format!(
             "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
                  SELECT name FROM assistants WHERE due_at <= ?2 AND (claimed_until IS NULL OR claimed_until <= ?2)
@@ -198,7 +198,7 @@ impl FleetRegistry {
         );
         self.write(|tx| {
             let claimed = tx
-                .query_row(&sql, (worker, rfc3339(now), rfc3339(until)), |row| {
+                .query_row(&sql, (worker, format_rfc3339(now), format_rfc3339(until)), |row| {
                     Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
                 })
                 .optional()?;
@@ -209,12 +209,12 @@ impl FleetRegistry {
     }
 
     /// Extends a worker's turns. Turns another worker has taken over stay with that worker.
-    pub fn renew(&mut self, worker: &str, held: &BTreeSet<AssistantName>, until: DateTime<Utc>) -> Result<()> {
+    pub fn renew_turns(&mut self, worker: &str, held: &BTreeSet<AssistantName>, until: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             let mut keep =
                 tx.prepare("UPDATE assistants SET claimed_until = ?3 WHERE name = ?1 AND claimed_by = ?2")?;
             for name in held {
-                keep.execute((name.as_str(), worker, rfc3339(until)))?;
+                keep.execute((name.as_str(), worker, format_rfc3339(until)))?;
             }
             Ok(())
         })
@@ -234,8 +234,8 @@ impl FleetRegistry {
                     claim.woken,
                     failures,
                     end.trouble.as_deref(),
-                    rfc3339(end.due_at),
-                    rfc3339(now.min(end.due_at)),
+                    format_rfc3339(end.due_at),
+                    format_rfc3339(now.min(end.due_at)),
                 ),
             )?;
             Ok(tx.notify()?)
@@ -244,20 +244,20 @@ impl FleetRegistry {
 
     /// Waits, at most `at_most`, for a change that may make an assistant due earlier. `Some(true)` is only a hint, and a broken
     /// connection loses it. `None` if the database has no notifications (SQLite), so that the caller must poll.
-    pub fn hears(&self, at_most: Duration) -> Option<bool> {
-        self.conn.hears(at_most)
+    pub fn wait_for_change(&self, at_most: Duration) -> Option<bool> {
+        self.conn.wait_for_notice(at_most)
     }
 
     /// The next time at which an unclaimed assistant is due, or another worker's claim ends.
-    pub fn next_at(&self) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_next_turn_time(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(CASE WHEN claimed_until IS NULL OR claimed_until < due_at THEN due_at ELSE claimed_until END) FROM assistants";
-        Ok(self.conn.query_row(sql, [], |row| time(row, 0))?)
+        Ok(self.conn.query_row(sql, [], |row| read_time(row, 0))?)
     }
 
     /// The next due time after `now`, by the index, so the number of assistants doesn't matter.
-    pub fn due_after(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_next_due_time(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(due_at) FROM assistants WHERE due_at > ?1";
-        Ok(self.conn.query_row(sql, [rfc3339(now)], |row| time(row, 0))?)
+        Ok(self.conn.query_row(sql, [format_rfc3339(now)], |row| read_time(row, 0))?)
     }
 
     /// Runs a transaction with row locks. A writer of several rows takes them by name, which prevents deadlocks.
@@ -269,7 +269,7 @@ impl FleetRegistry {
     }
 }
 
-fn time(row: &Row<'_>, column: usize) -> super::sql::QueryResult<Option<DateTime<Utc>>> {
+fn read_time(row: &Row<'_>, column: usize) -> super::sql::QueryResult<Option<DateTime<Utc>>> {
     Ok(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time))
 }
 

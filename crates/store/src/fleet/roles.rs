@@ -16,10 +16,10 @@ const CHANNEL: &str = "reveille_due";
 const PREFIX: &str = "reveille_a_";
 
 /// Creates the registry's schema if necessary, and connects to it.
-pub(super) fn registry(address: &DatabaseAddress) -> Result<SqlConnection> {
+pub(super) fn connect_registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;
-    Ok(Postgres::new(&address.in_schema(REGISTRY), false).with_channel(CHANNEL).into())
+    Ok(Postgres::new(&address.with_schema(REGISTRY), false).with_channel(CHANNEL).into())
 }
 
 fn connect(address: &DatabaseAddress) -> SqlConnection {
@@ -36,7 +36,7 @@ impl FleetRegistry {
         // Both are our own, and consist of characters that can't end a literal.
         let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_plain(&role) || !is_plain(password.expose()) {
-            return Err(StoreError::Server("a role's name or password isn't plain".to_owned()));
+            return Err(StoreError::Server("a role's name or password contains unsupported characters".to_owned()));
         }
         let there = connect(address);
         let knows = "SELECT count(*) FROM pg_roles WHERE rolname = ?1";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     types::{ButtonChoice, ChatRef, NudgeAnswer},
 };
 
@@ -81,7 +81,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    fn count(&mut self, taken: Taken) {
+    fn count_message(&mut self, taken: Taken) {
         match taken {
             Taken::Stored(row) => self.stored.push(row),
             Taken::Changed => self.edited += 1,
@@ -107,25 +107,25 @@ impl<S: ReadStore> Inbox<S> {
 impl<S: WriteStore> Inbox<S> {
     /// Stores a batch of updates, with the bot's own answers and the next offset, in one transaction. Confirm the updates to the channel
     /// only after this returns.
-    pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
+    pub fn accept_batch(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
         // fault: batch-confirmed-synced
         self.0.write(|tx| {
             let mut accepted = Accepted::default();
         // fault end: batch-confirmed-synced
             for message in &batch.messages {
-                let typed = batch.owner_chat.map(|owner| typed::take_in(tx, (batch.bot_id, owner), message, now));
+                let typed = batch.owner_chat.map(|owner| typed::process_typed_answer(tx, (batch.bot_id, owner), message, now));
                 if let Some(answer) = typed.transpose()?.flatten() {
                     accepted.has_orders |= answer.has_decided;
                     accepted.answers.extend(answer.said);
                     continue;
                 }
-                for part in overheard::parts_before(tx, batch.bot_id, message)? {
-                    accepted.count(parts::take_in(tx, batch.bot_id, &part, now)?);
+                for part in overheard::take_earlier_parts(tx, batch.bot_id, message)? {
+                    accepted.count_message(parts::process_message(tx, batch.bot_id, &part, now)?);
                 }
-                accepted.count(parts::take_in(tx, batch.bot_id, message, now)?);
+                accepted.count_message(parts::process_message(tx, batch.bot_id, message, now)?);
             }
             for edit in &batch.edits {
-                accepted.count(parts::edit(tx, batch.bot_id, edit, now)?);
+                accepted.count_message(parts::process_edit(tx, batch.bot_id, edit, now)?);
             }
             for ordered in &batch.commands {
                 // fault: rest-long-text-runs
@@ -133,7 +133,7 @@ impl<S: WriteStore> Inbox<S> {
                     continue;
                 }
                 accepted.orders.extend(ordered.order.clone());
-                let answer = orders::accept(tx, ordered, now)?;
+                let answer = orders::accept_order(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.as_ref().is_some_and(Order::is_work);
                 accepted.restarts |= answer.is_some() && ordered.order == Some(Order::Restart);
                 if let Some(AnswerState::Planned(row)) = answer {
@@ -142,19 +142,19 @@ impl<S: WriteStore> Inbox<S> {
             }
             for tap in &batch.taps {
                 let has_decided = match &tap.choice {
-                    ButtonChoice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
+                    ButtonChoice::Approval { nonce, is_approval } => approvals::record_tap(tx, tap, (nonce, *is_approval), now)?,
                     ButtonChoice::Always { nonce } => {
-                        let shown = batch.rules.get(nonce).map(|rule| rules::show(tx, tap, nonce, rule, now)).transpose()?;
+                        let shown = batch.rules.get(nonce).map(|rule| rules::show_rule(tx, tap, nonce, rule, now)).transpose()?;
                         accepted.answers.extend(shown.flatten());
                         false
                     }
-                    ButtonChoice::Rule { nonce, is_yes } => rules::tap(tx, tap, (nonce, *is_yes), now)?,
-                    ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
+                    ButtonChoice::Rule { nonce, is_yes } => rules::record_tap(tx, tap, (nonce, *is_yes), now)?,
+                    ButtonChoice::Reminder { outgoing_id, answer } => answered::record_tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                     ButtonChoice::Nudge { outgoing_id, answer } => {
-                        let has_decided = nudged::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?;
+                        let has_decided = nudged::record_tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?;
                         if has_decided && *answer == NudgeAnswer::TakeBack {
-                            let (proposal, answer) = nudged::reported(tx, *outgoing_id)?;
-                            undo::ask(tx, &Proposal::undone_as(proposal), &answer, now)?;
+                            let (proposal, answer) = nudged::read_reported_proposal(tx, *outgoing_id)?;
+                            undo::order_undo(tx, &Proposal::undone_as(proposal), &answer, now)?;
                         }
                         has_decided
                     }
@@ -163,15 +163,15 @@ impl<S: WriteStore> Inbox<S> {
                 accepted.taps.push((tap.clone(), has_decided));
             }
             for moved in &batch.moved {
-                moved::follow(tx, *moved, now)?;
+                moved::move_group(tx, *moved, now)?;
             }
             for notice in &batch.notices {
                 accepted.answers.extend(planned::insert(tx, notice, now)?);
             }
-            overheard::forget(tx, now)?;
+            overheard::delete_old_messages(tx, now)?;
             pairing::count_wrong(tx, batch.wrong_codes, now)?;
             if let Some(who) = &batch.pairs
-                && let Some(said) = pairing::pair(tx, batch.bot_id, who, now)?
+                && let Some(said) = pairing::pair_sender(tx, batch.bot_id, who, now)?
             {
                 accepted.paired = Some(who.user_id);
                 accepted.answers.extend(said);
@@ -180,13 +180,13 @@ impl<S: WriteStore> Inbox<S> {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
                      ON CONFLICT (name) DO UPDATE SET n = counters.n + excluded.n, last_at = excluded.last_at",
-                    (batch.strangers, rfc3339(now)),
+                    (batch.strangers, format_rfc3339(now)),
                 )?;
             }
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, ?2, ?3)
                  ON CONFLICT (bot_id) DO UPDATE SET next_offset = excluded.next_offset, last_poll_at = excluded.last_poll_at",
-                (batch.bot_id, batch.next_offset, rfc3339(now)),
+                (batch.bot_id, batch.next_offset, format_rfc3339(now)),
             )?;
             Ok(accepted)
         })

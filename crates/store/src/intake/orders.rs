@@ -22,8 +22,8 @@ use crate::{
 /// busy long after. The orders are carried out all the same.
 const MAX_ANSWERS_WAITING: i64 = 20;
 /// The text in place of the answers left out, planned only if no such text is waiting.
-const TOO_MANY: &str = "That is more than I can answer at once, so I leave out some answers. Whatever you order is done all the \
-                        same, /stop too; ask again in a minute for what you miss.";
+const TOO_MANY: &str = "That's more than I can answer at once, so I'm leaving out some answers. I still carry out \
+                        every command, /stop too. If you miss an answer, ask again in a minute.";
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub struct Ordered {
 
 impl<S: WriteStore> Inbox<S> {
     /// Carries out an order by this machine's person, without an answer.
-    pub fn order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
+    pub fn carry_out_order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
         let here = NewOutgoing { chat: ChatRef::TERMINAL, ..NewOutgoing::default() };
         self.0.write(|tx| carry_out(tx, order, &here, now))
     }
@@ -125,7 +125,7 @@ pub(crate) enum AnswerState {
 }
 
 /// Plans the answer and carries out the order; `None` if the command is a repeat.
-pub(crate) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
+pub(crate) fn accept_order(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let answer = match &ordered.order {
         Some(Order::RemoveRule(_)) => planned::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
         _ => plan_answer(tx, &ordered.answer, now)?,
@@ -154,56 +154,62 @@ fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -
     Ok(answer?.map(AnswerState::Planned))
 }
 
-fn step(chat: ChatRef, did: String) -> NewStep {
+fn build_step(chat: ChatRef, did: String) -> NewStep {
     NewStep { chat, did, commit: None }
 }
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
-        Order::Stop { is_owners } => stop::stop(tx, answer.chat, *is_owners, now),
-        Order::Resume { is_owners } => stop::resume(tx, answer.chat, *is_owners),
-        Order::Undo { wake } => undo::ask(tx, wake, answer, now),
-        Order::Retry { messages } => messages.iter().try_for_each(|id| queue::retry(tx, *id).map(drop)),
+        Order::Stop { is_owners } => stop::stop_work(tx, answer.chat, *is_owners, now),
+        Order::Resume { is_owners } => stop::resume_work(tx, answer.chat, *is_owners),
+        Order::Undo { wake } => undo::order_undo(tx, wake, answer, now),
+        Order::Retry { messages } => messages.iter().try_for_each(|id| queue::requeue_message(tx, *id).map(drop)),
         Order::Remind(reminder) => {
-            let step = step(answer.chat, format!("set the reminder “{}”", reminder.text));
-            rows::add(tx, reminder, Some(&steps::note(tx, &step, None, now)?), now)
+            let step = build_step(answer.chat, format!("set the reminder “{}”", reminder.text));
+            rows::insert_reminder(tx, reminder, Some(&steps::record_step(tx, &step, None, now)?), now)
         }
         Order::EndReminder { id, to } => {
             let did = if to.is_some() { "put off" } else { "ended" };
-            let text = rows::text_of(tx, *id)?.unwrap_or_default();
-            let step = steps::note(tx, &step(answer.chat, format!("{did} the reminder “{text}”")), None, now)?;
-            rows::cancel(tx, *id, Some(&step))?;
-            to.as_ref().map_or(Ok(()), |to| rows::add(tx, to, Some(&step), now))
+            let text = rows::find_reminder_text(tx, *id)?.unwrap_or_default();
+            let step =
+                steps::record_step(tx, &build_step(answer.chat, format!("{did} the reminder “{text}”")), None, now)?;
+            rows::cancel_reminder(tx, *id, Some(&step))?;
+            to.as_ref().map_or(Ok(()), |to| rows::insert_reminder(tx, to, Some(&step), now))
         }
         Order::Wake { is_owners: true } => end_back_offs(tx),
-        Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
+        Order::Wake { is_owners: false } => end_chat_back_offs(tx, answer.chat),
         Order::RemoveRule(rule) => rules::remove(tx, rule, answer),
-        Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
+        Order::ShowTasks(tasks) => shown::record_answer_tasks(tx, answer, tasks),
         Order::BeginAfresh => {
-            let before = fresh::before(tx, answer)?;
-            steps::note(tx, &step(answer.chat, "started this chat afresh".to_owned()), Some(&before), now)?;
-            fresh::begin(tx, answer, now)
+            let before = fresh::read_earlier_start(tx, answer)?;
+            steps::record_step(
+                tx,
+                &build_step(answer.chat, "started this chat afresh".to_owned()),
+                Some(&before),
+                now,
+            )?;
+            fresh::begin_fresh_start(tx, answer, now)
         }
         Order::KeepLocal { is_kept } => {
             let did = if *is_kept { "kept this chat on this machine" } else { "let this chat use the cloud again" };
-            let before = steps::local_before(tx, answer.chat)?;
-            steps::note(tx, &step(answer.chat, did.to_owned()), Some(&before), now)?;
-            local::keep(tx, answer.chat, *is_kept, now)?;
-            end_back_offs_of(tx, answer.chat)
+            let before = steps::read_local_setting(tx, answer.chat)?;
+            steps::record_step(tx, &build_step(answer.chat, did.to_owned()), Some(&before), now)?;
+            local::set_local_chat(tx, answer.chat, *is_kept, now)?;
+            end_chat_back_offs(tx, answer.chat)
         }
         Order::Choose(setting) => {
             let did = format!("chose {} = {}", setting.name, setting.value);
-            let before = steps::chosen_before(tx, setting)?;
-            steps::note(tx, &step(answer.chat, did), Some(&before), now)?;
-            chosen::choose(tx, setting, now)?;
+            let before = steps::read_chosen_setting(tx, setting)?;
+            steps::record_step(tx, &build_step(answer.chat, did), Some(&before), now)?;
+            chosen::save_choice(tx, setting, now)?;
             // Another model needn't wait for the end of this model's back-off.
             end_back_offs(tx)
         }
-        Order::Restart => restarts::order(tx, answer, now),
+        Order::Restart => restarts::order_restart(tx, answer, now),
     }
 }
 
-fn end_back_offs_of(tx: &Transaction<'_>, chat: ChatRef) -> Result<()> {
+fn end_chat_back_offs(tx: &Transaction<'_>, chat: ChatRef) -> Result<()> {
     tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting' AND chat_id = ?1", [chat])?;
     tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0 AND chat_id = ?1", [chat])?;
     Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -22,8 +22,8 @@ pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
 
 impl<S: ReadStore> Inbox<S> {
     /// The time of this bot's last completed poll, with or without updates.
-    pub fn last_heard(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
-        last_heard(self.0.conn(), bot_id)
+    pub fn find_last_poll_time(&self, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
+        read_last_poll_time(self.0.conn(), bot_id)
     }
 }
 
@@ -32,29 +32,29 @@ impl<S: WriteStore> Inbox<S> {
     /// ever heard from; its texts are planned in the same transaction. Returns their rows.
     ///
     /// Waits for the disk only if there are notices: a time lost in a power cut is recorded again a minute later.
-    pub fn heard(
+    pub fn record_poll(
         &mut self,
         bot_id: i64,
         now: DateTime<Utc>,
         notices: impl Fn(DateTime<Utc>, &BTreeSet<ChatRef>) -> Vec<NewOutgoing>,
     ) -> Result<Vec<i64>> {
         let work = |tx: &Transaction<'_>| {
-            overheard::forget(tx, now)?;
-            let before = last_heard(tx, bot_id)?;
+            overheard::delete_old_messages(tx, now)?;
+            let before = read_last_poll_time(tx, bot_id)?;
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE SET last_poll_at = excluded.last_poll_at",
-                (bot_id, rfc3339(now)),
+                (bot_id, format_rfc3339(now)),
             )?;
             let mut rows = Vec::new();
             if let Some(from) = before.filter(|before| is_gap(*before, now)) {
-                for notice in notices(from, &chats_heard(tx)?) {
+                for notice in notices(from, &list_known_chats(tx)?) {
                     rows.extend(planned::insert(tx, &notice, now)?);
                 }
             }
             Ok(rows)
         };
-        if last_heard(self.0.conn(), bot_id)?.is_some_and(|before| is_gap(before, now)) {
+        if read_last_poll_time(self.0.conn(), bot_id)?.is_some_and(|before| is_gap(before, now)) {
             self.0.write(work)
         } else {
             self.0.write_relaxed(work)
@@ -69,7 +69,7 @@ impl<S: WriteStore> Inbox<S> {
                  ON CONFLICT (bot_id) DO UPDATE
                  SET last_poll_at = CASE WHEN poll_state.last_poll_at > excluded.last_poll_at
                                          THEN poll_state.last_poll_at ELSE excluded.last_poll_at END",
-                (bot_id, rfc3339(at)),
+                (bot_id, format_rfc3339(at)),
             )?;
             Ok(())
         })
@@ -77,7 +77,7 @@ impl<S: WriteStore> Inbox<S> {
 }
 
 /// The chats from which a message or a command ever came.
-fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
+fn list_known_chats(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
     let mut statement = tx.prepare(
         "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages
          UNION SELECT CAST(chat_id AS BIGINT) FROM outgoing_messages WHERE kind = 'command'",
@@ -89,7 +89,7 @@ fn is_gap(before: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     now.signed_duration_since(before) > KEPT_BY_CHANNEL
 }
 
-fn last_heard(conn: &sql::SqlConnection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
+fn read_last_poll_time(conn: &sql::SqlConnection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
     let at: Option<Option<String>> = conn
         .prepare("SELECT last_poll_at FROM poll_state WHERE bot_id = ?1")?
         .query_row([bot_id], |row| row.get(0))

@@ -6,8 +6,8 @@ use reveille_base::process::Identity;
 use crate::{
     Result,
     areas::{Maintenance, ReadStore, WriteStore},
-    json,
     sql::OptionalExtension as _,
+    to_json,
 };
 
 /// A bot's report on itself, written once it works on the database.
@@ -23,7 +23,7 @@ pub struct BotReport {
 
 impl<S: ReadStore> Maintenance<S> {
     /// The report of the latest bot with this token.
-    pub fn reported(&self, bot_id: i64) -> Result<Option<BotReport>> {
+    pub fn find_bot_report(&self, bot_id: i64) -> Result<Option<BotReport>> {
         let text: Option<Option<String>> = self
             .0
             .store()
@@ -37,15 +37,15 @@ impl<S: ReadStore> Maintenance<S> {
 
 impl<S: WriteStore> Maintenance<S> {
     /// Writes a bot's report, if it has changed. A power cut may lose it, but the process is gone then too.
-    pub fn report_in(&mut self, bot_id: i64, report: &BotReport) -> Result<()> {
-        if self.reported(bot_id)?.as_ref() == Some(report) {
+    pub fn save_bot_report(&mut self, bot_id: i64, report: &BotReport) -> Result<()> {
+        if self.find_bot_report(bot_id)?.as_ref() == Some(report) {
             return Ok(());
         }
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, reported) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE SET reported = excluded.reported",
-                (bot_id, json(report)),
+                (bot_id, to_json(report)),
             )?;
             Ok(())
         })

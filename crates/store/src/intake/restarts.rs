@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use crate::{
     NewOutgoing, OutgoingKind, Result,
@@ -28,7 +28,7 @@ impl<S: WriteStore> Maintenance<S> {
         self.0.write(|tx| {
             let mut told = Vec::new();
             for (id, chat, thread_id) in open {
-                tx.execute("UPDATE restarts SET told_at = ?2 WHERE id = ?1", (id, rfc3339(now)))?;
+                tx.execute("UPDATE restarts SET told_at = ?2 WHERE id = ?1", (id, format_rfc3339(now)))?;
                 let message = NewOutgoing {
                     chat,
                     thread_id,
@@ -46,11 +46,11 @@ impl<S: WriteStore> Maintenance<S> {
 }
 
 /// Stores an order, unless one is open already.
-pub(crate) fn order(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn order_restart(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO restarts (asked_at, chat_id, thread_id) SELECT ?1, ?2, ?3
          WHERE NOT EXISTS (SELECT 1 FROM restarts WHERE told_at IS NULL)",
-        (rfc3339(now), answer.chat, answer.thread_id),
+        (format_rfc3339(now), answer.chat, answer.thread_id),
     )?;
     Ok(())
 }

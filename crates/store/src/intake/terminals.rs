@@ -6,7 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     process::Identity,
     random::{self, NoRandomness},
     types::ChatRef,
@@ -17,14 +17,14 @@ use crate::{
     Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result,
     areas::{ReadStore, Terminals, WriteStore},
     chats::channel::TERMINAL,
-    json,
     messages::{
         attachments::{self, LandedFile},
         queue,
     },
-    odd_rows::text_of,
+    odd_rows::read_text,
     outbox::attempts::DELIVERABLE,
     sql::{self, OptionalExtension as _},
+    to_json,
 };
 
 /// The length of a session's id, in random bytes.
@@ -45,8 +45,8 @@ impl TerminalSession {
     ///
     /// # Errors
     /// If the system provides no random numbers.
-    pub fn fresh() -> std::result::Result<Self, NoRandomness> {
-        Ok(Self(random::hex(&random::bytes::<SESSION_BYTES>()?)))
+    pub fn generate() -> std::result::Result<Self, NoRandomness> {
+        Ok(Self(random::format_hex(&random::generate_bytes::<SESSION_BYTES>()?)))
     }
 
     /// The session's id.
@@ -66,14 +66,14 @@ pub enum Awaited {
 
 impl<S: ReadStore> Terminals<S> {
     /// The terminal that waits for a cycle's answers, if any.
-    pub fn session_of(&self, cycle_id: &str) -> Result<Option<String>> {
+    pub fn find_cycle_session(&self, cycle_id: &str) -> Result<Option<String>> {
         let sql = "SELECT s.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id JOIN sessions s ON s.id = m.session
                    WHERE t.cycle_id = ?1 LIMIT 1";
         Ok(self.0.conn().prepare(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
     }
 
     /// The latest cycle that claimed a message.
-    pub fn cycle_with(&self, message: i64) -> Result<Option<String>> {
+    pub fn find_claiming_cycle(&self, message: i64) -> Result<Option<String>> {
         let sql = "SELECT cycle_id FROM taken_up WHERE message_id = ?1 ORDER BY cycle_id DESC LIMIT 1";
         Ok(self.0.conn().prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
     }
@@ -95,7 +95,7 @@ impl<S: ReadStore> Terminals<S> {
     }
 
     /// The state of a message.
-    pub fn awaited(&self, id: i64) -> Result<Awaited> {
+    pub fn read_message_state(&self, id: i64) -> Result<Awaited> {
         let is_settled = self
             .0
             .conn()
@@ -119,12 +119,12 @@ impl<S: ReadStore> Terminals<S> {
         );
         let mut statement = self.0.conn().prepare(&sql)?;
         let rows =
-            statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
+            statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, read_text(row, 1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The conversation at the terminals, both ways, oldest first. Leaves out a cycle's texts before its commit.
-    pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
+    pub fn list_terminal_exchanges(&self, limit: usize) -> Result<Vec<Exchange>> {
         self.0.store().inbox().exchanges_where(
             ChatRef::TERMINAL,
             "TRUE",
@@ -156,8 +156,9 @@ impl<S: ReadStore> Terminals<S> {
              ORDER BY 1"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement
-            .query_map((rfc3339(now - NEW), owner_chat, rfc3339(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((format_rfc3339(now - NEW), owner_chat, format_rfc3339(now)), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
@@ -170,7 +171,7 @@ impl<S: WriteStore> Terminals<S> {
                 "INSERT INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, holder = excluded.holder,
                      opened_at = excluded.opened_at",
-                (session.id(), TERMINAL, json(me), rfc3339(now)),
+                (session.id(), TERMINAL, to_json(me), format_rfc3339(now)),
             )?;
             Ok(())
         })
@@ -218,7 +219,7 @@ impl<S: WriteStore> Terminals<S> {
                 "UPDATE incoming_messages SET channel = ?2, session = ?3 WHERE id = ?1",
                 (id, TERMINAL, session.id()),
             )?;
-            attachments::insert_landed(tx, id, files)?;
+            attachments::insert_landed_files(tx, id, files)?;
             Ok(id)
         })
     }
@@ -231,7 +232,7 @@ impl<S: WriteStore> Terminals<S> {
         now: DateTime<Utc>,
     ) -> Result<()> {
         self.0.write(|tx| {
-            if let Some(orders::AnswerState::Planned(id)) = orders::accept(tx, ordered, now)? {
+            if let Some(orders::AnswerState::Planned(id)) = orders::accept_order(tx, ordered, now)? {
                 tx.execute("UPDATE outgoing_messages SET session = ?2 WHERE id = ?1", (id, session.id()))?;
             }
             Ok(())
@@ -239,11 +240,11 @@ impl<S: WriteStore> Terminals<S> {
     }
 
     /// Marks a text for the terminal as shown.
-    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
+    pub fn record_shown_text(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
-                (id, rfc3339(now)),
+                (id, format_rfc3339(now)),
             )?;
             tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
             Ok(())
@@ -251,10 +252,10 @@ impl<S: WriteStore> Terminals<S> {
     }
 
     /// Records that notifications showed these texts.
-    pub fn mark_notified(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
+    pub fn record_notified_texts(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
         self.0.write_relaxed(|tx| {
             let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))";
-            Ok(tx.execute(sql, (json(ids), rfc3339(now))).map(drop)?)
+            Ok(tx.execute(sql, (to_json(ids), format_rfc3339(now))).map(drop)?)
         })
     }
 }

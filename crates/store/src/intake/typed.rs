@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::{ButtonChoice, ChatRef},
 };
 
@@ -23,9 +23,9 @@ use crate::{
 const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
 
 /// The same reply on this machine.
-const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it; `wake approvals approve` with its number allows it, and so does its button on the page.";
+const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it. To allow it, run `wake approvals approve` with its number, or use its button on the page.";
 /// The reply if several questions are open.
-const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they are one task's, say yes to all.";
+const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they belong to one task, say yes to all.";
 
 /// The result of a message that answered a question.
 pub(crate) struct TypedAnswer {
@@ -45,7 +45,7 @@ struct OpenQuestion {
 }
 
 /// Processes a typed answer; `None` if the message isn't one.
-pub(crate) fn take_in(
+pub(crate) fn process_typed_answer(
     tx: &Transaction<'_>,
     (bot_id, owner): (i64, ChatRef),
     message: &NewIncoming,
@@ -57,7 +57,7 @@ pub(crate) fn take_in(
         return Ok(None);
     };
     let key = format!("typed/{bot_id}/{update_id}");
-    if is_said(tx, &key)? {
+    if is_key_used(tx, &key)? {
         return Ok(Some(TypedAnswer { said: None, has_decided: false }));
     }
     let questions = open_questions(tx, (owner, message_id), is_for_all(&message.text), now)?;
@@ -72,7 +72,7 @@ pub(crate) fn take_in(
     if !wants_button {
         let mut has_decided = false;
         for question in &questions {
-            has_decided |= decide(tx, owner, question, is_approval, now)?;
+            has_decided |= decide_question(tx, owner, question, is_approval, now)?;
         }
         if !has_decided {
             return Ok(None);
@@ -96,7 +96,7 @@ pub(crate) fn take_in(
 }
 
 /// Decides a question as its button would.
-fn decide(
+fn decide_question(
     tx: &Transaction<'_>,
     owner: ChatRef,
     question: &OpenQuestion,
@@ -111,7 +111,7 @@ fn decide(
         message_date: Some(question.date),
         sender_id: owner.number(),
     };
-    approvals::tap(tx, &tap, (&question.nonce, is_approval), now)
+    approvals::record_tap(tx, &tap, (&question.nonce, is_approval), now)
 }
 
 /// The answer in a message that is the owner's own plain yes or no, in the owner's own chat.
@@ -127,11 +127,11 @@ fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
     if !is_owners || !is_plain {
         return None;
     }
-    spelled(&message.text)
+    parse_decision(&message.text)
 }
 
 /// The meaning of a text that is only a yes or a no.
-fn spelled(text: &str) -> Option<bool> {
+fn parse_decision(text: &str) -> Option<bool> {
     match text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
         "yes" | "y" | "yes to all" => Some(true),
         "no" | "n" | "no to all" => Some(false),
@@ -149,7 +149,7 @@ impl<S: WriteStore> Terminals<S> {
     /// questions of one task), unless a later message of ours intervened. Returns the reply and whether a question was decided; `None` if
     /// the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
-        let Some(is_approval) = spelled(text) else { return Ok(None) };
+        let Some(is_approval) = parse_decision(text) else { return Ok(None) };
         self.0.write(|tx| {
             let open = open_at_terminal(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
@@ -191,10 +191,10 @@ fn open_at_terminal(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<Vec<Open
         Ok(OpenHere { id: row.get(0)?, cycle: row.get(1)?, is_risky: row.get(2)?, outgoing: row.get(3)? })
     };
     let mut statement = tx.prepare(sql)?;
-    Ok(statement.query_map([rfc3339(now)], read)?.collect::<sql::QueryResult<_>>()?)
+    Ok(statement.query_map([format_rfc3339(now)], read)?.collect::<sql::QueryResult<_>>()?)
 }
 
-fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {
+fn is_key_used(tx: &Transaction<'_>, key: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)";
     Ok(tx.prepare(sql)?.query_row([key], |row| row.get(0))?)
 }
@@ -227,8 +227,9 @@ fn open_questions(
         Ok(date.map(|date| OpenQuestion { nonce, is_risky, message_id, date }))
     };
     let mut statement = tx.prepare(&sql)?;
-    let found = statement.query_map((chat, rfc3339(now), message_id), read)?.collect::<sql::QueryResult<Vec<_>>>()?;
-    let count: i64 = tx.query_row(&format!("SELECT count(*) {open}"), (chat, rfc3339(now)), |row| row.get(0))?;
+    let found =
+        statement.query_map((chat, format_rfc3339(now), message_id), read)?.collect::<sql::QueryResult<Vec<_>>>()?;
+    let count: i64 = tx.query_row(&format!("SELECT count(*) {open}"), (chat, format_rfc3339(now)), |row| row.get(0))?;
     let found: Vec<OpenQuestion> = found.into_iter().flatten().collect();
     // A question below the message, or with an unknown date, needs its button, and then so do the others.
     let is_meant = found.len() as i64 == count && (count == 1 || is_for_all);

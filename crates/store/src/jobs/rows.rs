@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     schedule::{
         Missed, Rule, Slot,
         due::{self, CLOCK_SLACK, Series, SlotHistory},
@@ -14,9 +14,9 @@ use reveille_base::{
 use crate::{
     FencedStore, Result,
     areas::{Jobs, ReadStore, WriteStore},
-    json,
-    odd_rows::words,
+    odd_rows::read_optional_text,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// The format of a civil slot: local wall time, sortable as text.
@@ -101,7 +101,7 @@ impl JobRow {
         self.next.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
         let slot = row.get::<_, Option<String>>(5)?.as_deref().and_then(read_slot);
         Ok(Self {
@@ -123,10 +123,10 @@ impl JobRow {
 
 impl<S: ReadStore> Jobs<S> {
     /// All planned jobs by name.
-    pub fn jobs(&self) -> Result<Vec<JobRow>> {
+    pub fn list_jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], JobRow::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Returns whether a job is due, requested, or planned by a clock that was set back since.
@@ -135,15 +135,18 @@ impl<S: ReadStore> Jobs<S> {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
                    OR next_at IS NOT NULL AND written_at > ?2
                    OR next_at IS NOT NULL AND seen IS NULL AND failures = 0 AND gate LIKE 'watch: %')";
-        Ok(self.0.conn().prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
+        Ok(self
+            .0
+            .conn()
+            .prepare(sql)?
+            .query_row((format_rfc3339(now), format_rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 
     /// The time at which the next job is due.
-    pub fn next_job_at(&self) -> Result<Option<DateTime<Utc>>> {
-        let text = self
-            .0
-            .conn()
-            .query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| words(row, 0))?;
+    pub fn find_next_job_time(&self) -> Result<Option<DateTime<Utc>>> {
+        let text = self.0.conn().query_row("SELECT min(next_at) FROM jobs WHERE next_at IS NOT NULL", [], |row| {
+            read_optional_text(row, 0)
+        })?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
@@ -177,7 +180,7 @@ impl<S: WriteStore> Jobs<S> {
             tx.execute(
                 "INSERT INTO jobs (name, read_from, zone, is_asked, created_at, written_at) VALUES (?1, '', '', 1, ?2, ?2)
                  ON CONFLICT (name) DO UPDATE SET is_asked = 1",
-                (name, rfc3339(now)),
+                (name, format_rfc3339(now)),
             )?;
             Ok(known)
         })
@@ -189,14 +192,14 @@ impl Jobs<&mut FencedStore<'_>> {
     /// An unchanged plan stays as it is.
     pub fn plan_jobs(&mut self, plans: &[JobPlan], (key, sign): (&str, &str)) -> Result<()> {
         let now = self.0.now();
-        let old = self.jobs()?;
+        let old = self.list_jobs()?;
         self.0.write(|tx| {
             for gone in old.iter().filter(|row| !plans.iter().any(|plan| plan.name == row.name)) {
                 tx.execute("DELETE FROM jobs WHERE name = ?1", [&gone.name])?;
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its file is gone, or isn''t understood any more'
                      WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
-                    (&gone.name, rfc3339(now)),
+                    (&gone.name, format_rfc3339(now)),
                 )?;
             }
             // An unclaimed run of a paused job is dropped.
@@ -204,18 +207,18 @@ impl Jobs<&mut FencedStore<'_>> {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its job was paused'
                      WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
-                    (&rests.name, rfc3339(now)),
+                    (&rests.name, format_rfc3339(now)),
                 )?;
             }
             for plan in plans {
                 let row = old.iter().find(|row| row.name == plan.name);
                 if !row.is_some_and(|row| row.read_from == plan.read_from && row.zone == plan.zone) {
-                    write(tx, plan, now)?;
+                    write_plan(tx, plan, now)?;
                 } else if row.is_some_and(|row| row.gate != plan.gate) {
                     tx.execute("UPDATE jobs SET gate = ?2, seen = NULL WHERE name = ?1", (&plan.name, &plan.gate))?;
                 }
             }
-            crate::upkeep::backoff::set_handled(tx, key, sign, now)
+            crate::upkeep::backoff::save_handled_value(tx, key, sign, now)
         })
     }
 
@@ -227,7 +230,7 @@ impl Jobs<&mut FencedStore<'_>> {
 }
 
 /// Writes a plan; the last look's result stays if the gate is unchanged.
-fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()> {
+fn write_plan(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO jobs (name, read_from, gate, rule, zone, slot, next_at, created_at, written_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
@@ -239,21 +242,21 @@ fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()>
             &plan.name,
             &plan.read_from,
             &plan.gate,
-            plan.rule.as_ref().map(json),
+            plan.rule.as_ref().map(to_json),
             &plan.zone,
             plan.next.map(|slot| write_slot(slot.civil)),
-            plan.next.map(|slot| rfc3339(slot.at)),
-            rfc3339(now),
+            plan.next.map(|slot| format_rfc3339(slot.at)),
+            format_rfc3339(now),
         ),
     )?;
     Ok(())
 }
 
 pub(crate) fn set_next(tx: &Transaction<'_>, name: &str, next: Option<Slot>, now: DateTime<Utc>) -> Result<()> {
-    let (slot, at) = (next.map(|slot| write_slot(slot.civil)), next.map(|slot| rfc3339(slot.at)));
+    let (slot, at) = (next.map(|slot| write_slot(slot.civil)), next.map(|slot| format_rfc3339(slot.at)));
     tx.execute(
         "UPDATE jobs SET slot = ?2, next_at = ?3, written_at = ?4 WHERE name = ?1",
-        (name, slot, at, rfc3339(now)),
+        (name, slot, at, format_rfc3339(now)),
     )?;
     Ok(())
 }

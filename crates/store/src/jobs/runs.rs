@@ -4,7 +4,7 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     schedule::Slot,
 };
 
@@ -12,9 +12,9 @@ use super::rows;
 use crate::{
     FencedStore, NewOutgoing, Result,
     areas::{Jobs, ReadStore, WriteStore},
-    json,
     outbox::planned,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// The number of runs kept per job.
@@ -124,7 +124,7 @@ pub struct JobEnd {
 impl JobRun {
     const SELECT: &str = "SELECT id, name, slot, started_at, state, cycle_id, found, output FROM job_runs";
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             name: row.get(1)?,
@@ -143,20 +143,20 @@ impl<S: ReadStore> Jobs<S> {
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map((name, most), JobRun::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A run by its number.
     pub fn job_run(&self, id: i64) -> Result<Option<JobRun>> {
         let sql = format!("{} WHERE id = ?1", JobRun::SELECT);
-        Ok(self.0.conn().prepare(&sql)?.query_row([id], JobRun::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], JobRun::from_row).optional()?)
     }
 
     /// The runs that wait for the model and are unclaimed, oldest first.
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], JobRun::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Returns whether a job has an unfinished run.
@@ -181,7 +181,7 @@ impl<S: ReadStore> Jobs<S> {
 
 impl Jobs<&mut FencedStore<'_>> {
     /// Records a look, in one transaction. A slot runs only once: nothing is reported for a repeat.
-    pub fn job_looked(&mut self, look: &JobLook) -> Result<()> {
+    pub fn record_job_look(&mut self, look: &JobLook) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| {
             let mut last = None;
@@ -202,7 +202,7 @@ impl Jobs<&mut FencedStore<'_>> {
                 note_end(tx, &look.name, ended.as_ref().err())?;
             }
             if let (Some(run), Some((message, waits))) = (last, &look.message) {
-                say(tx, run, message, *waits, now)?;
+                plan_run_message(tx, run, message, *waits, now)?;
             }
             Ok(())
         })
@@ -238,7 +238,7 @@ impl Jobs<&mut FencedStore<'_>> {
             for (name, id) in &lost {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its work was given up' WHERE id = ?1",
-                    (id, rfc3339(now)),
+                    (id, format_rfc3339(now)),
                 )?;
                 tx.execute(
                     "UPDATE jobs SET failures = failures + 1, error = 'its work was given up' WHERE name = ?1",
@@ -257,11 +257,11 @@ pub(crate) fn take_up(tx: &Transaction<'_>, run: i64, cycle: &str) -> Result<()>
 }
 
 /// Ends a run with the model; a finished run stays as it is.
-pub(crate) fn end(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn end_run(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime<Utc>) -> Result<()> {
     let name: Option<String> = tx
         .query_row(
             "UPDATE job_runs SET state = ?2, output = ?3, ended_at = ?4 WHERE id = ?1 AND state = 'open' RETURNING name",
-            (end.run, end.state.as_str(), &end.output, rfc3339(now)),
+            (end.run, end.state.as_str(), &end.output, format_rfc3339(now)),
             |row| row.get(0),
         )
         .optional()?;
@@ -269,7 +269,7 @@ pub(crate) fn end(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: DateTime
     note_end(tx, &name, Some(&end.output).filter(|_| end.state == JobState::Failed))?;
     if let Some((message, waits)) = &end.message {
         let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
-        say(tx, end.run, &message, *waits, now)?;
+        plan_run_message(tx, end.run, &message, *waits, now)?;
     }
     Ok(())
 }
@@ -284,11 +284,17 @@ fn note_end(tx: &Transaction<'_>, name: &str, error: Option<&String>) -> Result<
 }
 
 /// Plans the message, or holds it until the quiet hours end.
-fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: DateTime<Utc>) -> Result<()> {
+fn plan_run_message(
+    tx: &Transaction<'_>,
+    run: i64,
+    message: &NewOutgoing,
+    waits: bool,
+    now: DateTime<Utc>,
+) -> Result<()> {
     let key = format!("job/{run}");
     let message = NewOutgoing { key: Some(key), ..message.clone() };
     if waits {
-        tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, json(&message)))?;
+        tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, to_json(&message)))?;
     } else {
         planned::insert(tx, &message, now)?;
     }
@@ -297,7 +303,7 @@ fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: 
 
 /// Inserts a run; returns its number, or `None` if this slot has a run already.
 fn insert(tx: &Transaction<'_>, name: &str, run: &NewJobRun, now: DateTime<Utc>) -> Result<Option<i64>> {
-    let ended = (run.state != JobState::Open).then(|| rfc3339(now));
+    let ended = (run.state != JobState::Open).then(|| format_rfc3339(now));
     Ok(tx
         .query_row(
             "INSERT INTO job_runs (name, slot, started_at, ended_at, state, found, output) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -305,7 +311,7 @@ fn insert(tx: &Transaction<'_>, name: &str, run: &NewJobRun, now: DateTime<Utc>)
             (
                 name,
                 run.slot.map(rows::write_slot),
-                rfc3339(now),
+                format_rfc3339(now),
                 ended,
                 run.state.as_str(),
                 &run.found,

@@ -1,7 +1,7 @@
 //! Files that came with messages: wanted (known by the channel's handle), kept (on the disk), ready (speech also transcribed), or failed
 //! for good. They are stored in the transaction that stores their message.
 //!
-//! A message's text about its files follows from their rows ([`retell`]). `steps` moves files through these states, written only by the
+//! A message's text about its files follows from their rows ([`rewrite_message_text`]). `steps` moves files through these states, written only by the
 //! bot; `care` is for retention and `health`.
 
 mod care;
@@ -10,7 +10,7 @@ mod steps;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 use reveille_media::{
@@ -59,7 +59,7 @@ pub struct LandedFile {
 
 impl NewAttachment {
     /// The id shared by all copies of the file, as far as the channel tells.
-    pub(crate) fn same(&self) -> &str {
+    pub(crate) fn shared_id(&self) -> &str {
         self.unique_id.as_ref().unwrap_or(&self.file_id)
     }
 }
@@ -139,7 +139,7 @@ impl Attachment {
             m.id, CAST(m.chat_id AS BIGINT), m.thread_id, m.channel_message_id, m.received_at, a.faults
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |column| Ok::<_, sql::Error>(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time));
         Ok(Self {
             id: row.get(0)?,
@@ -169,7 +169,7 @@ impl Attachment {
     }
 
     /// The file's description for its message.
-    fn telling(&self) -> Telling {
+    fn describe(&self) -> Telling {
         let why = || self.error.clone().unwrap_or_else(|| "for an unknown reason".to_owned());
         match (self.state, &self.transcript) {
             (FileState::Ready, Some(transcript)) => Telling::Heard(transcript.clone()),
@@ -182,14 +182,14 @@ impl Attachment {
 
 impl<S: ReadStore> Attachments<S> {
     /// The files of these messages, in order of arrival; a replacement by an edit takes the place of the replaced file.
-    pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
+    pub fn list_message_attachments(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE a.message_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND a.replaced_at IS NULL
              ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([crate::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([crate::to_json(messages)], Attachment::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The newest files of a chat on the disk, newest first.
@@ -199,7 +199,7 @@ impl<S: ReadStore> Attachments<S> {
             Attachment::SELECT
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map((chat, limit), Attachment::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -243,14 +243,14 @@ fn insert_one(
 
 /// Replaces files after an edit: the earlier files of this channel message are neither shown nor awaited any more, and retention removes
 /// them. A fetch under way comes too late to change anything.
-pub(crate) fn replace(
+pub(crate) fn replace_files(
     tx: &Transaction<'_>,
     message_id: i64,
     channel_message_id: Option<i64>,
     by: &[NewAttachment],
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let stays: Vec<&str> = by.iter().map(NewAttachment::same).collect();
+    let stays: Vec<&str> = by.iter().map(NewAttachment::shared_id).collect();
     // A row older than the records of parts identifies the owner of its files only if it has a single part.
     tx.prepare(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
@@ -260,24 +260,24 @@ pub(crate) fn replace(
          AND (channel_message_id IS NOT DISTINCT FROM ?2 OR channel_message_id IS NULL AND
               (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
     )?
-    .execute((message_id, channel_message_id, crate::json(&stays), rfc3339(now)))?;
+    .execute((message_id, channel_message_id, crate::to_json(&stays), format_rfc3339(now)))?;
     Ok(())
 }
 
 /// Rewrites the text of a message that is queued or can be retried, so that it reports the state of its files. Call it after a change of
 /// a file or of the text. The present model may be able to answer the message now.
-pub(crate) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
+pub(crate) fn rewrite_message_text(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare(&format!(
             "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         ))?
-        .query_map([message_id], Attachment::read)?
+        .query_map([message_id], Attachment::from_row)?
         .collect::<sql::QueryResult<Vec<_>>>()?;
-    let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
+    let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.describe())).collect();
     let text: String =
         tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;
-    let retold = words::retold(&text, &told);
+    let retold = words::add_outcomes(&text, &told);
     if retold != text {
         tx.execute(
             &format!(
@@ -286,13 +286,13 @@ pub(crate) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
             ),
             (message_id, retold),
         )?;
-        super::spoken::note_changed(tx, message_id)?;
+        super::spoken::note_message_change(tx, message_id)?;
     }
     Ok(())
 }
 
 /// Stores files that are already on the disk.
-pub(crate) fn insert_landed(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
+pub(crate) fn insert_landed_files(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
     for LandedFile { file, path } in files {
         let id = insert_one(tx, message_id, None, file)?;
         let sql = "UPDATE attachments SET state = 'kept', path = ?2 WHERE id = ?1";

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -57,7 +57,7 @@ impl<S: ReadStore> Inbox<S> {
     }
 
     /// Filters rows, of people or of ours, to those of a chat before its fresh start.
-    pub fn said_before(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
+    pub fn filter_old_rows(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
         let last = if is_ours { start.outgoing_id } else { start.incoming_id };
         let old: Vec<i64> = rows.iter().copied().filter(|row| *row <= last).collect();
         if old.is_empty() {
@@ -70,7 +70,7 @@ impl<S: ReadStore> Inbox<S> {
 }
 
 /// The latest fresh start at the place of a command's answer.
-pub(crate) fn before(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
+pub(crate) fn read_earlier_start(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
     let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
     let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
     let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -95,7 +95,7 @@ pub(crate) fn put_back(
 }
 
 /// Starts the place of a command's answer afresh. Messages after the command in its batch are stored already, and count as new.
-pub(crate) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn begin_fresh_start(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
              COALESCE((SELECT max(id) FROM incoming_messages
@@ -103,7 +103,7 @@ pub(crate) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Ut
              COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)
          ON CONFLICT (chat_id, thread_id) DO UPDATE SET incoming_id = excluded.incoming_id, outgoing_id = excluded.outgoing_id,
              at = excluded.at",
-        (answer.chat, answer.thread_id.unwrap_or(0), answer.reply_to, rfc3339(now)),
+        (answer.chat, answer.thread_id.unwrap_or(0), answer.reply_to, format_rfc3339(now)),
     )?;
     Ok(())
 }

@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
     words,
 };
@@ -16,7 +16,7 @@ use super::{attachments, overheard, spoken};
 use crate::{
     NewAttachment, NewIncoming, Result,
     messages::queue,
-    odd_rows::text_of,
+    odd_rows::read_text,
     outcome::{OPEN, PUT_ASIDE},
     sql::{self, OptionalExtension as _, Transaction},
 };
@@ -77,51 +77,56 @@ struct Holder {
 }
 
 /// Processes a new message.
-pub(crate) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+pub(crate) fn process_message(
+    tx: &Transaction<'_>,
+    bot_id: i64,
+    message: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<Taken> {
     if is_known(tx, bot_id, message)? {
         return Ok(Taken::Nothing);
     }
     let earlier = match &message.part_of {
-        Some(PartOf::Album(album)) => of_album(tx, bot_id, message, album)?,
-        Some(PartOf::Text | PartOf::Rest) => of_cut_text(tx, bot_id, message)?,
+        Some(PartOf::Album(album)) => find_album_holder(tx, bot_id, message, album)?,
+        Some(PartOf::Text | PartOf::Rest) => find_text_holder(tx, bot_id, message)?,
         None => None,
     };
     match earlier {
         // fault: part-comes-late-changes
         Some(row) if row.is_open && has_room(tx, row.row, message)? => {
-            join(tx, bot_id, row.row, message, now)?;
+            join_part(tx, bot_id, row.row, message, now)?;
             Ok(Taken::Changed)
         }
         Some(_) => {
             let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
-            store(tx, bot_id, &late, now)
+            insert_row(tx, bot_id, &late, now)
         }
         None if message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
         None if message.is_only_part => {
-            overheard::keep(tx, bot_id, message, now)?;
+            overheard::save_message(tx, bot_id, message, now)?;
             Ok(Taken::Nothing)
         }
-        None => store(tx, bot_id, message, now),
+        None => insert_row(tx, bot_id, message, now),
     }
 }
 
 /// Processes a new version of a message.
-pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+pub(crate) fn process_edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
     if is_known(tx, bot_id, edit)? {
         return Ok(Taken::Nothing);
     }
-    let Some(holder) = holder_of(tx, bot_id, edit)? else {
+    let Some(holder) = find_holder(tx, bot_id, edit)? else {
         let anew = NewIncoming { part_of: None, ..edit.clone() };
-        return if edit.is_only_part { Ok(Taken::Nothing) } else { store(tx, bot_id, &anew, now) };
+        return if edit.is_only_part { Ok(Taken::Nothing) } else { insert_row(tx, bot_id, &anew, now) };
     };
     let new_files = new_files(tx, edit)?;
     if holder.words == edit.text && new_files.is_empty() {
         return Ok(Taken::Nothing);
     }
     if holder.is_open {
-        note(tx, bot_id, holder.row, edit)?;
+        record_words(tx, bot_id, holder.row, edit)?;
         if !new_files.is_empty() {
-            attachments::replace(tx, holder.row, edit.channel_message_id, &edit.attachments, now)?;
+            attachments::replace_files(tx, holder.row, edit.channel_message_id, &edit.attachments, now)?;
             attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
         }
         tell_anew(tx, holder.row)?;
@@ -140,38 +145,38 @@ pub(crate) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
     }
     let correction = NewIncoming {
         kind: CORRECTION.to_owned(),
-        text: corrected(&holder.words, &edit.text, !new_files.is_empty()),
+        text: render_correction(&holder.words, &edit.text, !new_files.is_empty()),
         attachments: new_files,
         part_of: None,
         ..edit.clone()
     };
     let row = queue::insert(tx, Some(bot_id), &correction, now)?;
     if let Some(row) = row {
-        note(tx, bot_id, row, edit)?;
+        record_words(tx, bot_id, row, edit)?;
     }
     Ok(row.map_or(Taken::Nothing, Taken::Stored))
 }
 
 /// Inserts a row. Records the message's own words if the row's text will grow beyond them, for example by a transcript.
-fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+fn insert_row(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
     let Some(row) = queue::insert(tx, Some(bot_id), message, now)? else {
         return Ok(Taken::Nothing);
     };
     let is_late = message.kind == CONTINUATION;
     if is_late || !message.attachments.is_empty() {
-        note(tx, bot_id, row, message)?;
+        record_words(tx, bot_id, row, message)?;
     }
     if is_late {
         tell_anew(tx, row)?;
     }
-    if may_go_on(message) {
-        hold(tx, row, message.chat, now)?;
+    if may_continue(message) {
+        hold_row(tx, row, message.chat, now)?;
     }
     Ok(Taken::Stored(row))
 }
 
 /// Adds a message to a row as a part.
-fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
+fn join_part(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
     // The row's own message becomes its first part.
     tx.prepare(
         "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words)
@@ -179,15 +184,15 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
          WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM message_updates WHERE message_id = ?1)",
     )?
     .execute([row])?;
-    note(tx, bot_id, row, message)?;
+    record_words(tx, bot_id, row, message)?;
     attachments::insert(tx, row, message.channel_message_id, &message.attachments)?;
     tx.prepare(
         "UPDATE incoming_messages SET kind = CASE WHEN album IS NULL OR kind = ?2 THEN kind ELSE ?3 END, sent_at = COALESCE(?4, sent_at),
              raw = COALESCE(raw || '\n', '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
     )?
-    .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
+    .execute((row, CONTINUATION, ALBUM, message.sent_at.map(format_rfc3339), &message.raw))?;
     tell_anew(tx, row)?;
-    if may_go_on(message) { hold(tx, row, message.chat, now) } else { Ok(()) }
+    if may_continue(message) { hold_row(tx, row, message.chat, now) } else { Ok(()) }
 }
 
 fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
@@ -204,7 +209,7 @@ fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<
 }
 
 /// Records the present words of a message.
-fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> Result<()> {
+fn record_words(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> Result<()> {
     tx.prepare(
         "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words, bot_id, update_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -221,17 +226,17 @@ fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> R
 }
 
 /// The row of the message's album: the newest, if there are several.
-fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &str) -> Result<Option<Holder>> {
+fn find_album_holder(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &str) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT id, {}, '' FROM incoming_messages m WHERE chat_id = ?1 AND album = ?2 AND bot_id = ?3
          ORDER BY id DESC LIMIT 1",
         may_change()
     );
-    Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
+    Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), read_holder).optional()?)
 }
 
 /// The row a text continues: its sender's last message, if it was sent just before and both together exceed one message.
-fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
+fn find_text_holder(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT id, {},
              COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
@@ -245,26 +250,26 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
         .prepare(&sql)?
         .query_row((message.chat, message.sender_id, bot_id, &message.forwarded_from, message.thread_id), |row| {
             let sent_at = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
-            Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
+            Ok((read_holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
         })
         .optional()?;
     let goes_on = |(holder, sent_at, quoted, is_alike): &(Holder, Option<DateTime<Utc>>, Option<String>, bool)| {
-        *is_alike && goes_on(message, &holder.words, *sent_at, quoted.as_deref())
+        *is_alike && is_continuation(message, &holder.words, *sent_at, quoted.as_deref())
     };
     Ok(last.filter(goes_on).map(|(holder, ..)| holder))
 }
 
-/// Returns whether `message` continues an earlier text of its sender, by the same rules as [`of_cut_text`].
-pub(crate) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
+/// Returns whether `message` continues an earlier text of its sender, by the same rules as [`find_text_holder`].
+pub(crate) fn is_text_continuation(earlier: &NewIncoming, message: &NewIncoming) -> bool {
     let is_alike = earlier.part_of == Some(PartOf::Text)
         && earlier.sender_id == message.sender_id
         && earlier.thread_id == message.thread_id
         && earlier.forwarded_from == message.forwarded_from;
-    is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
+    is_alike && is_continuation(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
 }
 
 /// Returns whether a message continues `words`, sent at `sent_at` in reply to `quoted`.
-fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
+fn is_continuation(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
     let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
     let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
     let answers_the_same = message.quoted.is_none() || message.quoted.as_deref() == quoted;
@@ -273,24 +278,24 @@ fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, q
 
 /// Returns whether two texts look like the sides of a split: a client sends as much as fits.
 fn is_cut(left: &str, right: &str) -> bool {
-    let (left, right) = (units(left), units(right));
+    let (left, right) = (count_units(left), count_units(right));
     left >= MIN_CUT_UNITS && left + right + MAX_TRIMMED_UNITS > MAX_TEXT_UNITS
 }
 
-fn units(text: &str) -> usize {
+fn count_units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
 /// The row that holds a message now, and the message's present words: the newest among its own row and its corrections. A further part
 /// may have joined a row that returned to the queue.
-fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
+fn find_holder(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
     let may_be_told = format!("{} OR {}", may_change(), is_put_aside());
     let sql = format!(
         "SELECT m.id, {may_be_told}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat, edit.channel_message_id, bot_id);
-    let noted = tx.prepare(&sql)?.query_row(key, holder).optional()?;
+    let noted = tx.prepare(&sql)?.query_row(key, read_holder).optional()?;
     if noted.is_some() {
         return Ok(noted);
     }
@@ -298,7 +303,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         "SELECT id, {may_be_told}, message_text FROM incoming_messages m
          WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
     );
-    Ok(tx.prepare(&sql)?.query_row(key, holder).optional()?)
+    Ok(tx.prepare(&sql)?.query_row(key, read_holder).optional()?)
 }
 
 /// SQL condition: row `m` may still change, because it is queued and in no open conversation. A row a model has seen stays as it is.
@@ -313,8 +318,8 @@ fn is_put_aside() -> String {
     format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
 }
 
-fn holder(row: &sql::Row<'_>) -> sql::QueryResult<Holder> {
-    Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: text_of(row, 2)? })
+fn read_holder(row: &sql::Row<'_>) -> sql::QueryResult<Holder> {
+    Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: read_text(row, 2)? })
 }
 
 fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<bool> {
@@ -323,8 +328,8 @@ fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<boo
             "SELECT (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1), message_text
              FROM incoming_messages WHERE id = ?1",
         )?
-        .query_row([row], |row| Ok((row.get::<_, i64>(0)?.max(1) as usize, text_of(row, 1)?)))?;
-    Ok(parts < MAX_PARTS && units(&text) + units(&message.text) <= MAX_JOINED_UNITS)
+        .query_row([row], |row| Ok((row.get::<_, i64>(0)?.max(1) as usize, read_text(row, 1)?)))?;
+    Ok(parts < MAX_PARTS && count_units(&text) + count_units(&message.text) <= MAX_JOINED_UNITS)
 }
 
 /// The files an edit adds, compared with the newest row that has files of this message.
@@ -337,7 +342,8 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
     )?;
     let mut new = Vec::new();
     for file in &edit.attachments {
-        let is_known: bool = is_known.query_row((edit.chat, edit.channel_message_id, file.same()), |row| row.get(0))?;
+        let is_known: bool =
+            is_known.query_row((edit.chat, edit.channel_message_id, file.shared_id()), |row| row.get(0))?;
         if !is_known {
             new.push(file.clone());
         }
@@ -360,25 +366,25 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
              AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS NOT DISTINCT FROM u.channel_message_id)
              ORDER BY channel_message_id NULLS FIRST",
         )?
-        .query_map([row], |row| text_of(row, 0))?
+        .query_map([row], |row| read_text(row, 0))?
         .collect::<sql::QueryResult<Vec<_>>>()?;
     let text = match kind.as_str() {
-        CORRECTION => corrected(&words_before(tx, row)?, &parts.concat(), has_files),
-        CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),
-        _ => in_one(&parts, is_album),
+        CORRECTION => render_correction(&read_earlier_words(tx, row)?, &parts.concat(), has_files),
+        CONTINUATION => format!("[{}]\n{}", describe_membership(is_album), join_words(&parts, is_album)),
+        _ => join_words(&parts, is_album),
     };
     tx.prepare("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
-    spoken::note_changed(tx, row)?;
+    spoken::note_message_change(tx, row)?;
     // This text lacks transcripts and failures of files, which are added here.
-    attachments::retell(tx, row)
+    attachments::rewrite_message_text(tx, row)
 }
 
-fn belongs_to(is_album: bool) -> &'static str {
+fn describe_membership(is_album: bool) -> &'static str {
     if is_album { "belongs to the album that was sent before" } else { "goes on from the message before" }
 }
 
 /// The words of all parts. A split falls within a word only if the part has the maximum length.
-fn in_one(parts: &[String], is_album: bool) -> String {
+fn join_words(parts: &[String], is_album: bool) -> String {
     let mut text = String::new();
     let mut is_cut_in_a_word = true;
     for part in parts {
@@ -386,13 +392,13 @@ fn in_one(parts: &[String], is_album: bool) -> String {
             text.push('\n');
         }
         text.push_str(part);
-        is_cut_in_a_word = !is_album && units(part) >= MAX_TEXT_UNITS;
+        is_cut_in_a_word = !is_album && count_units(part) >= MAX_TEXT_UNITS;
     }
     text
 }
 
 /// The words, before the correction, of the message a row corrects.
-fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
+fn read_earlier_words(tx: &Transaction<'_>, row: i64) -> Result<String> {
     let words = tx
         .prepare(
             "SELECT COALESCE(
@@ -404,29 +410,29 @@ fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
                   ORDER BY o.id DESC LIMIT 1), '')
              FROM incoming_messages m WHERE m.id = ?1",
         )?
-        .query_row([row], |row| text_of(row, 0))?;
+        .query_row([row], |row| read_text(row, 0))?;
     Ok(words)
 }
 
 /// The text of a correction: a short quote of the earlier words, the new words, and a mention of a new file.
-fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
-    let before = words::cut_with(&words::one_line(before), MAX_EARLIER_CHARS, "…");
+fn render_correction(before: &str, now: &str, has_new_file: bool) -> String {
+    let before = words::cut_text(&words::one_line(before), MAX_EARLIER_CHARS, "…");
     let how = if has_new_file { "it has a new file now, and says" } else { "it says now" };
     format!("[edited an earlier message, which said: “{before}”; {how}:]\n{now}")
 }
 
 /// Returns whether further parts may follow this message.
-pub(crate) fn may_go_on(message: &NewIncoming) -> bool {
+pub(crate) fn may_continue(message: &NewIncoming) -> bool {
     match message.part_of {
         Some(PartOf::Album(_)) => true,
-        Some(PartOf::Text | PartOf::Rest) => units(&message.text) >= MIN_CUT_UNITS,
+        Some(PartOf::Text | PartOf::Rest) => count_units(&message.text) >= MIN_CUT_UNITS,
         None => false,
     }
 }
 
 /// Holds a row for further parts, along with the held rows of its chat, so that later messages aren't answered first.
-fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
-    let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
+fn hold_row(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
+    let (until, now) = (format_rfc3339(now + HOLD), format_rfc3339(now));
     tx.prepare(
         "UPDATE incoming_messages SET not_before = CASE WHEN not_before > ?2 THEN not_before ELSE ?2 END
          WHERE id = ?1 AND processed = 0",

@@ -2,7 +2,7 @@
 
 use crate::{
     Incoming, NewIncoming, Result,
-    odd_rows::text_of,
+    odd_rows::read_text,
     sql::{OptionalExtension as _, Transaction},
 };
 
@@ -32,7 +32,7 @@ const CORRECTED: &str = "[edited an earlier message";
 
 /// The authors of a message's text besides its sender, for people; `None` if all of it is the sender's. The quotation and the pictures
 /// don't count as text.
-pub(crate) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) -> Option<String> {
+pub(crate) fn find_incoming_authors(kind: &str, text: &str, forwarded_from: Option<&str>) -> Option<String> {
     if forwarded_from.is_some() {
         return Some("a forwarded message".to_owned());
     }
@@ -61,8 +61,8 @@ pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &Ne
         )?
         .query_row((message.chat, quoted, bot_id), |row| {
             let forwarded_from: Option<String> = row.get(2)?;
-            let (kind, text): (String, String) = (row.get(0)?, text_of(row, 1)?);
-            Ok(of_incoming(&kind, &text, forwarded_from.as_deref()).is_none())
+            let (kind, text): (String, String) = (row.get(0)?, read_text(row, 1)?);
+            Ok(find_incoming_authors(&kind, &text, forwarded_from.as_deref()).is_none())
         })
         .optional()?;
     let ours = tx
@@ -81,6 +81,6 @@ pub(crate) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &Ne
 impl Incoming {
     /// The authors of its text besides its sender, for people; `None` if all of it is the sender's.
     pub fn words_of_others(&self) -> Option<String> {
-        of_incoming(&self.kind, &self.text, self.forwarded_from.as_deref())
+        find_incoming_authors(&self.kind, &self.text, self.forwarded_from.as_deref())
     }
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
     words::first_chars,
 };
@@ -14,7 +14,7 @@ use crate::{
     areas::{Inbox, ReadStore, WriteStore},
     chats::channel::TELEGRAM,
     messages::parts::HOLD,
-    odd_rows::{READABLE, text_of, words},
+    odd_rows::{READABLE, read_optional_text, read_text},
     outcome::{OPEN, PUT_ASIDE},
     sql::{self, OptionalExtension as _, Row, Transaction},
     steps::{self, NewStep, SettingBefore},
@@ -140,7 +140,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// The number for a cycle: `m17` is message 17, `a23` the assistant's own text 23.
-    pub fn number(&self) -> String {
+    pub fn format_number(&self) -> String {
         format!("{}{}", if self.from.is_some() { 'm' } else { 'a' }, self.row)
     }
 }
@@ -156,22 +156,22 @@ impl Incoming {
         )
     }
 
-    pub(crate) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    pub(crate) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat: row.get(1)?,
-            text: text_of(row, 2)?,
-            received_at: words(row, 3)?.as_deref().and_then(parse_time),
-            kind: words(row, 4)?.unwrap_or_default(),
-            sender_name: words(row, 5)?,
+            text: read_text(row, 2)?,
+            received_at: read_optional_text(row, 3)?.as_deref().and_then(parse_time),
+            kind: read_optional_text(row, 4)?.unwrap_or_default(),
+            sender_name: read_optional_text(row, 5)?,
             thread_id: row.get(6)?,
             channel_message_id: row.get(7)?,
-            quoted: words(row, 8)?,
-            forwarded_from: words(row, 9)?,
+            quoted: read_optional_text(row, 8)?,
+            forwarded_from: read_optional_text(row, 9)?,
             attempts: row.get(10)?,
-            held_for: words(row, 11)?,
-            not_before: words(row, 12)?.as_deref().and_then(parse_time),
-            cycle_id: words(row, 13)?,
+            held_for: read_optional_text(row, 11)?,
+            not_before: read_optional_text(row, 12)?.as_deref().and_then(parse_time),
+            cycle_id: read_optional_text(row, 13)?,
             awaits_files: row.get(14)?,
             quotes_own: row.get(15)?,
             asked_again: row.get(16)?,
@@ -184,7 +184,7 @@ impl<S: ReadStore> Inbox<S> {
     /// The queued messages: chats in turns, the chat answered longest ago first; within a chat the oldest first. If there are more than
     /// one read may take, each chat's first messages get in, and messages held for another model give way, so that they never hide an
     /// answerable message. Messages waiting for files are counted separately.
-    pub fn queued(&self) -> Result<Vec<Incoming>> {
+    pub fn list_queued_messages(&self) -> Result<Vec<Incoming>> {
         // Usually the queue is empty, and planning the statement below would take longer than the rest of an idle wake.
         let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
         if !self.0.conn().prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
@@ -234,7 +234,7 @@ impl<S: ReadStore> Inbox<S> {
             columns = Incoming::columns()
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
+        Ok(statement.query_map([], Incoming::from_row)?.collect::<sql::QueryResult<Vec<_>>>()?)
     }
 
     /// The messages given up after too many failed cycles, oldest first.
@@ -258,10 +258,10 @@ impl<S: ReadStore> Inbox<S> {
     }
 
     /// Returns whether all of these messages were taken out of the queue, so that no answer is expected.
-    pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
+    pub fn is_dropped(&self, ids: &[i64]) -> Result<bool> {
         let sql = "SELECT count(*) FROM incoming_messages
                    WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
-        let n: i64 = self.0.conn().query_row(sql, [crate::json(ids)], |row| row.get(0))?;
+        let n: i64 = self.0.conn().query_row(sql, [crate::to_json(ids)], |row| row.get(0))?;
         Ok(usize::try_from(n) == Ok(ids.len()))
     }
 
@@ -272,11 +272,11 @@ impl<S: ReadStore> Inbox<S> {
             Incoming::columns()
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([outcome.as_str()], Incoming::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The chat of a message that [`Inbox::retry`] would put back.
-    pub fn retryable(&self, id: i64) -> Result<Option<ChatRef>> {
+    /// The chat of a message that [`Inbox::requeue_message`] would put back.
+    pub fn find_retryable_chat(&self, id: i64) -> Result<Option<ChatRef>> {
         let sql = format!(
             "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages
              WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
@@ -285,14 +285,14 @@ impl<S: ReadStore> Inbox<S> {
     }
 
     /// These messages in any state, oldest first. Unreadable ones are left out.
-    pub fn messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
+    pub fn list_messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages
              WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND {READABLE} ORDER BY id",
             Incoming::columns()
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([crate::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([crate::to_json(ids)], Incoming::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The number of waiting messages, and the arrival time of the oldest.
@@ -300,19 +300,19 @@ impl<S: ReadStore> Inbox<S> {
         let row = self.0.conn().query_row(
             "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
             [],
-            |row| Ok((row.get(0)?, words(row, 1)?)),
+            |row| Ok((row.get(0)?, read_optional_text(row, 1)?)),
         )?;
         Ok((row.0, row.1.as_deref().and_then(parse_time)))
     }
 
     /// The conversation in a chat before the queued messages, both ways, oldest first, at most `limit` entries.
-    pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
+    pub fn list_exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
         let asked = "COALESCE(m.outcome, '') <> 'undone'";
         let told = "NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.taken_back IS NOT NULL)";
         self.exchanges_where(chat, asked, told, limit)
     }
 
-    /// As [`Inbox::exchanges`], with a condition on `m` for people's messages and one on `o` for the assistant's.
+    /// As [`Inbox::list_exchanges`], with a condition on `m` for people's messages and one on `o` for the assistant's.
     pub(crate) fn exchanges_where(
         &self,
         chat: ChatRef,
@@ -334,15 +334,16 @@ impl<S: ReadStore> Inbox<S> {
         ))?;
         let mut exchanges = statement
             .query_map((chat, limit as i64), |row| {
-                let (from, text) = (words(row, 1)?, text_of(row, 2)?);
-                let (kind, forwarded_from) = (words(row, 4)?.unwrap_or_default(), words(row, 5)?);
+                let (from, text) = (read_optional_text(row, 1)?, read_text(row, 2)?);
+                let (kind, forwarded_from) =
+                    (read_optional_text(row, 4)?.unwrap_or_default(), read_optional_text(row, 5)?);
                 let taint = match from {
                     // fault: forward-stands-next-opening
-                    Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                    Some(_) => super::provenance::find_incoming_authors(&kind, &text, forwarded_from.as_deref()),
                     // fault: answer-others-words-stands
-                    None => words(row, 6)?,
+                    None => read_optional_text(row, 6)?,
                 };
-                let at = words(row, 0)?.as_deref().and_then(parse_time);
+                let at = read_optional_text(row, 0)?.as_deref().and_then(parse_time);
                 Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
             .collect::<sql::QueryResult<Vec<_>>>()?;
@@ -353,31 +354,31 @@ impl<S: ReadStore> Inbox<S> {
 
 impl<S: WriteStore> Inbox<S> {
     /// Queues a message from this machine; returns its row.
-    pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
+    pub fn queue_message(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
         let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
         self.0.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
     }
 
     /// Makes a queued, given-up or undone message new again. `false` if there is no such message.
-    pub fn retry(&mut self, id: i64) -> Result<bool> {
-        self.0.write(|tx| retry(tx, id))
+    pub fn retry_message(&mut self, id: i64) -> Result<bool> {
+        self.0.write(|tx| requeue_message(tx, id))
     }
 
     /// Takes a queued, given-up or undone message out of the queue; its row stays. `false` if there is no such message.
-    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+    pub fn discard_message(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.0.write(|tx| {
             let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
             let was: Option<Option<String>> = tx.prepare(sql)?.query_row([id], |row| row.get(0)).optional()?;
             let n = tx.execute(
                 "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
                  WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
-                (id, rfc3339(now)),
+                (id, format_rfc3339(now)),
             )?;
             if n == 1 {
                 // The order comes from the terminal, for any chat's message.
                 let did = format!("took message {id} out of the queue");
                 let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
-                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
+                steps::record_step(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
             }
             Ok(n == 1)
         })
@@ -392,7 +393,7 @@ pub(crate) fn insert(
     now: DateTime<Utc>,
 ) -> Result<Option<i64>> {
     let known = match message.answers {
-        Some(answered) => words_of(tx, bot_id, message.chat, answered)?,
+        Some(answered) => find_words(tx, bot_id, message.chat, answered)?,
         None => None,
     };
     let album = match &message.part_of {
@@ -412,7 +413,7 @@ pub(crate) fn insert(
             sql::params![
                 message.chat,
                 message.text,
-                rfc3339(now),
+                format_rfc3339(now),
                 if message.kind.is_empty() { "text" } else { &message.kind },
                 message.sender_id,
                 message.sender_name,
@@ -425,8 +426,8 @@ pub(crate) fn insert(
                 message.update_id.and(bot_id),
                 message.update_id,
                 album,
-                message.sent_at.map(rfc3339),
-                rfc3339(now + HOLD),
+                message.sent_at.map(format_rfc3339),
+                format_rfc3339(now + HOLD),
                 // fault: answer-quoted-if-nobody
                 super::provenance::quotes_own(tx, bot_id, message)?,
                 message.update_id.map(|_| TELEGRAM),
@@ -442,13 +443,13 @@ pub(crate) fn insert(
 
 /// Undoes the removal of a message from the queue: it waits again, or returns to its earlier outcome. `false` if the row is gone.
 pub(crate) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
-    let Some(was) = was else { return retry(tx, id) };
+    let Some(was) = was else { return requeue_message(tx, id) };
     let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
     Ok(tx.execute(sql, (id, was))? == 1)
 }
 
 /// Puts a message back into the queue, as new.
-pub(crate) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+pub(crate) fn requeue_message(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     let n = tx.execute(
         &format!(
             "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
@@ -461,7 +462,7 @@ pub(crate) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
 }
 
 /// The stored words of a chat's message, a person's or ours.
-fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
+fn find_words(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
     let words = tx
         .prepare(
             "SELECT message_text FROM (
@@ -475,13 +476,13 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id
                  WHERE o.chat_id = ?1 AND p.channel_message_id = ?2
              ) AS found ORDER BY ours, id DESC LIMIT 1",
         )?
-        .query_row((chat, channel_id, bot_id), |row| text_of(row, 0))
+        .query_row((chat, channel_id, bot_id), |row| read_text(row, 0))
         .optional()?;
     Ok(words.map(|words| first_chars(&words, QUOTED_CHARS_MAX).to_owned()))
 }
 
 /// Marks messages as done in a cycle's transaction; those already done keep their first outcome.
-pub(crate) fn mark(
+pub(crate) fn finish_messages(
     tx: &Transaction<'_>,
     ids: &[i64],
     outcome: MessageOutcome,
@@ -493,19 +494,19 @@ pub(crate) fn mark(
          WHERE id = ?1 AND processed = 0",
     )?;
     for id in ids {
-        statement.execute((id, outcome.as_str(), cycle, rfc3339(now)))?;
+        statement.execute((id, outcome.as_str(), cycle, format_rfc3339(now)))?;
     }
     Ok(())
 }
 
 /// Counts a failed cycle against messages. They are retried after a wait; at [`MAX_ATTEMPTS`] they become dead letters, which stay
 /// visible and need a person's retry.
-pub(crate) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn fail_messages(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
         if let Some(attempts) = count_failure(tx, *id, cycle, now)? {
-            let not_before = now + backoff::wait_after(attempts);
+            let not_before = now + backoff::compute_retry_wait(attempts);
             tx.prepare("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
-                .execute((id, rfc3339(not_before)))?;
+                .execute((id, format_rfc3339(not_before)))?;
         }
     }
     Ok(())
@@ -516,7 +517,7 @@ pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: D
     for id in ids {
         count_failure(tx, *id, cycle, now)?;
     }
-    mark(tx, ids, MessageOutcome::Dead, cycle, now)
+    finish_messages(tx, ids, MessageOutcome::Dead, cycle, now)
 }
 
 /// Counts one failure. Returns the attempts of a message to be retried; `None` if the message is over.
@@ -531,14 +532,14 @@ pub(crate) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: Dat
         .query_row((id, cycle), |row| row.get(0))
         .optional()?;
     if attempts.is_some_and(|attempts| i64::from(attempts) >= MAX_ATTEMPTS) {
-        mark(tx, &[id], MessageOutcome::Dead, cycle, now)?;
+        finish_messages(tx, &[id], MessageOutcome::Dead, cycle, now)?;
         return Ok(None);
     }
     Ok(attempts)
 }
 
 /// Keeps messages for a model other than `model`.
-pub(crate) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
+pub(crate) fn hold_messages(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {

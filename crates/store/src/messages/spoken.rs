@@ -7,7 +7,7 @@ use reveille_base::{clock::parse_time, types::ChatRef};
 use crate::{
     Result,
     areas::{Inbox, ReadStore, WriteStore},
-    odd_rows::{text_of, words},
+    odd_rows::{read_optional_text, read_text},
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 const CHANGED: &str = "said_changed";
 
 /// Counts a change of a message's words, if an index may hold the old words because the message was settled once.
-pub(crate) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
+pub(crate) fn note_message_change(tx: &Transaction<'_>, message: i64) -> Result<()> {
     tx.prepare(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
          ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
@@ -64,17 +64,17 @@ impl<S: ReadStore> Inbox<S> {
     pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
              processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE CAST(chat_id AS BIGINT) = chat_id";
-        self.spoken(columns, rows, |row| {
-            let text = text_of(row, 2)?;
-            let (kind, forwarded_from) = (words(row, 5)?.unwrap_or_default(), words(row, 6)?);
+        self.read_spoken_rows(columns, rows, |row| {
+            let text = read_text(row, 2)?;
+            let (kind, forwarded_from) = (read_optional_text(row, 5)?.unwrap_or_default(), read_optional_text(row, 6)?);
             let is_done = row.get(8)?;
             Ok(Spoken {
-                taint: super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                taint: super::provenance::find_incoming_authors(&kind, &text, forwarded_from.as_deref()),
                 row: row.get(0)?,
                 chat: row.get(1)?,
-                at: words(row, 3)?.as_deref().and_then(parse_time),
-                speaker: words(row, 4)?,
-                wake: words(row, 7)?,
+                at: read_optional_text(row, 3)?.as_deref().and_then(parse_time),
+                speaker: read_optional_text(row, 4)?,
+                wake: read_optional_text(row, 7)?,
                 is_settled: is_done,
                 is_findable: is_done && row.get(9)? && !text.starts_with('/'),
                 text,
@@ -90,8 +90,8 @@ impl<S: ReadStore> Inbox<S> {
                  AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = outgoing_messages.cycle_id AND u.taken_back IS NOT NULL)
              FROM outgoing_messages WHERE CAST(chat_id AS BIGINT) = chat_id";
         let undone = self.undone_facts()?;
-        self.spoken(columns, rows, |row| {
-            let (text, at) = (text_of(row, 2)?, words(row, 3)?.as_deref().and_then(parse_time));
+        self.read_spoken_rows(columns, rows, |row| {
+            let (text, at) = (read_text(row, 2)?, read_optional_text(row, 3)?.as_deref().and_then(parse_time));
             let lower = text.to_lowercase();
             // A fact told again after the undo may be quoted again.
             let quotes_undone = undone.iter().any(|(fact, undone_at)| at <= *undone_at && lower.contains(fact));
@@ -100,8 +100,8 @@ impl<S: ReadStore> Inbox<S> {
                 chat: row.get(1)?,
                 text,
                 at,
-                taint: words(row, 4)?,
-                wake: words(row, 5)?,
+                taint: read_optional_text(row, 4)?,
+                wake: read_optional_text(row, 5)?,
                 is_settled: row.get(6)?,
                 is_findable: row.get::<_, bool>(7)? && !quotes_undone,
                 speaker: None,
@@ -113,7 +113,7 @@ impl<S: ReadStore> Inbox<S> {
     fn undone_facts(&self) -> Result<Vec<(String, Option<DateTime<Utc>>)>> {
         let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
              WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";
-        let read = |row: &Row<'_>| Ok((text_of(row, 0)?, words(row, 1)?));
+        let read = |row: &Row<'_>| Ok((read_text(row, 0)?, read_optional_text(row, 1)?));
         let mut statement = self.0.conn().prepare(sql)?;
         let rows = statement.query_map([format!("%{REMEMBERED}%")], read)?.collect::<sql::QueryResult<Vec<_>>>()?;
         let fact = |body: &str| {
@@ -126,7 +126,7 @@ impl<S: ReadStore> Inbox<S> {
         Ok(facts.filter(|(fact, _)| !fact.is_empty()).collect())
     }
 
-    fn spoken(
+    fn read_spoken_rows(
         &self,
         columns: &str,
         rows: SpokenRows<'_>,
@@ -140,7 +140,7 @@ impl<S: ReadStore> Inbox<S> {
             }
             SpokenRows::These(rows) => {
                 let sql = format!("{columns} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) ORDER BY id");
-                let rows = crate::json(rows);
+                let rows = crate::to_json(rows);
                 self.0.conn().prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
             }
         };
@@ -148,22 +148,22 @@ impl<S: ReadStore> Inbox<S> {
     }
 
     /// A number that changes when an earlier message was undone, forgotten or rewritten.
-    pub fn changes_of_spoken(&self) -> Result<i64> {
+    pub fn count_spoken_changes(&self) -> Result<i64> {
         let taken_back: i64 =
             self.0.conn().query_row("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL", [], |row| row.get(0))?;
-        Ok(self.0.store().count(CHANGED)?.saturating_add(taken_back))
+        Ok(self.0.store().read_counter(CHANGED)?.saturating_add(taken_back))
     }
 
     /// The arrival time of a message, to check that an index was made from this database.
     pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
         let mut statement = self.0.conn().prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
-        Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())
+        Ok(statement.query_row([row], |row| read_optional_text(row, 0)).optional()?.flatten())
     }
 }
 
 impl<S: WriteStore> Inbox<S> {
     /// Counts a change of earlier messages, so that the index is updated.
-    pub fn note_spoken_changed(&mut self) -> Result<()> {
+    pub fn note_spoken_change(&mut self) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(
                 "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",

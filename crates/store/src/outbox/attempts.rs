@@ -6,7 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    clock::{LONGEST_WAIT, parse_time, rfc3339},
+    clock::{LONGEST_WAIT, format_rfc3339, parse_time},
     process::Identity,
     types::{ChatRef, Question, TextFile},
 };
@@ -15,10 +15,10 @@ use crate::{
     FencedStore, NewOutgoing, OutgoingKind, Result,
     areas::{Outbox, ReadStore, WriteStore},
     chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
-    json,
     odd_rows::SENDABLE,
     outbox::{planned, questions, recipients},
     sql::{self, OptionalExtension as _, Transaction},
+    to_json,
 };
 
 /// The longest duration of an attempt, far above a channel's limit for one send, so that a slow attempt never counts as lost. A living
@@ -198,7 +198,7 @@ impl<S: ReadStore> Outbox<S> {
             .0
             .conn()
             .prepare(&sql)?
-            .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
+            .query_row((format_rfc3339(now), none, format_rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
     /// The attempts whose outcome will never be reported, or too late to matter.
@@ -235,7 +235,7 @@ impl<S: ReadStore> Outbox<S> {
     pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
         let n = self.0.conn().query_row(
             "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
-            (OutgoingKind::Tell.as_str(), rfc3339(since), chat),
+            (OutgoingKind::Tell.as_str(), format_rfc3339(since), chat),
             |row| row.get(0),
         )?;
         Ok(n)
@@ -258,17 +258,20 @@ impl<S: WriteStore> Outbox<S> {
     /// Claims the next part that may be sent now, in order within a chat: an earlier part that waits holds later parts back, unless
     /// `pick` names messages.
     pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-        self.0.write(|tx| claim(tx, pick, me, now))
+        self.0.write(|tx| claim_next_part(tx, pick, me, now))
     }
 
     /// Records the outcome of a claimed part. The claim makes a fence unnecessary. From a sender that was given up and reports late, only
     /// a confirmed arrival counts: its other outcomes concern an attempt that is already written off.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
-        let sent = if let PartOutcome::Sent { id, date } = outcome { Some((*id, date.map(rfc3339))) } else { None };
+        let sent =
+            if let PartOutcome::Sent { id, date } = outcome { Some((*id, date.map(format_rfc3339))) } else { None };
         let (id, date) = sent.unzip();
         let (state, not_before, error) = match outcome {
             PartOutcome::Sent { .. } => (PartState::Sent, None, None),
-            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), Some(why)),
+            PartOutcome::Later { not_before, why } => {
+                (PartState::Planned, Some(format_rfc3339(*not_before)), Some(why))
+            }
             PartOutcome::Moved { why, .. } => (PartState::Planned, None, Some(why)),
             PartOutcome::Unknown(why) => (PartState::Unknown, None, Some(why)),
             PartOutcome::Failed(why) => (PartState::Failed, None, Some(why)),
@@ -288,20 +291,20 @@ impl<S: WriteStore> Outbox<S> {
                     not_before,
                     id,
                     error,
-                    rfc3339(now),
+                    format_rfc3339(now),
                     claimed.attempts,
                     date.flatten()
                 ],
             )?;
-            note_sent(tx, claimed.outgoing_id, now)?;
+            record_sent_message(tx, claimed.outgoing_id, now)?;
             if let PartOutcome::Moved { to, .. } = outcome {
                 // The settings decide on listing, when they are next read.
-                moved::follow(tx, Moved { from: claimed.chat, to: *to, is_listed: false }, now)?;
+                moved::move_group(tx, Moved { from: claimed.chat, to: *to, is_listed: false }, now)?;
             }
             if n == 1
                 && let PartOutcome::Failed(why) = outcome
             {
-                questions::is_refused(tx, claimed.outgoing_id)?;
+                questions::withdraw_question(tx, claimed.outgoing_id)?;
                 // A group may forbid files. A chat that has blocked the bot refuses messages as well.
                 if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.contains("Forbidden") {
                     planned::plan_without_file(tx, claimed.outgoing_id, now)?;
@@ -314,7 +317,7 @@ impl<S: WriteStore> Outbox<S> {
 
 impl Outbox<&mut FencedStore<'_>> {
     /// As [`Outbox::plan_message`], for the wake that holds `fence`.
-    pub fn tell(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
+    pub fn plan_wake_message(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
         let now = self.0.now();
         self.0.write(|tx| planned::insert(tx, message, now))
     }
@@ -323,7 +326,7 @@ impl Outbox<&mut FencedStore<'_>> {
     pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
         let now = self.0.now();
         // fault: part-sent-claim-synced
-        self.0.write(|tx| claim(tx, pick, me, now))
+        self.0.write(|tx| claim_next_part(tx, pick, me, now))
     }
 
     /// Settles an earlier wake's unknown outcomes before this wake sends. An attempt no longer under way becomes unknown, and an unknown
@@ -336,14 +339,14 @@ impl Outbox<&mut FencedStore<'_>> {
                 tx.execute(
                     "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
                      WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
-                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
+                    (attempt.outgoing_id, attempt.part, attempt.attempts, format_rfc3339(now), attempt.why),
                 )?;
             }
             let repeats = tx.execute(
                 // fault: doubt-repeated-again-again
                 "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
                  WHERE state = 'unknown' AND repeats = 0",
-                [rfc3339(now)],
+                [format_rfc3339(now)],
                 // fault end: doubt-repeated-again-again
             )?;
             Ok(repeats)
@@ -365,8 +368,8 @@ pub(crate) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bo
     since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
 }
 
-fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-    let only = pick.only.map(|only| json(&only));
+fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+    let only = pick.only.map(|only| to_json(&only));
     let sql = format!(
         "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind,
              CASE p.as_file WHEN 1 THEN o.message_text END
@@ -382,41 +385,50 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
          ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS BIGINT) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
     );
     planned::plan_parts(tx, now)?;
-    moved::redirect(tx)?;
-    recipients::withhold(tx, now)?;
+    moved::redirect_texts(tx)?;
+    recipients::withhold_texts(tx, now)?;
     let claimed = tx
         .prepare(&sql)?
-        .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
-            let part: i64 = row.get(1)?;
-            let whole =
-                row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: planned::WHOLE.to_owned(), text });
-            let kind: String = row.get(9)?;
-            let (question, file) = if kind == OutgoingKind::Approval.as_str() {
-                let asked = questions::question(tx, row.get(0)?, part)?;
-                asked.map_or((None, whole), |(question, file)| (Some(question), file))
-            } else if kind == OutgoingKind::Reminder.as_str() {
-                (questions::of_reminder(tx, row.get(0)?, part)?, whole)
-            } else if kind == OutgoingKind::Command.as_str() {
-                (questions::of_rule(tx, row.get(0)?, part)?, whole)
-            } else if kind == OutgoingKind::Tell.as_str() {
-                (questions::of_nudge(tx, row.get(0)?, part)?, whole)
-            } else {
-                (None, whole)
-            };
-            Ok(Claimed {
-                outgoing_id: row.get(0)?,
-                part,
-                chat: row.get(2)?,
-                thread_id: row.get(3)?,
-                reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
-                html: row.get(5)?,
-                plain: row.get(6)?,
-                is_repeat: row.get::<_, i64>(7)? > 0,
-                attempts: row.get::<_, u32>(8)? + 1,
-                file,
-                question,
-            })
-        })
+        .query_row(
+            (
+                format_rfc3339(now),
+                &only,
+                format_rfc3339(now + LONGEST_WAIT),
+                to_json(&pick.served),
+                to_json(&pick.alone),
+            ),
+            |row| {
+                let part: i64 = row.get(1)?;
+                let whole =
+                    row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: planned::WHOLE.to_owned(), text });
+                let kind: String = row.get(9)?;
+                let (question, file) = if kind == OutgoingKind::Approval.as_str() {
+                    let asked = questions::find_question(tx, row.get(0)?, part)?;
+                    asked.map_or((None, whole), |(question, file)| (Some(question), file))
+                } else if kind == OutgoingKind::Reminder.as_str() {
+                    (questions::find_reminder_question(tx, row.get(0)?, part)?, whole)
+                } else if kind == OutgoingKind::Command.as_str() {
+                    (questions::find_rule_question(tx, row.get(0)?, part)?, whole)
+                } else if kind == OutgoingKind::Tell.as_str() {
+                    (questions::find_nudge_question(tx, row.get(0)?, part)?, whole)
+                } else {
+                    (None, whole)
+                };
+                Ok(Claimed {
+                    outgoing_id: row.get(0)?,
+                    part,
+                    chat: row.get(2)?,
+                    thread_id: row.get(3)?,
+                    reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
+                    html: row.get(5)?,
+                    plain: row.get(6)?,
+                    is_repeat: row.get::<_, i64>(7)? > 0,
+                    attempts: row.get::<_, u32>(8)? + 1,
+                    file,
+                    question,
+                })
+            },
+        )
         .optional()?;
     if let Some(claimed) = &claimed {
         tx.execute(
@@ -424,7 +436,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
             "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
              WHERE outgoing_id = ?1 AND part = ?2",
             // fault end: part-being-sent-taken
-            (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
+            (claimed.outgoing_id, claimed.part, to_json(me), format_rfc3339(now)),
         )?;
     }
     Ok(claimed)
@@ -442,17 +454,17 @@ pub(crate) fn has_come(
              changed_at = ?3
          WHERE outgoing_id = ?1 AND channel_message_id IS NULL
            AND part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
-        (outgoing_id, channel_message_id, rfc3339(now)),
+        (outgoing_id, channel_message_id, format_rfc3339(now)),
     )?;
-    note_sent(tx, outgoing_id, now)
+    record_sent_message(tx, outgoing_id, now)
 }
 
 /// Marks a message as sent once all of its parts are.
-fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::QueryResult<()> {
+fn record_sent_message(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::QueryResult<()> {
     tx.execute(
         "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
              SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
-        (outgoing_id, rfc3339(now)),
+        (outgoing_id, format_rfc3339(now)),
     )?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{clock::rfc3339, types::ChatRef};
+use reveille_base::{clock::format_rfc3339, types::ChatRef};
 
 use crate::{
     NewOutgoing, Result,
@@ -48,7 +48,7 @@ impl<S: WriteStore> Outbox<S> {
             tx.execute(
                 "INSERT INTO counters (name, n, last_at) VALUES (?1, ?2, ?3)
                  ON CONFLICT (name) DO UPDATE SET n = excluded.n, last_at = excluded.last_at",
-                (&name, begins, rfc3339(now)),
+                (&name, begins, format_rfc3339(now)),
             )?;
             if begins { planned::insert(tx, &notice(waiting), now) } else { Ok(None) }
         })

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 use reveille_memory::{
     outside,
     render::{self, Links},
@@ -11,7 +11,7 @@ use reveille_memory::{
 use super::provenance;
 use crate::{
     NewOutgoing, OutgoingKind, Result,
-    odd_rows::text_of,
+    odd_rows::read_text,
     outbox::{questions, recipients},
     sql::{self, OptionalExtension as _, Transaction},
 };
@@ -31,7 +31,7 @@ pub(crate) fn leave_out(
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
          VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
-        (chat, text, rfc3339(now), kind.as_str(), key),
+        (chat, text, format_rfc3339(now), kind.as_str(), key),
     )?;
     Ok((kept > 0).then_some(()))
 }
@@ -39,8 +39,8 @@ pub(crate) fn leave_out(
 /// Plans a message and its parts; `None` if its key was already told. Links become text if untrusted text may be in the message, even in
 /// a notice.
 pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-    let taint = provenance::of_outgoing(tx, message)?;
-    let text = outside::unmarked(&message.text);
+    let taint = provenance::find_outgoing_authors(tx, message)?;
+    let text = outside::strip_marks(&message.text);
     let id: Option<i64> = tx
         .prepare(
             "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
@@ -50,7 +50,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
             sql::params![
                 message.chat,
                 text,
-                rfc3339(now),
+                format_rfc3339(now),
                 message.kind.as_str(),
                 message.key,
                 message.thread_id,
@@ -68,7 +68,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         }
         // fault: links-followed-others-words
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
-        plan_parts_of(tx, id, &text, message.kind, links, now)?;
+        plan_message_parts(tx, id, &text, message.kind, links, now)?;
     }
     Ok(id)
 }
@@ -80,10 +80,10 @@ pub(super) fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()>
          AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id)",
     )?;
     let rows = statement
-        .query_map([], |row| Ok((row.get::<_, i64>(0)?, text_of(row, 1)?)))?
+        .query_map([], |row| Ok((row.get::<_, i64>(0)?, read_text(row, 1)?)))?
         .collect::<sql::QueryResult<Vec<_>>>()?;
     for (id, text) in rows {
-        plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
+        plan_message_parts(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
     }
     Ok(())
 }
@@ -91,13 +91,13 @@ pub(super) fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()>
 /// Plans a refused file as messages, with links as text, which is safe even for untrusted text.
 pub(super) fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
     let sql = "SELECT message_text FROM outgoing_messages WHERE id = ?1";
-    let text = tx.query_row(sql, [id], |row| text_of(row, 0))?;
+    let text = tx.query_row(sql, [id], |row| read_text(row, 0))?;
     tx.execute("DELETE FROM outgoing_parts WHERE outgoing_id = ?1", [id])?;
-    plan_messages(tx, id, &render::render_with(&text, Links::AsText), now)
+    plan_messages(tx, id, &render::render_with_links(&text, Links::AsText), now)
 }
 
 /// Plans a message's parts. A question always stays a message, because its buttons are below it.
-fn plan_parts_of(
+fn plan_message_parts(
     tx: &Transaction<'_>,
     id: i64,
     text: &str,
@@ -105,14 +105,14 @@ fn plan_parts_of(
     links: Links,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let parts = render::render_with(text, links);
+    let parts = render::render_with_links(text, links);
     if parts.len() >= FILE_FROM_PARTS
         && kind != OutgoingKind::Approval
-        && let Some(part) = render::beginning(text, links)
+        && let Some(part) = render::render_beginning(text, links)
     {
         tx.execute(
             "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, as_file, changed_at) VALUES (?1, 0, ?2, ?3, 1, ?4)",
-            (id, &part.html, &part.plain, rfc3339(now)),
+            (id, &part.html, &part.plain, format_rfc3339(now)),
         )?;
         return Ok(());
     }
@@ -125,13 +125,13 @@ fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::RenderedPart], 
         tx.execute(
             "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, state, error, changed_at)
              VALUES (?1, 0, '', '', 'failed', 'the message has no visible text', ?2)",
-            (id, rfc3339(now)),
+            (id, format_rfc3339(now)),
         )?;
     }
     for (number, part) in parts.iter().enumerate() {
         tx.execute(
             "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, changed_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (id, number as i64, &part.html, &part.plain, rfc3339(now)),
+            (id, number as i64, &part.html, &part.plain, format_rfc3339(now)),
         )?;
     }
     Ok(())

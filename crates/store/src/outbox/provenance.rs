@@ -26,9 +26,9 @@ pub fn names_others(taint: &str) -> bool {
 const UNKNOWN: &str = "a record that can't be read";
 
 /// The authors of untrusted text in a message of ours, at planning.
-pub(crate) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
+pub(crate) fn find_outgoing_authors(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
     // fault: remote-says-ours
-    let outside = outside::origins_in(&message.text);
+    let outside = outside::describe_origins(&message.text);
     if let Some(taint) = &message.taint {
         return Ok(Some(outside.map_or_else(|| taint.clone(), |outside| format!("{taint}, {outside}"))));
     }
@@ -37,14 +37,14 @@ pub(crate) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result
     }
     let Some(cycle) = message.cycle_id.as_deref() else { return Ok(outside) };
     // fault: guest-lets-owner-told
-    let said = of_another_chat(tx, cycle, message.chat)?;
-    let origins: Vec<String> = outside.into_iter().chain(said).chain(of_cycle(tx, cycle)?).collect();
+    let said = find_foreign_chat(tx, cycle, message.chat)?;
+    let origins: Vec<String> = outside.into_iter().chain(said).chain(find_cycle_authors(tx, cycle)?).collect();
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 
 /// The chat a cycle works for, if a message of the cycle goes to another chat, where that chat's words are no orders. The terminal's
 /// words are the owner's.
-fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
+fn find_foreign_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
     let chat: Option<ChatRef> = tx
         .prepare("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
         .query_row((cycle_id, chat, ChatRef::TERMINAL), |row| row.get(0))
@@ -53,7 +53,7 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
 }
 
 /// The authors of untrusted text a cycle has read so far, by its journal.
-fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
+fn find_cycle_authors(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare(
             "SELECT string_agg(taint, ', ') FROM (
@@ -68,7 +68,7 @@ fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>>
 
 impl<S: ReadStore> Outbox<S> {
     /// The authors of untrusted text a cycle has read, by its journal; `None` if it has read none.
-    pub fn taints_of(&self, cycle_id: &str) -> Result<Option<String>> {
-        of_cycle(self.0.conn(), cycle_id)
+    pub fn find_cycle_taints(&self, cycle_id: &str) -> Result<Option<String>> {
+        find_cycle_authors(self.0.conn(), cycle_id)
     }
 }

@@ -16,13 +16,13 @@ const SHOWN_CHARS_MAX: usize = 2_500;
 
 /// Returns whether an action, its named files and its reasons need a file.
 pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
-    let chars = |text: &str| approval_text::visible(text).chars().count();
-    let of_files = approval_text::named(named).chars().count();
+    let chars = |text: &str| approval_text::escape_hidden(text).chars().count();
+    let of_files = approval_text::render_files(named).chars().count();
     chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
 /// The question of a message's part, with its file if it is long. Only the last part of an open question has one.
-pub(crate) fn question(
+pub(crate) fn find_question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     part: i64,
@@ -38,7 +38,7 @@ pub(crate) fn question(
         let named = BoundFiles::parse(row.get::<_, Option<String>>(6)?.as_deref());
         let file = is_long(&action, &named, &reasons).then(|| TextFile {
             name: format!("question-{id}.txt"),
-            text: approval_text::file(id, (&tool, &action), &named, &reasons),
+            text: approval_text::render_file(id, (&tool, &action), &named, &reasons),
         });
         Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))
     })
@@ -46,7 +46,11 @@ pub(crate) fn question(
 }
 
 /// The question of a message that shows a rule, until answered.
-pub(crate) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+pub(crate) fn find_rule_question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<Question>> {
     tx.prepare(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -56,7 +60,11 @@ pub(crate) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql:
 }
 
 /// The question of a reminder's part: only the last part has one, until answered.
-pub(crate) fn of_reminder(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+pub(crate) fn find_reminder_question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<Question>> {
     tx.prepare(
         "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
@@ -67,7 +75,11 @@ pub(crate) fn of_reminder(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> 
 }
 
 /// The question of a nudge's part: only the last part has one, until answered.
-pub(crate) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::QueryResult<Option<Question>> {
+pub(crate) fn find_nudge_question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<Question>> {
     let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
     if !tx.prepare(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
         return Ok(None);
@@ -104,7 +116,7 @@ pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudg
 }
 
 /// Withdraws a question its channel refuses for good: a question that was never shown is denied at once.
-pub(crate) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+pub(crate) fn withdraw_question(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 
 use crate::{
     Result,
@@ -12,12 +12,12 @@ use crate::{
 
 /// Withdraws unsent texts to unpaired people. The transaction that claims the next part runs this, so any sender stops at once after an
 /// unpairing.
-pub(crate) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn withhold_texts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     tx.prepare(
         "UPDATE outgoing_messages SET taken_back_at = ?1
          WHERE sent_at IS NULL AND taken_back_at IS NULL AND chat_id IN (SELECT user_id FROM unpaired)",
     )?
-    .execute([rfc3339(now)])?;
+    .execute([format_rfc3339(now)])?;
     Ok(())
 }
 

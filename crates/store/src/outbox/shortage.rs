@@ -17,7 +17,7 @@ const KEY: &str = "disk/short";
 
 impl<S: ReadStore> Outbox<S> {
     /// The time of the notice about the present shortage; `None` if there is no shortage.
-    pub fn shortage(&self) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_shortage_time(&self) -> Result<Option<DateTime<Utc>>> {
         let at: Option<String> =
             self.0.conn().query_row("SELECT at FROM handled WHERE key = ?1", [KEY], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
@@ -27,11 +27,11 @@ impl<S: ReadStore> Outbox<S> {
 impl<S: WriteStore> Outbox<S> {
     /// Plans the notice of a shortage and records it, in one transaction. `None` if a shortage is already recorded.
     pub fn begin_shortage(&mut self, notice: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-        if self.shortage()?.is_some() {
+        if self.find_shortage_time()?.is_some() {
             return Ok(None);
         }
         self.0.write(|tx| {
-            backoff::set_handled(tx, KEY, "", now)?;
+            backoff::save_handled_value(tx, KEY, "", now)?;
             planned::insert(tx, notice, now)
         })
     }

@@ -32,12 +32,12 @@ impl<S: ReadStore> Outbox<S> {
 impl<S: WriteStore> Outbox<S> {
     /// Records tasks shown in a chat, numbered from 1, by a list outside any message.
     pub fn show_tasks(&mut self, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
-        self.0.write(|tx| show(tx, chat, tasks))
+        self.0.write(|tx| record_shown_tasks(tx, chat, tasks))
     }
 }
 
 /// Records a list within the transaction that plans its message.
-pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
+pub(crate) fn record_shown_tasks(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
     tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;
     let mut insert = tx.prepare("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
     for (number, task) in (1_i64..).zip(tasks) {
@@ -46,11 +46,11 @@ pub(crate) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> 
     Ok(())
 }
 
-/// As [`show`], for the list in a command's answer. An answer left out has shown nothing.
-pub(crate) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
+/// As [`record_shown_tasks`], for the list in a command's answer. An answer left out has shown nothing.
+pub(crate) fn record_answer_tasks(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS NOT DISTINCT FROM ?1 AND chat_id = ?2 AND message_text = ?3
                AND taken_back_at IS NULL)";
     let is_told: bool =
-        tx.query_row(sql, (&answer.key, answer.chat, outside::unmarked(&answer.text)), |row| row.get(0))?;
-    if is_told { show(tx, answer.chat, tasks) } else { Ok(()) }
+        tx.query_row(sql, (&answer.key, answer.chat, outside::strip_marks(&answer.text)), |row| row.get(0))?;
+    if is_told { record_shown_tasks(tx, answer.chat, tasks) } else { Ok(()) }
 }

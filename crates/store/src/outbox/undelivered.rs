@@ -5,7 +5,7 @@ use reveille_base::types::ChatRef;
 use crate::{
     PartState, Result,
     areas::{Outbox, ReadStore},
-    odd_rows::text_of,
+    odd_rows::read_text,
     sql,
 };
 
@@ -56,7 +56,7 @@ pub enum Prospect {
 }
 
 impl Prospect {
-    fn of(state: PartState, is_repeat: bool) -> Self {
+    fn from_state(state: PartState, is_repeat: bool) -> Self {
         match state {
             PartState::Failed => Self::Refused,
             PartState::Unknown if is_repeat => Self::InDoubt,
@@ -68,7 +68,7 @@ impl Prospect {
 impl Undelivered {
     /// The message's outlook.
     pub fn prospect(&self) -> Prospect {
-        Prospect::of(self.state, self.is_repeat)
+        Prospect::from_state(self.state, self.is_repeat)
     }
 }
 
@@ -94,7 +94,7 @@ impl Outstanding {
 
 impl<S: ReadStore> Outbox<S> {
     /// The messages that aren't fully delivered, oldest first, at most 200.
-    pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
+    pub fn list_undelivered_messages(&self) -> Result<Vec<Undelivered>> {
         self.undelivered_where("TRUE", [])
     }
 
@@ -115,7 +115,7 @@ impl<S: ReadStore> Outbox<S> {
                 chat: row.get(1)?,
                 state: PartState::parse(&row.get::<_, String>(2)?),
                 is_repeat: row.get(3)?,
-                created_at: text_of(row, 4)?,
+                created_at: read_text(row, 4)?,
                 not_before: row.get(5)?,
                 error: row.get(6)?,
                 attempts: row.get(7)?,
@@ -125,7 +125,7 @@ impl<S: ReadStore> Outbox<S> {
     }
 
     /// The numbers of messages that aren't fully delivered.
-    pub fn outstanding(&self) -> Result<Outstanding> {
+    pub fn count_outstanding(&self) -> Result<Outstanding> {
         let mut statement = self.0.conn().prepare(&format!(
             "SELECT o.chat_id = 0, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, count(*)
              FROM {UNDELIVERED} GROUP BY 1, 2, 3",
@@ -133,7 +133,7 @@ impl<S: ReadStore> Outbox<S> {
         let mut rows = statement.query([])?;
         let mut outstanding = Outstanding::default();
         while let Some(row) = rows.next()? {
-            let prospect = Prospect::of(PartState::parse(&row.get::<_, String>(1)?), row.get(2)?);
+            let prospect = Prospect::from_state(PartState::parse(&row.get::<_, String>(1)?), row.get(2)?);
             *match (row.get(0)?, prospect) {
                 (true, _) => &mut outstanding.console,
                 (false, Prospect::Tried) => &mut outstanding.tried,

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -14,7 +14,7 @@ use crate::{
     NewOutgoing, Result,
     areas::{People, ReadStore, WriteStore},
     chats::moved,
-    outbox::{planned, recipients::withhold},
+    outbox::{planned, recipients::withhold_texts},
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -61,7 +61,7 @@ const IS_OPEN: &str = "used_by IS NULL AND wrong < ?2 AND made_at <= ?1 AND expi
 
 impl<S: ReadStore> People<S> {
     /// The paired people, in order of pairing.
-    pub fn paired(&self) -> Result<Vec<Paired>> {
+    pub fn list_paired_people(&self) -> Result<Vec<Paired>> {
         let mut statement =
             self.0.conn().prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
         let row = |row: &sql::Row<'_>| {
@@ -81,7 +81,9 @@ impl<S: ReadStore> People<S> {
             .0
             .conn()
             .prepare(&sql)?
-            .query_row((rfc3339(now), MAX_WRONG_CODES, id), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
+            .query_row((format_rfc3339(now), MAX_WRONG_CODES, id), |row| {
+                Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?))
+            })
             .optional()?;
         Ok(match found {
             Some((Some(user_id), _)) => CodeState::Used(user_id),
@@ -94,7 +96,7 @@ impl<S: ReadStore> People<S> {
     pub fn open_codes(&self, now: DateTime<Utc>) -> Result<Vec<String>> {
         let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
         let mut statement = self.0.conn().prepare(&sql)?;
-        let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
+        let hashes = statement.query_map((format_rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -115,10 +117,13 @@ impl<S: WriteStore> People<S> {
         now: DateTime<Utc>,
     ) -> Result<i64> {
         self.0.write(|tx| {
-            tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2", (made_by, rfc3339(now)))?;
+            tx.execute(
+                "DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2",
+                (made_by, format_rfc3339(now)),
+            )?;
             Ok(tx.query_row(
                 "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
-                (hash, made_by, rfc3339(now), rfc3339(expires_at)),
+                (hash, made_by, format_rfc3339(now), format_rfc3339(expires_at)),
                 |row| row.get(0),
             )?)
         })
@@ -137,7 +142,7 @@ impl<S: WriteStore> People<S> {
     /// Unpairs a person and ends their reminders. Unless the settings list the person too (`is_listed`), unsent texts to them are
     /// withdrawn, and their unanswered messages leave the queue; these stay visible and can be restored by hand. Returns the number of
     /// dropped messages; `None` if the person wasn't paired.
-    pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
+    pub fn unpair_person(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.0.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
             let mut dropped = 0;
@@ -153,13 +158,13 @@ impl<S: WriteStore> People<S> {
                 dropped = tx.execute(
                     "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
                      WHERE chat_id = ?1 AND processed = 0",
-                    (user_id, rfc3339(now)),
+                    (user_id, format_rfc3339(now)),
                 )?;
                 tx.execute(
                     "INSERT INTO unpaired (user_id, at) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE SET at = excluded.at",
-                    (user_id, rfc3339(now)),
+                    (user_id, format_rfc3339(now)),
                 )?;
-                withhold(tx, now)?;
+                withhold_texts(tx, now)?;
             }
             Ok((gone > 0).then_some(dropped))
         })
@@ -167,9 +172,9 @@ impl<S: WriteStore> People<S> {
 
     /// Readmits those of `listed` who were unpaired, and groups whose new ids are among them, since the settings list them now. Writes
     /// nothing if there are none.
-    pub fn readmit(&mut self, listed: &[ChatRef]) -> Result<()> {
-        moved::follow_listed(&mut self.0, listed)?;
-        for user_id in listed.iter().filter_map(|chat| chat.person()) {
+    pub fn readmit_people(&mut self, listed: &[ChatRef]) -> Result<()> {
+        moved::mark_listed_groups(&mut self.0, listed)?;
+        for user_id in listed.iter().filter_map(|chat| chat.person_id()) {
             if self.is_unpaired(user_id)? {
                 self.0.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
             }
@@ -179,19 +184,24 @@ impl<S: WriteStore> People<S> {
 }
 
 /// Uses up an open code and pairs its sender; `None` if the code isn't open. Returns the rows of the planned messages.
-pub(crate) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: DateTime<Utc>) -> Result<Option<Vec<i64>>> {
+pub(crate) fn pair_sender(
+    tx: &Transaction<'_>,
+    bot_id: i64,
+    who: &NewPaired,
+    now: DateTime<Utc>,
+) -> Result<Option<Vec<i64>>> {
     let sql = format!(
         "UPDATE pairing_codes SET used_by = ?3 WHERE id =
              (SELECT id FROM pairing_codes WHERE {IS_OPEN} AND hash = ?4 LIMIT 1)"
     );
-    let used = tx.execute(&sql, (rfc3339(now), MAX_WRONG_CODES, who.user_id, &who.hash))?;
+    let used = tx.execute(&sql, (format_rfc3339(now), MAX_WRONG_CODES, who.user_id, &who.hash))?;
     if used != 1 {
         return Ok(None);
     }
     tx.execute(
         "INSERT INTO paired (user_id, name, paired_at, bot_id) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (user_id) DO UPDATE SET name = excluded.name",
-        (who.user_id, &who.name, rfc3339(now), bot_id),
+        (who.user_id, &who.name, format_rfc3339(now), bot_id),
     )?;
     tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [who.user_id])?;
     let mut said = Vec::new();
@@ -205,7 +215,7 @@ pub(crate) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: Date
 pub(crate) fn count_wrong(tx: &Transaction<'_>, wrong: u32, now: DateTime<Utc>) -> Result<()> {
     if wrong > 0 {
         let sql = format!("UPDATE pairing_codes SET wrong = wrong + ?3 WHERE {IS_OPEN}");
-        tx.execute(&sql, (rfc3339(now), MAX_WRONG_CODES, wrong))?;
+        tx.execute(&sql, (format_rfc3339(now), MAX_WRONG_CODES, wrong))?;
     }
     Ok(())
 }

@@ -4,15 +4,15 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
 use crate::{
     FencedStore, Result,
     areas::{ReadStore, Recordings, WriteStore},
-    json,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// The number of recordings kept per chat, the newest.
@@ -78,7 +78,7 @@ pub struct RecordedRequest {
 impl Recording {
     pub(crate) const COLUMNS: &str = "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
 
-    pub(crate) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    pub(crate) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             at: parse_time(&row.get::<_, String>(3)?),
@@ -86,7 +86,7 @@ impl Recording {
                 cycle_id: row.get(1)?,
                 chat: row.get(2)?,
                 request: row.get(4)?,
-                words: split(&row.get::<_, String>(5)?),
+                words: split_words(&row.get::<_, String>(5)?),
                 calls: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
                 narrative: row.get(7)?,
                 taint: row.get(8)?,
@@ -96,16 +96,16 @@ impl Recording {
     }
 }
 
-fn split(words: &str) -> Vec<String> {
+fn split_words(words: &str) -> Vec<String> {
     words.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 impl<S: ReadStore> Recordings<S> {
     /// All recordings, newest first.
-    pub fn recordings(&self) -> Result<Vec<Recording>> {
+    pub fn list_recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], Recording::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], Recording::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The row ids of all recordings.
@@ -115,9 +115,9 @@ impl<S: ReadStore> Recordings<S> {
     }
 
     /// A recording by its row id.
-    pub fn recording(&self, id: i64) -> Result<Option<Recording>> {
+    pub fn find_recording(&self, id: i64) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE id = ?1", Recording::COLUMNS);
-        Ok(self.0.conn().prepare(&sql)?.query_row([id], Recording::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], Recording::from_row).optional()?)
     }
 
     /// The recordings of these chats, and with `of_nobody` those without a chat, with the vectors made by `encoder`, newest first.
@@ -131,9 +131,9 @@ impl<S: ReadStore> Recordings<S> {
             "SELECT id, words, CASE WHEN model = ?3 THEN vector END FROM recordings
              WHERE chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
-        let requests = statement.query_map((json(chats), of_nobody, encoder), |row| {
-            let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| floats(&bytes));
-            Ok(RecordedRequest { id: row.get(0)?, words: split(&row.get::<_, String>(1)?), vector })
+        let requests = statement.query_map((to_json(chats), of_nobody, encoder), |row| {
+            let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| to_floats(&bytes));
+            Ok(RecordedRequest { id: row.get(0)?, words: split_words(&row.get::<_, String>(1)?), vector })
         })?;
         Ok(requests.collect::<sql::QueryResult<_>>()?)
     }
@@ -172,14 +172,14 @@ impl Recordings<&mut FencedStore<'_>> {
     }
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
+fn to_floats(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
 /// Stores a recording, once per cycle. An older recording of the same request is deleted, unless only one of the two had read untrusted
 /// text.
-pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn save_recording(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime<Utc>) -> Result<()> {
     let words = recording.words.join(" ");
     let kept: sql::QueryResult<i64> = tx.query_row(
         "INSERT INTO recordings (cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds)
@@ -187,10 +187,10 @@ pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime
         sql::params![
             recording.cycle_id,
             recording.chat,
-            rfc3339(now),
+            format_rfc3339(now),
             recording.request,
             words,
-            json(&recording.calls),
+            to_json(&recording.calls),
             recording.narrative,
             recording.taint,
             recording.rounds
@@ -211,7 +211,7 @@ pub(crate) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime
 }
 
 /// Deletes the recording of a cycle.
-pub(crate) fn drop_of(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+pub(crate) fn delete_recording(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("DELETE FROM recordings WHERE cycle_id = ?1", [cycle_id])?;
     Ok(())
 }

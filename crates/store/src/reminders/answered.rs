@@ -4,8 +4,8 @@
 use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
-    schedule::{Missed, Slot, resolve},
+    clock::{format_rfc3339, parse_time},
+    schedule::{Missed, Slot, resolve_local_time},
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
 };
@@ -51,7 +51,7 @@ const ANSWERED: &str = "SELECT a.outgoing_id, o.chat_id, a.message_id, p.plain, 
     WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id)";
 
 impl AnsweredMessage {
-    fn read(row: &sql::Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &sql::Row<'_>) -> sql::QueryResult<Self> {
         let nudge: Option<String> = row.get(5)?;
         Ok(Self {
             outgoing_id: row.get(0)?,
@@ -59,7 +59,7 @@ impl AnsweredMessage {
             message_id: row.get(2)?,
             text: row.get(3)?,
             is_caption: row.get(4)?,
-            nudge: nudge.map(|name| NudgeAnswer::read(&name).unwrap_or(NudgeAnswer::Done)),
+            nudge: nudge.map(|name| NudgeAnswer::from_name(&name).unwrap_or(NudgeAnswer::Done)),
             again_at: row.get::<_, Option<String>>(6)?.as_deref().and_then(parse_time),
         })
     }
@@ -67,22 +67,22 @@ impl AnsweredMessage {
 
 impl<S: ReadStore> Reminders<S> {
     /// The answer to the reminder or nudge in a message, if any.
-    pub fn answered(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
+    pub fn find_message_answer(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.outgoing_id = ?1");
-        Ok(self.0.conn().prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::from_row).optional()?)
     }
 
     /// The answers that their messages don't show yet.
     pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], AnsweredMessage::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
 impl<S: WriteStore> Reminders<S> {
     /// Records that a message shows its answer, or never will.
-    pub fn answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
+    pub fn record_shown_answer(&mut self, outgoing_id: i64) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute("UPDATE reminder_answers SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
             tx.execute("UPDATE nudges SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
@@ -93,7 +93,7 @@ impl<S: WriteStore> Reminders<S> {
 
 /// Records a press of a reminder's button. `true` if it decided something: an unanswered reminder of that chat, under its own message. A
 /// postponed reminder becomes a new one, beside the recurring one.
-pub(crate) fn tap(
+pub(crate) fn record_tap(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
     (outgoing_id, answer): (i64, ReminderAnswer),
@@ -102,8 +102,8 @@ pub(crate) fn tap(
     if !is_last_part(tx, "reminder", outgoing_id, (chat, message_id))? {
         return Ok(false);
     }
-    let again = again(tx, outgoing_id, chat, answer, now)?;
-    let again_at = again.first().map(|reminder| rfc3339(reminder.next_at));
+    let again = build_postponed_reminders(tx, outgoing_id, chat, answer, now)?;
+    let again_at = again.first().map(|reminder| format_rfc3339(reminder.next_at));
     if again_at.is_none() && answer != ReminderAnswer::Done {
         // The reminder's text was forgotten.
         return Ok(false);
@@ -111,7 +111,7 @@ pub(crate) fn tap(
     let n = tx.execute(
         "INSERT INTO reminder_answers (outgoing_id, message_id, answer, at, again_at) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
-        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at),
+        (outgoing_id, message_id, answer.name(), format_rfc3339(now), again_at),
     )?;
     if n == 1 {
         again.iter().try_for_each(|reminder| set_again(tx, reminder, now))?;
@@ -122,8 +122,8 @@ pub(crate) fn tap(
 /// Sets a reminder postponed by a button, as an undoable step.
 pub(super) fn set_again(tx: &Transaction<'_>, reminder: &NewReminder, now: DateTime<Utc>) -> Result<()> {
     let did = format!("put off the reminder “{}”", reminder.text);
-    let step = steps::note(tx, &NewStep { chat: reminder.chat, did, commit: None }, None, now)?;
-    rows::add(tx, reminder, Some(&step), now)
+    let step = steps::record_step(tx, &NewStep { chat: reminder.chat, did, commit: None }, None, now)?;
+    rows::insert_reminder(tx, reminder, Some(&step), now)
 }
 
 /// Returns whether the pressed message is this message of ours, of this kind. A message with an unknown delivery counts too.
@@ -142,7 +142,7 @@ pub(super) fn is_last_part(
 }
 
 /// The postponed reminders of a message.
-fn again(
+fn build_postponed_reminders(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     chat: ChatRef,
@@ -157,7 +157,7 @@ fn again(
     let mut again = Vec::new();
     while let Some(row) = rows.next()? {
         let (text, thread_id, zone): (String, Option<i64>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if let Some(Slot { civil, at }) = slot(answer, now, zone.parse().unwrap_or(Tz::UTC)) {
+        if let Some(Slot { civil, at }) = find_postponed_slot(answer, now, zone.parse().unwrap_or(Tz::UTC)) {
             let missed = Missed::default();
             again.push(NewReminder { chat, thread_id, text, rule: None, zone, slot: civil, next_at: at, missed });
         }
@@ -166,14 +166,14 @@ fn again(
 }
 
 /// The slot of a postponed reminder.
-pub(super) fn slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
+pub(super) fn find_postponed_slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
     let local = now.with_timezone(&tz).naive_local();
     match answer {
         ReminderAnswer::Done => None,
-        ReminderAnswer::InAnHour => Some(Slot::of_instant(now + TimeDelta::hours(1), tz)),
+        ReminderAnswer::InAnHour => Some(Slot::from_instant(now + TimeDelta::hours(1), tz)),
         ReminderAnswer::InTheMorning => {
             let days = if local.hour() < NIGHT_ENDS_HOUR { 0 } else { 1 };
-            Some(resolve((local.date() + TimeDelta::days(days)).and_time(MORNING?), tz))
+            Some(resolve_local_time((local.date() + TimeDelta::days(days)).and_time(MORNING?), tz))
         }
     }
 }
@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn the_morning_is_the_next_one_by_the_reminders_own_zone() {
         let berlin: Tz = "Europe/Berlin".parse().unwrap();
-        let morning = |now: &str| slot(ReminderAnswer::InTheMorning, parse_time(now).unwrap(), berlin).unwrap();
+        let morning =
+            |now: &str| find_postponed_slot(ReminderAnswer::InTheMorning, parse_time(now).unwrap(), berlin).unwrap();
         assert_eq!(morning("2026-11-21T14:00:00Z").at, parse_time("2026-11-22T08:00:00Z").unwrap());
         assert_eq!(morning("2026-11-21T23:30:00Z").at, parse_time("2026-11-22T08:00:00Z").unwrap());
         assert_eq!(morning("2026-11-21T22:30:00Z").civil.to_string(), "2026-11-22 09:00:00");

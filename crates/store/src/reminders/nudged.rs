@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     schedule::Missed,
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
@@ -14,7 +14,7 @@ use super::answered;
 use crate::{
     NewOutgoing, NewReminder, Result,
     areas::{ReadStore, Reminders},
-    odd_rows::text_of,
+    odd_rows::read_text,
     sql::{self, Transaction},
 };
 
@@ -43,7 +43,7 @@ impl<S: ReadStore> Reminders<S> {
              WHERE n.is_open = 1 ORDER BY n.outgoing_id",
         )?;
         let read = |row: &sql::Row<'_>| {
-            let Some(answer) = NudgeAnswer::read(&text_of(row, 4)?) else { return Ok(None) };
+            let Some(answer) = NudgeAnswer::from_name(&read_text(row, 4)?) else { return Ok(None) };
             let (outgoing_id, chat, thread_id, task) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
             Ok(Some(OpenNudge { outgoing_id, chat, thread_id, task, answer }))
         };
@@ -53,7 +53,7 @@ impl<S: ReadStore> Reminders<S> {
 }
 
 /// Records a press of a nudge's button. `true` if it decided something: an unpressed button of that very message.
-pub(crate) fn tap(
+pub(crate) fn record_tap(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
     (outgoing_id, answer): (i64, NudgeAnswer),
@@ -65,17 +65,17 @@ pub(crate) fn tap(
         return Ok(false);
     }
     let again = match answer {
-        NudgeAnswer::InTheMorning => again(tx, outgoing_id, now)?,
+        NudgeAnswer::InTheMorning => build_repeat_reminder(tx, outgoing_id, now)?,
         NudgeAnswer::Done | NudgeAnswer::NoMore | NudgeAnswer::TakeBack => None,
     };
-    let again_at = again.as_ref().map(|reminder| rfc3339(reminder.next_at));
+    let again_at = again.as_ref().map(|reminder| format_rfc3339(reminder.next_at));
     if again_at.is_none() && answer == NudgeAnswer::InTheMorning {
         return Ok(false);
     }
     let n = tx.execute(
         "UPDATE nudges SET message_id = ?2, answer = ?3, answered_at = ?4, again_at = ?5, is_open = ?6
          WHERE outgoing_id = ?1 AND answer IS NULL",
-        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, is_a_wakes(answer)),
+        (outgoing_id, message_id, answer.name(), format_rfc3339(now), again_at, is_a_wakes(answer)),
     )?;
     if n == 1 {
         again.iter().try_for_each(|reminder| answered::set_again(tx, reminder, now))?;
@@ -89,7 +89,7 @@ fn is_a_wakes(answer: NudgeAnswer) -> bool {
 }
 
 /// The proposal a message reports on, and the destination for the answer.
-pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
+pub(crate) fn read_reported_proposal(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
     let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
     Ok(tx.prepare(sql)?.query_row([outgoing_id], |row| {
@@ -98,12 +98,12 @@ pub(crate) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, N
 }
 
 /// The reminder that repeats a nudge.
-fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
+fn build_repeat_reminder(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
     let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
-    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, read_text(row, 2)?, read_text(row, 3)?));
     let (chat, thread_id, text, zone) = tx.prepare(sql)?.query_row([outgoing_id], read)?;
-    let slot = answered::slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
+    let slot = answered::find_postponed_slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
     Ok(slot.map(|slot| NewReminder {
         chat,
         thread_id,
@@ -117,7 +117,7 @@ fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<O
 }
 
 /// Marks an answer as acted on, in a cycle's transaction.
-pub(crate) fn is_done(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+pub(crate) fn close_nudge(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE nudges SET is_open = 0 WHERE outgoing_id = ?1", [outgoing_id])?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     schedule::{
         Missed, Rule, Slot,
         due::{self, DueTurn, Series, SlotHistory},
@@ -17,10 +17,10 @@ use reveille_base::{
 use crate::{
     FencedStore, NewOutgoing, Result,
     areas::{ReadStore, Reminders, WriteStore},
-    json,
-    odd_rows::words,
+    odd_rows::read_optional_text,
     outbox::planned,
     sql::{self, OptionalExtension as _, Row, Transaction},
+    to_json,
 };
 
 /// The format of a civil slot: local wall time, sortable as text.
@@ -116,8 +116,9 @@ impl Reminder {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
-        let unreadable = |column, value: String| sql::Error::unreadable(column, &format!("not understood: {value}"));
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let unreadable =
+            |column, value: String| sql::Error::for_unreadable_column(column, &format!("not understood: {value}"));
         let (slot, next_at): (String, String) = (row.get(6)?, row.get(7)?);
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
         Ok(Self {
@@ -133,7 +134,7 @@ impl Reminder {
                 zone: row.get(5)?,
                 slot: read_slot(&slot).ok_or_else(|| unreadable(6, slot))?,
                 next_at: parse_time(&next_at).ok_or_else(|| unreadable(7, next_at))?,
-                missed: Missed::read(&row.get::<_, String>(8)?).unwrap_or_default(),
+                missed: Missed::parse(&row.get::<_, String>(8)?).unwrap_or_default(),
             },
             created_at: time(9)?,
             written_at: time(10)?,
@@ -145,11 +146,11 @@ impl Reminder {
 impl<S: ReadStore> Reminders<S> {
     /// The active reminders, next one first. An unreadable one, for example after a mistake by hand, is skipped and logged, so that it
     /// neither blocks the others nor fires as something else.
-    pub fn reminders(&self) -> Result<Vec<Reminder>> {
+    pub fn list_reminders(&self) -> Result<Vec<Reminder>> {
         let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
         let mut statement = self.0.conn().prepare(&sql)?;
         let mut reminders = Vec::new();
-        for reminder in statement.query_map([], Reminder::read)? {
+        for reminder in statement.query_map([], Reminder::from_row)? {
             match reminder {
                 Ok(reminder) => reminders.push(reminder),
                 Err(why) if why.is_of_value() => {
@@ -164,13 +165,13 @@ impl<S: ReadStore> Reminders<S> {
     /// A finished reminder.
     pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
         let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
-        Ok(self.0.conn().prepare(&sql)?.query_row([id], Reminder::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([id], Reminder::from_row).optional()?)
     }
 
     /// The time at which the next active reminder is due.
-    pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_next_reminder_time(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT min(next_at) FROM reminders WHERE state = 'active'";
-        let text = self.0.conn().query_row(sql, [], |row| words(row, 0))?;
+        let text = self.0.conn().query_row(sql, [], |row| read_optional_text(row, 0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
@@ -204,10 +205,10 @@ impl Reminders<&mut FencedStore<'_>> {
 }
 
 /// Fires due slots in a cycle's transaction: firings, the next slots and the message. Slots that have all fired before send nothing.
-pub(crate) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn fire_reminders(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTime<Utc>) -> Result<()> {
     let mut new = Vec::new();
     for firing in &round.firings {
-        if let Some(slot) = keep(tx, firing, now)? {
+        if let Some(slot) = record_firing(tx, firing, now)? {
             new.push((firing.id, slot));
         }
         set_next(tx, firing.id, firing.turn.next, now)?;
@@ -228,7 +229,7 @@ pub(crate) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTi
 
 /// Records the outcome of the due slots; returns the slot's key if the firing is new. A slot that was passed over may still fire, if the
 /// clock was wrong; a fired slot stays as it is.
-fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Option<String>> {
+fn record_firing(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Option<String>> {
     let DueTurn { happens, passed, .. } = firing.turn;
     let outcome = if happens.is_some() { Missed::Run } else { firing.missed };
     let Some(slot) = happens.or(passed.map(|passed| passed.last)).map(|slot| write_slot(slot.civil)) else {
@@ -242,7 +243,7 @@ fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Opt
                  first_slot = CASE WHEN excluded.first_slot < reminder_firings.first_slot THEN excluded.first_slot
                                    ELSE COALESCE(reminder_firings.first_slot, excluded.first_slot) END
              WHERE reminder_firings.outcome <> 'run' AND excluded.outcome = 'run' RETURNING 1",
-            (firing.id, &slot, rfc3339(now), outcome.name(), first),
+            (firing.id, &slot, format_rfc3339(now), outcome.name(), first),
             |_| Ok(()),
         )
         .optional()?;
@@ -253,7 +254,7 @@ fn set_next(tx: &Transaction<'_>, id: i64, next: Option<Slot>, now: DateTime<Utc
     match next {
         Some(Slot { civil, at }) => tx.execute(
             "UPDATE reminders SET slot = ?2, next_at = ?3, written_at = ?4 WHERE id = ?1 AND state = 'active'",
-            (id, write_slot(civil), rfc3339(at), rfc3339(now)),
+            (id, write_slot(civil), format_rfc3339(at), format_rfc3339(now)),
         )?,
         None => tx.execute("UPDATE reminders SET state = 'done' WHERE id = ?1 AND state = 'active'", [id])?,
     };
@@ -269,7 +270,12 @@ fn read_slot(text: &str) -> Option<NaiveDateTime> {
 }
 
 /// Inserts a reminder in a cycle's or a command's transaction.
-pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&str>, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn insert_reminder(
+    tx: &Transaction<'_>,
+    reminder: &NewReminder,
+    cycle: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<()> {
     tx.execute(
         "INSERT INTO reminders (chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
                                 cycle_id)
@@ -278,12 +284,12 @@ pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&s
             reminder.chat,
             reminder.thread_id,
             reminder.text,
-            reminder.rule.as_ref().map(json),
+            reminder.rule.as_ref().map(to_json),
             reminder.zone,
             write_slot(reminder.slot),
-            rfc3339(reminder.next_at),
+            format_rfc3339(reminder.next_at),
             reminder.missed.name(),
-            rfc3339(now),
+            format_rfc3339(now),
             cycle
         ],
     )?;
@@ -291,12 +297,12 @@ pub(crate) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&s
 }
 
 /// The text of a reminder.
-pub(crate) fn text_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
+pub(crate) fn find_reminder_text(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
     Ok(tx.prepare("SELECT text FROM reminders WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
 }
 
 /// Cancels a reminder in the transaction of a cycle or of a person's order.
-pub(crate) fn cancel(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
+pub(crate) fn cancel_reminder(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
     tx.execute(
         "UPDATE reminders SET state = 'cancelled', ended_by = ?2 WHERE id = ?1 AND state = 'active'",
         (id, cycle),

@@ -35,7 +35,7 @@ pub(crate) enum Error {
 
 impl Error {
     /// An error for a column whose text is invalid.
-    pub(crate) fn unreadable(column: usize, why: &str) -> Self {
+    pub(crate) fn for_unreadable_column(column: usize, why: &str) -> Self {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, why.into()).into()
     }
 
@@ -99,7 +99,7 @@ impl From<Postgres> for SqlConnection {
 
 impl SqlConnection {
     /// The connection for SQLite's own features (pragmas, the write-ahead log, copies); `None` on another engine.
-    pub(crate) fn sqlite(&self) -> Option<&rusqlite::Connection> {
+    pub(crate) fn as_sqlite(&self) -> Option<&rusqlite::Connection> {
         match &self.engine {
             Engine::Sqlite(conn) => Some(conn),
             #[cfg(feature = "postgres")]
@@ -108,8 +108,8 @@ impl SqlConnection {
     }
 
     /// Picks the statement for this engine, if one statement can't serve both.
-    pub(crate) fn either<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
-        if self.sqlite().is_some() { sqlite } else { postgres }
+    pub(crate) fn pick_statement<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
+        if self.as_sqlite().is_some() { sqlite } else { postgres }
     }
 
     /// Sets how long to wait for a server that has gone away. A file needs no wait.
@@ -133,7 +133,7 @@ impl SqlConnection {
 
     /// Waits, at most `at_most`, for another connection's notification. Returns whether one came; `None` if this engine has no
     /// notifications, so that the caller must poll.
-    pub(crate) fn hears(&self, at_most: Duration) -> Option<bool> {
+    pub(crate) fn wait_for_notice(&self, at_most: Duration) -> Option<bool> {
         match &self.engine {
             Engine::Sqlite(_) => {
                 thread::sleep(at_most);
@@ -197,20 +197,20 @@ impl SqlConnection {
 
     /// Starts a transaction that excludes all other writers until its end.
     pub(crate) fn begin_write(&self) -> QueryResult<Transaction<'_>> {
-        self.begin(Begin::Write)
+        self.begin_transaction(Begin::Write)
     }
 
     /// Starts a transaction that locks only the rows it writes, if the engine can, so that others may write other rows.
     pub(crate) fn begin_rows(&self) -> QueryResult<Transaction<'_>> {
-        self.begin(Begin::Rows)
+        self.begin_transaction(Begin::Rows)
     }
 
     /// Starts a transaction whose statements all read the same snapshot.
     pub(crate) fn begin_read(&self) -> QueryResult<Transaction<'_>> {
-        self.begin(Begin::Read)
+        self.begin_transaction(Begin::Read)
     }
 
-    fn begin(&self, begin: Begin) -> QueryResult<Transaction<'_>> {
+    fn begin_transaction(&self, begin: Begin) -> QueryResult<Transaction<'_>> {
         let under_way = match &self.engine {
             Engine::Sqlite(conn) => {
                 let behavior = match begin {
@@ -301,7 +301,7 @@ impl Statement<'_> {
         match self {
             Self::Sqlite(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
             #[cfg(feature = "postgres")]
-            Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, &values.values()?)?.rows)),
+            Self::Postgres(postgres, sql) => Ok(Rows::from_values(postgres.run(sql, &values.values()?)?.rows)),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) trait Params: rusqlite::Params {
 }
 
 #[cfg(feature = "postgres")]
-fn copy<T: ToSql + ?Sized>(value: &T) -> QueryResult<Value> {
+fn copy_value<T: ToSql + ?Sized>(value: &T) -> QueryResult<Value> {
     Ok(match value.to_sql()? {
         ToSqlOutput::Owned(value) => value,
         ToSqlOutput::Borrowed(value) => {
@@ -36,7 +36,7 @@ impl Params for [&(dyn ToSql + Send + Sync); 0] {
 impl Params for &[&dyn ToSql] {
     #[cfg(feature = "postgres")]
     fn values(&self) -> QueryResult<Vec<Value>> {
-        self.iter().map(|value| copy(*value)).collect()
+        self.iter().map(|value| copy_value(*value)).collect()
     }
 }
 
@@ -45,13 +45,13 @@ macro_rules! arrays {
         impl<T: ToSql> Params for [T; $count] {
             #[cfg(feature = "postgres")]
             fn values(&self) -> QueryResult<Vec<Value>> {
-                self.iter().map(copy).collect()
+                self.iter().map(copy_value).collect()
             }
         }
         impl<T: ToSql + ?Sized> Params for &[&T; $count] {
             #[cfg(feature = "postgres")]
             fn values(&self) -> QueryResult<Vec<Value>> {
-                self.iter().map(|value| copy(*value)).collect()
+                self.iter().map(|value| copy_value(*value)).collect()
             }
         }
     )+};
@@ -64,7 +64,7 @@ macro_rules! tuple {
         impl<$($kind: ToSql),+> Params for ($($kind,)+) {
             #[cfg(feature = "postgres")]
             fn values(&self) -> QueryResult<Vec<Value>> {
-                Ok(vec![$(copy(&self.$field)?),+])
+                Ok(vec![$(copy_value(&self.$field)?),+])
             }
         }
     };

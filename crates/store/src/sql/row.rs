@@ -82,7 +82,7 @@ pub(crate) enum Rows<'s> {
 
 impl Rows<'_> {
     #[cfg(feature = "postgres")]
-    pub(super) fn gathered(rows: Vec<Vec<Value>>) -> Self {
+    pub(super) fn from_values(rows: Vec<Vec<Value>>) -> Self {
         Self::Postgres(rows.into_iter(), Vec::new())
     }
 

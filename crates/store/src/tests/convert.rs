@@ -81,7 +81,7 @@ fn an_older_database_becomes_what_a_new_one_is() {
     for (version, dump) in OLDER {
         let (_dir, path) = put_back(dump);
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.schema().unwrap().found, VERSION);
+        assert_eq!(store.read_schema().unwrap().found, VERSION);
         drop(store);
         assert_eq!(shape(&path), new, "from version {version}");
         assert_eq!(texts(&path, "SELECT CAST(version AS TEXT) FROM readable_from"), ["35"], "from version {version}");
@@ -154,7 +154,8 @@ fn the_release_before_can_use_what_this_one_makes() {
 fn rows_from_before_are_given_what_they_are_to_hold_now() {
     let (_dir, path) = put_back(OLDER[1].1);
     let store = Store::open(&path).unwrap();
-    let ids: Vec<String> = store.cycles().given_up_with(&[2]).unwrap().into_iter().map(|row| row.cycle.id).collect();
+    let ids: Vec<String> =
+        store.cycles().list_abandoned_cycles(&[2]).unwrap().into_iter().map(|row| row.cycle.id).collect();
     assert_eq!(ids, ["c-first", "c-last"], "as far as journals can be read");
     drop(store);
     let taints = "SELECT message_text || ': ' || COALESCE(taint, '-') FROM outgoing_messages ORDER BY id";
@@ -206,7 +207,7 @@ fn a_conversion_that_is_broken_off_changes_nothing() {
             assert_eq!(kept, [version.to_string()], "{obstacle}");
             Connection::open(&path).unwrap().execute_batch(out_of_the_way).unwrap();
         }
-        assert_eq!(Store::open(&path).unwrap().schema().unwrap().found, VERSION);
+        assert_eq!(Store::open(&path).unwrap().read_schema().unwrap().found, VERSION);
     }
 }
 
@@ -220,7 +221,7 @@ fn the_schema_is_read_whole() {
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(rusqlite::Result::unwrap).collect()
     };
     let (mut columns, mut indices) = (Vec::new(), Vec::new());
-    for statement in statements() {
+    for statement in parse_statements() {
         match statement.makes {
             Makes::Table(table, declared) => {
                 columns.extend(declared.into_iter().map(|(column, _)| (table.clone(), column)));

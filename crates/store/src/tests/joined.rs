@@ -6,7 +6,7 @@ use crate::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf,
 /// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
 fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {
     NewIncoming {
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         text: text.to_owned(),
         kind: "text".to_owned(),
         sender_id: Some(7),
@@ -40,13 +40,13 @@ impl World {
     /// Takes in one message, at a time.
     fn hear(&mut self, seconds: i64, message: &NewIncoming) -> Accepted {
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message.clone()], ..Batch::default() };
-        self.store.inbox_mut().accept(&batch, at(seconds)).unwrap()
+        self.store.inbox_mut().accept_batch(&batch, at(seconds)).unwrap()
     }
 
     /// Takes in one edit.
     fn change(&mut self, seconds: i64, edit: &NewIncoming) -> Accepted {
         let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![edit.clone()], ..Batch::default() };
-        self.store.inbox_mut().accept(&batch, at(seconds)).unwrap()
+        self.store.inbox_mut().accept_batch(&batch, at(seconds)).unwrap()
     }
 
     /// The rows, as (kind, text).
@@ -59,12 +59,12 @@ impl World {
 
     /// The files of a row, in the order in which it describes them.
     fn files(&self, row: i64) -> Vec<String> {
-        let files = self.store.attachments().attachments_of(&[row]).unwrap();
+        let files = self.store.attachments().list_message_attachments(&[row]).unwrap();
         files.into_iter().filter_map(|file| file.file.unique_id).collect()
     }
 
     fn held_until(&self, row: i64) -> Option<DateTime<Utc>> {
-        self.store.inbox().queued().unwrap().iter().find(|message| message.id == row).unwrap().not_before
+        self.store.inbox().list_queued_messages().unwrap().iter().find(|message| message.id == row).unwrap().not_before
     }
 
     /// A cycle has taken everything up.
@@ -86,18 +86,18 @@ fn an_album_is_one_message_with_every_caption_however_its_parts_come() {
     let mut world = World::new();
     let first =
         Batch { bot_id: 1, next_offset: 3, messages: vec![picture(1, "the roof"), picture(2, "")], ..Batch::default() };
-    assert_eq!(world.store.inbox_mut().accept(&first, at(0)).unwrap().stored, [1]);
+    assert_eq!(world.store.inbox_mut().accept_batch(&first, at(0)).unwrap().stored, [1]);
     assert_eq!(world.hear(1, &picture(3, "the bill")), Accepted { edited: 1, ..Accepted::default() });
     assert_eq!(world.rows(), [row("album", "[photo]\nthe roof\n[photo]\n[photo]\nthe bill")]);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments WHERE message_id = 1"), 3);
     assert_eq!(world.value::<String>("SELECT raw FROM incoming_messages").lines().count(), 3);
     // Each update is known, whichever part it was.
-    assert_eq!(world.store.inbox_mut().accept(&first, at(2)).unwrap(), Accepted::default());
+    assert_eq!(world.store.inbox_mut().accept_batch(&first, at(2)).unwrap(), Accepted::default());
     assert_eq!(world.hear(2, &picture(3, "the bill")), Accepted::default());
     // Another chat's album, and another bot's, may be called the same.
-    let elsewhere = NewIncoming { chat: ChatRef::telegram(8), ..picture(4, "") };
+    let elsewhere = NewIncoming { chat: ChatRef::from_telegram(8), ..picture(4, "") };
     assert_eq!(world.hear(2, &elsewhere).stored.len(), 1);
-    assert_eq!(world.store.inbox_mut().accept(&Batch { bot_id: 2, ..first }, at(2)).unwrap().stored.len(), 1);
+    assert_eq!(world.store.inbox_mut().accept_batch(&Batch { bot_id: 2, ..first }, at(2)).unwrap().stored.len(), 1);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_album_waits_a_moment_after_each_part_and_its_chat_with_it() {
     world.hear(0, &picture(1, ""));
     assert_eq!(world.held_until(1), Some(at(2)));
     world.hear(1, &NewIncoming { part_of: None, ..said(2, 1, "what is this?") });
-    world.hear(1, &NewIncoming { chat: ChatRef::telegram(8), ..said(3, 1, "another chat") });
+    world.hear(1, &NewIncoming { chat: ChatRef::from_telegram(8), ..said(3, 1, "another chat") });
     assert_eq!((world.held_until(2), world.held_until(3)), (Some(at(2)), None));
     world.hear(1, &picture(4, ""));
     assert_eq!((world.held_until(1), world.held_until(2), world.held_until(3)), (Some(at(3)), Some(at(3)), None));
@@ -210,7 +210,7 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
             answer: NewOutgoing {
                 key: Some(format!("command/{id}")),
                 reply_to: Some(100 + id),
-                ..outgoing(ChatRef::telegram(7), "Stopped.")
+                ..outgoing(ChatRef::from_telegram(7), "Stopped.")
             },
             order: Some(Order::Stop { is_owners: true }),
             update_id: Some(id),
@@ -226,25 +226,25 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
             world.hear(0, &messages.remove(0));
         }
         let whole = batch(2, messages);
-        let accepted = world.store.inbox_mut().accept(&whole, at(1)).unwrap();
+        let accepted = world.store.inbox_mut().accept_batch(&whole, at(1)).unwrap();
         assert_eq!((accepted.orders, accepted.answers, accepted.has_orders), (vec![], vec![], false));
         assert_eq!(world.rows(), [row("text", &format!("{}/stop signs are red.", first.text))]);
         // Nor when it comes again.
-        assert_eq!(world.store.inbox_mut().accept(&whole, at(1)).unwrap(), Accepted::default());
-        assert!(world.store.chats().stopped().unwrap().is_none());
+        assert_eq!(world.store.inbox_mut().accept_batch(&whole, at(1)).unwrap(), Accepted::default());
+        assert!(world.store.chats().find_stop_order().unwrap().is_none());
         // What follows the rest, or comes later, is an order as ever.
         let order = batch(3, vec![command(3, 0, "/stop")]);
-        let accepted = world.store.inbox_mut().accept(&order, at(1)).unwrap();
+        let accepted = world.store.inbox_mut().accept_batch(&order, at(1)).unwrap();
         assert_eq!((accepted.orders.len(), accepted.answers.len(), accepted.has_orders), (1, 1, true));
-        assert!(world.store.chats().stopped().unwrap().is_some() && world.rows().len() == 1);
-        let again = world.store.inbox_mut().accept(&order, at(1)).unwrap();
+        assert!(world.store.chats().find_stop_order().unwrap().is_some() && world.rows().len() == 1);
+        let again = world.store.inbox_mut().accept_batch(&order, at(1)).unwrap();
         assert_eq!((again.orders.len(), again.answers.len(), again.has_orders), (1, 0, false));
         // Telegram's numbers begin anew: another command comes under the number of the rest.
         let mut renumbered = batch(2, vec![NewIncoming { channel_message_id: Some(900), ..command(2, 60, "/stop") }]);
         for ordered in &mut renumbered.commands {
             ordered.answer.reply_to = Some(900);
         }
-        assert_eq!(world.store.inbox_mut().accept(&renumbered, at(60)).unwrap().answers.len(), 1);
+        assert_eq!(world.store.inbox_mut().accept_batch(&renumbered, at(60)).unwrap().answers.len(), 1);
     }
 }
 
@@ -268,11 +268,11 @@ fn a_long_text_whose_last_part_alone_names_us_is_heard_whole() {
     let mut world = World::new();
     let batch = Batch { bot_id: 1, next_offset: 9, messages: parts.to_vec(), ..Batch::default() };
     assert_eq!(
-        world.store.inbox_mut().accept(&batch, at(0)).unwrap(),
+        world.store.inbox_mut().accept_batch(&batch, at(0)).unwrap(),
         Accepted { stored: vec![1], edited: 2, ..Accepted::default() }
     );
     assert_eq!((world.rows(), world.overheard()), (whole.to_vec(), 0));
-    assert_eq!(world.store.inbox_mut().accept(&batch, at(0)).unwrap(), Accepted::default());
+    assert_eq!(world.store.inbox_mut().accept_batch(&batch, at(0)).unwrap(), Accepted::default());
     let mut world = World::new();
     for part in [&parts[0], &parts[0], &parts[1]] {
         assert_eq!(world.hear(0, part), Accepted::default(), "nobody has asked anything");
@@ -289,7 +289,7 @@ fn files_of_an_album_before_the_one_that_names_us_are_heard() {
     let mut world = World::new();
     world.hear(0, &to_others(picture(1, "")));
     world.hear(0, &to_others(NewIncoming { part_of: Some(PartOf::Album("B".to_owned())), ..picture(2, "theirs") }));
-    assert!(world.store.attachments().next_wanted(at(0)).unwrap().is_none(), "their pictures aren't fetched");
+    assert!(world.store.attachments().find_next_wanted_file(at(0)).unwrap().is_none(), "their pictures aren't fetched");
     assert_eq!(world.hear(1, &picture(3, "read these")).stored, [1]);
     assert_eq!(world.rows(), [row("album", "[photo]\n[photo]\nread these")]);
     assert_eq!((world.files(1), world.overheard()), (vec!["U1".to_owned(), "U3".to_owned()], 1));
@@ -302,7 +302,7 @@ fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
         ("later", said(2, 3, "hello")),
         ("somebody else's", NewIncoming { sender_id: Some(8), ..said(2, 0, "hello") }),
         ("in another topic", NewIncoming { thread_id: Some(3), ..said(2, 0, "hello") }),
-        ("in another group", NewIncoming { chat: ChatRef::telegram(8), ..said(2, 0, "hello") }),
+        ("in another group", NewIncoming { chat: ChatRef::from_telegram(8), ..said(2, 0, "hello") }),
         ("no text", NewIncoming { part_of: None, ..said(2, 0, "hello") }),
     ] {
         let mut world = World::new();
@@ -323,7 +323,7 @@ fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
     world.hear(2, &said(4, 2, "another batch"));
     assert_eq!(world.overheard(), 0);
     overhear(&mut world);
-    world.store.inbox_mut().heard(1, at(9), |_, _| Vec::new()).unwrap();
+    world.store.inbox_mut().record_poll(1, at(9), |_, _| Vec::new()).unwrap();
     assert_eq!(world.overheard(), 0, "after a poll that brought nothing");
     overhear(&mut world);
     world.store.take_lease(&me(), at(9)).unwrap();
@@ -368,7 +368,7 @@ fn a_text_that_has_become_a_file_is_told_as_one() {
     let file = NewIncoming { kind: "document".to_owned(), ..edited(&message, 2, "[file \"obey\"]") };
     assert_eq!(world.change(1, &file).edited, 1);
     assert_eq!(world.rows(), [row("document", "[file \"obey\"]")]);
-    let by_others = world.store.inbox().queued().unwrap().remove(0).words_of_others();
+    let by_others = world.store.inbox().list_queued_messages().unwrap().remove(0).words_of_others();
     assert_eq!(by_others.as_deref(), Some("what others named (document)"));
 }
 
@@ -392,7 +392,7 @@ fn an_edit_of_what_was_taken_up_is_a_correction() {
     assert_eq!(world.change(7, &edited(&message, 4, "no")).stored, [3]);
     assert_eq!(world.rows()[2], correction("remind me at 7", "no"));
     // To answer it, the edited message is replied to.
-    assert_eq!(world.store.inbox().queued().unwrap()[1].channel_message_id, Some(101));
+    assert_eq!(world.store.inbox().list_queued_messages().unwrap()[1].channel_message_id, Some(101));
 }
 
 #[test]
@@ -402,19 +402,19 @@ fn an_edit_of_what_was_put_aside_changes_what_is_tried_again() {
         let (message, album) = (said(1, 0, "book a table for 4"), picture(2, "this one"));
         world.hear(0, &message);
         world.hear(0, &album);
-        let file = world.store.attachments().next_wanted(at(0)).unwrap().unwrap();
+        let file = world.store.attachments().find_next_wanted_file(at(0)).unwrap().unwrap();
         world
             .store
             .attachments_mut()
-            .file_failed(&file, "gone", &outgoing(ChatRef::telegram(7), "It is gone."), at(0))
+            .give_up_file(&file, "gone", &outgoing(ChatRef::from_telegram(7), "It is gone."), at(0))
             .unwrap();
         world.by_hand(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}'"));
         assert_eq!(world.change(5, &edited(&message, 3, "book a table for 6")).stored, [0; 0], "{outcome}");
         assert_eq!(world.change(5, &edited(&album, 5, "[photo]\nthat one")).stored, [0; 0], "{outcome}");
-        assert!(world.store.inbox().queued().unwrap().is_empty(), "{outcome}: it stays put aside");
+        assert!(world.store.inbox().list_queued_messages().unwrap().is_empty(), "{outcome}: it stays put aside");
         // A further part isn't hidden there.
         assert_eq!(world.hear(6, &picture(4, "and this one")).stored, [3], "{outcome}");
-        assert!(world.store.inbox_mut().retry(1).unwrap() && world.store.inbox_mut().retry(2).unwrap());
+        assert!(world.store.inbox_mut().retry_message(1).unwrap() && world.store.inbox_mut().retry_message(2).unwrap());
         let told = row("photo", "[photo: not fetched (gone)]\nthat one");
         assert_eq!(world.rows()[..2], [row("text", "book a table for 6"), told], "{outcome}");
     }
@@ -475,28 +475,28 @@ fn an_edit_of_what_nobody_has_taken_up_puts_the_new_file_in_the_place_of_the_old
         ..edited(of, update_id, &of.text)
     };
     // The first picture was fetched, and is on its way to nobody when it is replaced.
-    let first = world.store.attachments().next_wanted(at(1)).unwrap().unwrap();
-    world.store.attachments_mut().file_kept(first.id, "files/1.jpg", 12, at(1)).unwrap();
+    let first = world.store.attachments().find_next_wanted_file(at(1)).unwrap().unwrap();
+    world.store.attachments_mut().record_kept_file(first.id, "files/1.jpg", 12, at(1)).unwrap();
     assert_eq!(world.change(1, &with(9, &one, 3)).edited, 1);
     assert_eq!(world.rows(), [row("album", "[photo]\none\n[photo]\ntwo")]);
     assert_eq!(world.files(1), ["U9", "U2"], "in the place of the first");
     assert!(!world.store.retention().is_file_wanted("1.jpg").unwrap());
     assert!(!world.store.attachments().files_on_disk().unwrap()[0].is_wanted);
-    assert!(world.store.attachments().attachments_of_chat(ChatRef::telegram(7), 9).unwrap().is_empty());
+    assert!(world.store.attachments().attachments_of_chat(ChatRef::from_telegram(7), 9).unwrap().is_empty());
 
-    let ninth = world.store.attachments().attachments_of(&[1]).unwrap().remove(0);
+    let ninth = world.store.attachments().list_message_attachments(&[1]).unwrap().remove(0);
     world
         .store
         .attachments_mut()
-        .file_failed(&ninth, "gone", &outgoing(ChatRef::telegram(7), "It is gone."), at(1))
+        .give_up_file(&ninth, "gone", &outgoing(ChatRef::from_telegram(7), "It is gone."), at(1))
         .unwrap();
     assert_eq!(world.rows()[0], row("album", "[photo: not fetched (gone)]\none\n[photo]\ntwo"));
 
     // One that is being fetched comes too late.
-    let second = world.store.attachments().next_wanted(at(1)).unwrap().unwrap();
+    let second = world.store.attachments().find_next_wanted_file(at(1)).unwrap().unwrap();
     assert_eq!(second.file.unique_id.as_deref(), Some("U2"));
     assert_eq!(world.change(1, &with(8, &two, 4)).edited, 1);
-    world.store.attachments_mut().file_kept(second.id, "files/2.jpg", 12, at(2)).unwrap();
+    world.store.attachments_mut().record_kept_file(second.id, "files/2.jpg", 12, at(2)).unwrap();
     assert_eq!(world.files(1), ["U9", "U8"]);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments WHERE path = 'files/2.jpg'"), 0);
     // Back again.
@@ -519,7 +519,7 @@ fn an_edit_of_a_message_that_never_came_is_a_message() {
 fn an_answer_quotes_what_we_know_of_the_message() {
     let mut world = World::new();
     world.hear(0, &said(1, 0, "[voice note, 3 s, machine transcript]\nbuy milk"));
-    world.plan(ChatRef::telegram(7), "**Done.**");
+    world.plan(ChatRef::from_telegram(7), "**Done.**");
     world.deliver_all(0);
     let asks = |id, answers| NewIncoming {
         answers: Some(answers),
@@ -530,7 +530,7 @@ fn an_answer_quotes_what_we_know_of_the_message() {
     world.hear(9, &asks(3, 1));
     world.hear(9, &asks(4, 999));
     let quoted: Vec<Option<String>> =
-        world.store.inbox().queued().unwrap().into_iter().skip(1).map(|message| message.quoted).collect();
+        world.store.inbox().list_queued_messages().unwrap().into_iter().skip(1).map(|message| message.quoted).collect();
     let of = |text: &str| Some(text.to_owned());
     assert_eq!(quoted, [of("[voice note, 3 s, machine transcript]\nbuy milk"), of("**Done.**"), of("[voice]")]);
 }
@@ -540,7 +540,7 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     let mut world = World::new();
     let (message, album) = (said(1, 0, "buy milk"), picture(2, "the menu"));
     world.hear(0, &message);
-    let read = world.store.inbox().queued().unwrap();
+    let read = world.store.inbox().list_queued_messages().unwrap();
     world.change(1, &edited(&message, 8, "buy bread"));
     let opening = |ids: Vec<i64>| Entry::Said {
         raw: "{}".to_owned(),
@@ -551,28 +551,28 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     };
     let begin = |world: &mut World, read: &[Incoming]| {
         let (seen, ids): (Vec<_>, Vec<_>) = read.iter().map(|message| (message, message.id)).unzip();
-        world.held(at(2)).cycles_mut().begin_cycle_on(&cycle("c1"), &opening(ids), &seen).unwrap()
+        world.held(at(2)).cycles_mut().begin_message_cycle(&cycle("c1"), &opening(ids), &seen).unwrap()
     };
     assert!(!begin(&mut world, &read), "it was edited");
     assert_eq!(
-        (world.store.cycles().cycle("c1").unwrap(), world.store.journal().journal("c1").unwrap()),
+        (world.store.cycles().find_cycle("c1").unwrap(), world.store.journal().read_journal("c1").unwrap()),
         (None, Vec::new())
     );
-    let read = world.store.inbox().queued().unwrap();
+    let read = world.store.inbox().list_queued_messages().unwrap();
     assert_eq!(read[0].text, "buy bread");
     assert!(begin(&mut world, &read));
-    assert_eq!(world.store.inbox().queued().unwrap()[0].cycle_id.as_deref(), Some("c1"));
+    assert_eq!(world.store.inbox().list_queued_messages().unwrap()[0].cycle_id.as_deref(), Some("c1"));
 
     // The same for what joins: here a second picture comes.
     world.hear(3, &album);
-    let read = world.store.inbox().queued().unwrap();
+    let read = world.store.inbox().list_queued_messages().unwrap();
     world.hear(4, &NewIncoming { is_only_part: true, ..picture(3, "") });
     let join = |world: &mut World, read: &Incoming| {
-        world.held(at(5)).cycles_mut().join("c1", &opening(vec![read.id]), &[read]).unwrap()
+        world.held(at(5)).cycles_mut().append_messages("c1", &opening(vec![read.id]), &[read]).unwrap()
     };
     assert!(!join(&mut world, &read[1]));
-    let read = world.store.inbox().queued().unwrap();
+    let read = world.store.inbox().list_queued_messages().unwrap();
     assert!(join(&mut world, &read[1]));
-    world.store.inbox_mut().discard(read[1].id, at(6)).unwrap();
+    world.store.inbox_mut().discard_message(read[1].id, at(6)).unwrap();
     assert!(!join(&mut world, &read[1]), "nobody waits for it any more");
 }

@@ -11,13 +11,13 @@ fn each_holder_gets_the_next_fence_and_is_written_down() {
     let first = world.fence;
     let second = world.store.take_lease(&dead(), at(5)).unwrap();
     assert!(second > first);
-    let holder = world.store.holder().unwrap().unwrap();
+    let holder = world.store.find_lease_holder().unwrap().unwrap();
     assert_eq!((holder.fence, holder.is_locked, holder.locked_at), (second, true, Some(at(5))));
     assert_eq!(holder.identity, Some(dead()));
     world.held_by(first, at(6)).release_lease().unwrap();
-    assert!(world.store.holder().unwrap().unwrap().is_locked, "the one who lost it can't free it");
+    assert!(world.store.find_lease_holder().unwrap().unwrap().is_locked, "the one who lost it can't free it");
     world.held_by(second, at(6)).release_lease().unwrap();
-    let holder = world.store.holder().unwrap().unwrap();
+    let holder = world.store.find_lease_holder().unwrap().unwrap();
     assert_eq!((holder.is_locked, holder.locked_at, holder.identity), (false, None, None));
 }
 
@@ -28,14 +28,16 @@ fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
         ("begin_cycle", |s| s.cycles_mut().begin_cycle(&cycle("c2"), &[Entry::Asked], &[])),
         ("begin_by_rule", |s| s.cycles_mut().begin_by_rule(&cycle("c4"), &Entry::Asked, &[], &[]).map(drop)),
-        ("begin_cycle_on", |s| s.cycles_mut().begin_cycle_on(&cycle("c3"), &Entry::Asked, &[]).map(drop)),
-        ("send_to_owner", |s| s.terminals_mut().send_to_owner(ChatRef::telegram(7))),
-        ("join", |s| s.cycles_mut().join("c1", &Entry::Asked, &[]).map(drop)),
+        ("begin_message_cycle", |s| s.cycles_mut().begin_message_cycle(&cycle("c3"), &Entry::Asked, &[]).map(drop)),
+        ("send_to_owner", |s| s.terminals_mut().send_to_owner(ChatRef::from_telegram(7))),
+        ("append_messages", |s| s.cycles_mut().append_messages("c1", &Entry::Asked, &[]).map(drop)),
         ("record_all", |s| s.journal_mut().record_all("c1", &[Entry::Asked], &[])),
-        ("record", |s| {
-            s.journal_mut().record("c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])
+        ("record_entry", |s| {
+            s.journal_mut().record_entry("c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::from_telegram(7), "x"))])
         }),
-        ("change", |s| s.journal_mut().change("c1", &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
+        ("apply_changes", |s| {
+            s.journal_mut().apply_changes("c1", &[Change::Send(outgoing(ChatRef::from_telegram(7), "x"))])
+        }),
         ("resume_cycle", |s| s.cycles_mut().resume_cycle("c1")),
         ("pause_cycle", |s| s.cycles_mut().pause_cycle("c1", at(9), "why")),
         ("end_cycle", |s| {
@@ -49,12 +51,12 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         }),
         ("park_cycle", |s| s.approvals_mut().park_cycle("c1")),
         ("ask_approval", |s| {
-            s.approvals_mut().ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::telegram(7), "may I?"))
+            s.approvals_mut().ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::from_telegram(7), "may I?"))
         }),
-        ("begin_approved", |s| s.approvals_mut().begin_approved("c1", ("call", "bash", "{}"), &[]).map(drop)),
+        ("begin_approved_call", |s| s.approvals_mut().begin_approved_call("c1", ("call", "bash", "{}"), &[]).map(drop)),
         ("expire_approvals", |s| s.approvals_mut().expire_approvals().map(drop)),
         ("take_back", |s| {
-            let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(7), asked_at: None };
+            let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::from_telegram(7), asked_at: None };
             s.undos_mut().take_back(&undo, "c2", |_| String::new()).map(drop)
         }),
         ("set_next_slot", |s| {
@@ -63,10 +65,10 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         }),
         ("plan_jobs", |s| s.jobs_mut().plan_jobs(&[], ("k", "v"))),
         ("set_next_job_slot", |s| s.jobs_mut().set_next_job_slot("a", None)),
-        ("job_looked", |s| {
+        ("record_job_look", |s| {
             let run = NewJobRun { slot: None, state: JobState::Nothing, found: None, output: None };
             let name = "a".to_owned();
-            s.jobs_mut().job_looked(&JobLook {
+            s.jobs_mut().record_job_look(&JobLook {
                 name,
                 next: None,
                 runs: vec![run],
@@ -81,17 +83,21 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("forget_words", |s| s.retention_mut().forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
         ("put_request_vectors", |s| s.recordings_mut().put_request_vectors("m", &[(1, vec![1.0])])),
         ("forget_files", |s| s.attachments_mut().forget_files(&["a.jpg".to_owned()])),
-        ("forget", |s| s.retention_mut().forget(at(9), 10).map(drop)),
-        ("reserve", |s| s.ledger_mut().reserve(("c1", "m"), 0.0, &[]).map(drop)),
+        ("delete_old_rows", |s| s.retention_mut().delete_old_rows(at(9), 10).map(drop)),
+        ("reserve_cost", |s| s.ledger_mut().reserve_cost(("c1", "m"), 0.0, &[]).map(drop)),
         ("bring_along", |s| s.ledger_mut().bring_along(Reservation(1), &Spent::default())),
-        ("settle", |s| s.ledger_mut().settle("c1", (Reservation(1), &Spent::default(), false), &[])),
-        ("branch_is_gone", |s| s.proposals_mut().branch_is_gone(1)),
-        ("upkeep_recovered", |s| s.maintenance_mut().upkeep_recovered(UpkeepKind::Parked)),
+        ("settle_reservation", |s| {
+            s.ledger_mut().settle_reservation("c1", (Reservation(1), &Spent::default(), false), &[])
+        }),
+        ("clear_proposal_branch", |s| s.proposals_mut().clear_proposal_branch(1)),
+        ("record_upkeep_recovery", |s| s.maintenance_mut().record_upkeep_recovery(UpkeepKind::Parked)),
         ("upkeep_ok", |s| s.maintenance_mut().upkeep_ok(UpkeepKind::Push)),
-        ("upkeep_failed", |s| s.maintenance_mut().upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),
-        ("model_failed", |s| s.maintenance_mut().model_failed("m", ModelFault::Outage, "why", None)),
-        ("model_answered", |s| s.maintenance_mut().model_answered("m")),
-        ("set_handled", |s| s.maintenance_mut().set_handled("k", "v")),
+        ("record_upkeep_failure", |s| {
+            s.maintenance_mut().record_upkeep_failure(UpkeepKind::Push, "why", None).map(drop)
+        }),
+        ("record_model_failure", |s| s.maintenance_mut().record_model_failure("m", ModelFault::Outage, "why", None)),
+        ("record_model_answer", |s| s.maintenance_mut().record_model_answer("m")),
+        ("set_handled_value", |s| s.maintenance_mut().set_handled_value("k", "v")),
         ("recover_outbox", |s| s.outbox_mut().recover_outbox().map(drop)),
         ("note_cut_off", |s| s.cycles_mut().note_cut_off("c1", &[], None)),
         ("count_try", |s| s.cycles_mut().count_try("c1")),
@@ -103,7 +109,9 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("note_step", |s| {
             s.undos_mut().note_step(&NewStep { chat: ChatRef::TERMINAL, did: "edited a file".to_owned(), commit: None })
         }),
-        ("tell", |s| s.outbox_mut().tell(&outgoing(ChatRef::telegram(7), "x")).map(drop)),
+        ("plan_wake_message", |s| {
+            s.outbox_mut().plan_wake_message(&outgoing(ChatRef::from_telegram(7), "x")).map(drop)
+        }),
         ("claim_part_of_wake", |s| s.outbox_mut().claim_part_of_wake(Pick::default(), &me()).map(drop)),
     ]
 }
@@ -113,7 +121,7 @@ fn question() -> NewApproval {
         call: "call".to_owned(),
         tool: "bash".to_owned(),
         action: "{}".to_owned(),
-        verdict: reveille_policy::Verdict::denied("a test"),
+        verdict: reveille_policy::Verdict::deny("a test"),
         origin: None,
         approver: None,
         nonce: "n".to_owned(),
@@ -190,9 +198,9 @@ fn contents(world: &World) -> String {
 #[test]
 fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     let mut world = World::new();
-    world.store.inbox_mut().say(ChatRef::telegram(7), "hello", at(0)).unwrap();
+    world.store.inbox_mut().queue_message(ChatRef::from_telegram(7), "hello", at(0)).unwrap();
     world.begin("c1");
-    world.plan(ChatRef::telegram(7), "in doubt");
+    world.plan(ChatRef::from_telegram(7), "in doubt");
     world.store.outbox_mut().claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
@@ -223,12 +231,12 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     world.fence = world.store.take_lease(&me(), at(FAST_S)).unwrap();
     let longer_s = |asked_s: i64| TimeDelta::seconds(FAST_S + asked_s);
     for (chat, wait_s) in [(7, 30), (8, 7_200)] {
-        world.plan(ChatRef::telegram(chat), &format!("for {chat}"));
+        world.plan(ChatRef::from_telegram(chat), &format!("for {chat}"));
         let claimed = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
         let later = PartOutcome::Later { not_before: at(0) + longer_s(wait_s), why: "as asked".to_owned() };
         world.store.outbox_mut().settle_part(&claimed, &later, at(FAST_S)).unwrap();
     }
-    world.held(at(FAST_S + 5)).maintenance_mut().upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
+    world.held(at(FAST_S + 5)).maintenance_mut().record_upkeep_failure(UpkeepKind::Push, "no network", None).unwrap();
     world.by_hand(
         "INSERT INTO incoming_messages (chat_id, message_text, not_before) VALUES (7, 'tried once', '2026-11-21T17:00:30.000Z')",
     );
@@ -239,14 +247,18 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     assert!(!world.store.is_set_back(at(10)).unwrap());
     world.fence = world.store.take_lease(&me(), at(10)).unwrap();
     assert_eq!(world.value::<String>("SELECT not_before FROM incoming_messages"), "2026-11-21T14:00:40.000Z");
-    assert_eq!(world.store.maintenance().upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(45)));
+    assert_eq!(world.store.maintenance().read_upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(45)));
     assert_eq!(world.deliver_all(39), [""; 0]);
     assert_eq!(world.deliver_all(40), ["for 7"]);
     assert_eq!(world.deliver_all(7_209), [""; 0], "it would be too soon for whoever asked to be left alone");
     assert_eq!(world.deliver_all(7_210), ["for 8"]);
 
     // What was written by the right clock stays.
-    world.held_by(world.fence, at(20)).maintenance_mut().upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
+    world
+        .held_by(world.fence, at(20))
+        .maintenance_mut()
+        .record_upkeep_failure(UpkeepKind::Push, "no network", None)
+        .unwrap();
     world.store.take_lease(&me(), at(15)).unwrap();
-    assert_eq!(world.store.maintenance().upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
+    assert_eq!(world.store.maintenance().read_upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
 }

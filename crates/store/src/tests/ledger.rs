@@ -18,11 +18,11 @@ fn used(cost_usd: f64) -> Spent {
 
 impl World {
     fn reserve(&mut self, most_usd: f64, caps: &[SpendCap], second: i64) -> std::result::Result<Reservation, Cap> {
-        self.held(at(second)).ledger_mut().reserve(CYCLE, most_usd, caps).unwrap()
+        self.held(at(second)).ledger_mut().reserve_cost(CYCLE, most_usd, caps).unwrap()
     }
 
     fn settle(&mut self, reservation: Reservation, spent: &Spent) {
-        self.held(at(9)).ledger_mut().settle("c1", (reservation, spent, false), &[]).unwrap();
+        self.held(at(9)).ledger_mut().settle_reservation("c1", (reservation, spent, false), &[]).unwrap();
     }
 }
 
@@ -36,7 +36,7 @@ fn world() -> World {
 fn what_is_set_aside_counts_as_spent_until_it_is_replaced() {
     let mut world = world();
     let reservation = world.reserve(0.5, &[day(5.0)], 1).unwrap();
-    assert_eq!(world.store.journal().journal("c1").unwrap(), [Entry::Asked]);
+    assert_eq!(world.store.journal().read_journal("c1").unwrap(), [Entry::Asked]);
     assert_eq!(
         (
             world.store.ledger().spent_since(at(0)).unwrap().cost_usd,
@@ -47,14 +47,14 @@ fn what_is_set_aside_counts_as_spent_until_it_is_replaced() {
     let first = used(0.25);
     world.settle(reservation, &first);
     assert_eq!(
-        (world.store.ledger().spent_by("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
+        (world.store.ledger().sum_cycle_cost("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
         (first, 0.0)
     );
     // Once it is settled, it is.
     world.settle(reservation, &used(9.0));
-    assert_eq!(world.store.ledger().spent_by("c1").unwrap(), first);
+    assert_eq!(world.store.ledger().sum_cycle_cost("c1").unwrap(), first);
     assert_eq!(world.store.ledger().spent_since(at(2)).unwrap(), Spent::default());
-    assert_eq!(world.store.ledger().spent_by("nobody").unwrap(), Spent::default());
+    assert_eq!(world.store.ledger().sum_cycle_cost("nobody").unwrap(), Spent::default());
 }
 
 #[test]
@@ -64,18 +64,18 @@ fn what_is_set_aside_follows_what_is_known_until_it_is_settled() {
     for most in [used(0.1), used(0.2)] {
         world.held(at(0)).ledger_mut().bring_along(reservation, &most).unwrap();
         assert_eq!(
-            (world.store.ledger().spent_by("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
+            (world.store.ledger().sum_cycle_cost("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
             (most, most.cost_usd)
         );
     }
     world.settle(reservation, &used(0.15));
     assert_eq!(
-        (world.store.ledger().spent_by("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
+        (world.store.ledger().sum_cycle_cost("c1").unwrap(), world.store.ledger().reserved_since(at(0)).unwrap()),
         (used(0.15), 0.0)
     );
     // Once it is settled, it is.
     world.held_by(world.fence, at(0)).ledger_mut().bring_along(reservation, &used(9.0)).unwrap();
-    assert_eq!(world.store.ledger().spent_by("c1").unwrap(), used(0.15));
+    assert_eq!(world.store.ledger().sum_cycle_cost("c1").unwrap(), used(0.15));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn no_two_requests_pass_a_cap_together() {
     let caps = [month(10.0), day(1.0)];
     let first = world.reserve(0.6, &caps, 1).unwrap();
     assert_eq!(world.reserve(0.6, &caps, 2), Err(Cap::Day), "the first isn't settled yet");
-    assert_eq!(world.store.journal().journal("c1").unwrap().len(), 1, "what isn't sent isn't journalled");
+    assert_eq!(world.store.journal().read_journal("c1").unwrap().len(), 1, "what isn't sent isn't journalled");
     world.settle(first, &used(0.3));
     assert!(world.reserve(0.7, &caps, 3).is_ok(), "up to the cap to the cent");
     assert_eq!(world.reserve(0.01, &caps, 4), Err(Cap::Day));

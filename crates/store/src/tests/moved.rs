@@ -1,13 +1,16 @@
 use super::*;
 use crate::Batch;
 
-const OLD: ChatRef = ChatRef::telegram(-7);
-const NEW: ChatRef = ChatRef::telegram(-1007);
+const OLD: ChatRef = ChatRef::from_telegram(-7);
+const NEW: ChatRef = ChatRef::from_telegram(-1007);
 
 impl World {
     fn move_group(&mut self, is_listed: bool) {
         let moved = vec![Moved { from: OLD, to: NEW, is_listed }];
-        self.store.inbox_mut().accept(&Batch { bot_id: 1, next_offset: 1, moved, ..Batch::default() }, at(0)).unwrap();
+        self.store
+            .inbox_mut()
+            .accept_batch(&Batch { bot_id: 1, next_offset: 1, moved, ..Batch::default() }, at(0))
+            .unwrap();
     }
 }
 
@@ -61,12 +64,12 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
         "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, outgoing_id, asked_at, expires_at)
          VALUES ('c1', '1', 'bash', '{}', 'leaves', '[]', -7, 'n', 2, '', '')",
     );
-    world.plan(ChatRef::telegram(8), "elsewhere");
+    world.plan(ChatRef::from_telegram(8), "elsewhere");
     assert_eq!(world.deliver_all(1), ["elsewhere"]);
     assert!(!world.store.outbox().has_deliverable(at(1)).unwrap());
-    world.store.people_mut().readmit(&[ChatRef::telegram(8)]).unwrap();
+    world.store.people_mut().readmit_people(&[ChatRef::from_telegram(8)]).unwrap();
     assert!(!world.store.outbox().has_deliverable(at(1)).unwrap(), "another one is listed");
-    world.store.people_mut().readmit(&[NEW]).unwrap();
+    world.store.people_mut().readmit_people(&[NEW]).unwrap();
     assert!(world.store.outbox().has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), ["before", "after"], "at once: that refusal was of another address");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE chat_id = -1007"), 2);

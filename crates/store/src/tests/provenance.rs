@@ -22,14 +22,14 @@ impl World {
     fn send(&mut self, entry: &Entry, text: &str) {
         self.held(at(1))
             .journal_mut()
-            .record("c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))])
+            .record_entry("c1", entry, &[Change::Send(outgoing(ChatRef::from_telegram(7), text))])
             .unwrap();
     }
 
     /// What was said in chat 7, each with whose words it may hold.
     fn said(&self) -> Vec<(String, String, Option<String>)> {
-        let exchanges = self.store.inbox().exchanges(ChatRef::telegram(7), 16).unwrap();
-        exchanges.into_iter().map(|entry| (entry.number(), entry.text.clone(), entry.taint)).collect()
+        let exchanges = self.store.inbox().list_exchanges(ChatRef::from_telegram(7), 16).unwrap();
+        exchanges.into_iter().map(|entry| (entry.format_number(), entry.text.clone(), entry.taint)).collect()
     }
 
     /// The chat's id of a message that was just delivered.
@@ -43,7 +43,7 @@ impl World {
     /// A reply of chat 7 that quotes one of these messages; whether that counts as nobody else's words.
     fn quotes(&mut self, quoted: Option<i64>) -> bool {
         let reply = NewIncoming {
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             text: "and this?".to_owned(),
             kind: "text".to_owned(),
             quoted: Some("words".to_owned()),
@@ -52,8 +52,8 @@ impl World {
             ..NewIncoming::default()
         };
         let batch = Batch { bot_id: 1, next_offset: 5, messages: vec![reply], ..Batch::default() };
-        self.store.inbox_mut().accept(&batch, at(30)).unwrap();
-        self.store.inbox().queued().unwrap().pop().unwrap().quotes_own
+        self.store.inbox_mut().accept_batch(&batch, at(30)).unwrap();
+        self.store.inbox().list_queued_messages().unwrap().pop().unwrap().quotes_own
     }
 }
 
@@ -68,8 +68,8 @@ fn a_text_of_ours_says_what_its_cycle_had_read_by_then() {
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let page = Some("https://example.org".to_owned());
     assert_eq!(taints, [None, page.clone(), page, Some("https://example.org, a file".to_owned())]);
-    assert_eq!(world.store.outbox().taints_of("c1").unwrap().as_deref(), Some("https://example.org, a file"));
-    assert_eq!(world.store.outbox().taints_of("c2").unwrap(), None);
+    assert_eq!(world.store.outbox().find_cycle_taints("c1").unwrap().as_deref(), Some("https://example.org, a file"));
+    assert_eq!(world.store.outbox().find_cycle_taints("c2").unwrap(), None);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     let link = "given up: [here](https://example.org/evil)";
     world.send(&Entry::Asked, link);
     world.send(&outcome(Some("a page")), link);
-    let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(ChatRef::telegram(7), link) };
+    let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(ChatRef::from_telegram(7), link) };
     world.store.outbox_mut().plan_message(&named, at(2)).unwrap();
     let clickable: Vec<bool> = html(&world).iter().map(|html| html.contains("<a href")).collect();
     assert_eq!(clickable, [true, false, false]);
@@ -108,18 +108,22 @@ impl World {
 fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
     let mut world = World::new();
     world.begin_all();
-    let tell = Change::Send(outgoing(ChatRef::telegram(7), "agreed: [here](https://example.org/evil)"));
+    let tell = Change::Send(outgoing(ChatRef::from_telegram(7), "agreed: [here](https://example.org/evil)"));
     for (cycle, _) in CYCLES {
-        world.held(at(1)).journal_mut().record(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
+        world.held(at(1)).journal_mut().record_entry(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
     }
-    world.held(at(5)).journal_mut().record("guests", &outcome(Some("a page")), std::slice::from_ref(&tell)).unwrap();
-    let own = Change::Send(outgoing(ChatRef::telegram(5555), "for you"));
-    world.held(at(6)).journal_mut().record("guests", &Entry::Asked, &[own]).unwrap();
+    world
+        .held(at(5))
+        .journal_mut()
+        .record_entry("guests", &outcome(Some("a page")), std::slice::from_ref(&tell))
+        .unwrap();
+    let own = Change::Send(outgoing(ChatRef::from_telegram(5555), "for you"));
+    world.held(at(6)).journal_mut().record_entry("guests", &Entry::Asked, &[own]).unwrap();
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let said = "what chat 5555 said".to_owned();
     assert_eq!(taints, [None, None, None, Some(said.clone()), Some(format!("{said}, a page"))]);
     assert_eq!(
-        world.store.inbox().exchanges(ChatRef::telegram(5555), 1).unwrap()[0].taint.as_deref(),
+        world.store.inbox().list_exchanges(ChatRef::from_telegram(5555), 1).unwrap()[0].taint.as_deref(),
         Some("a page"),
         "it is their own chat"
     );
@@ -152,9 +156,9 @@ fn what_nobody_can_tell_of_counts_as_others() {
     world.send(&outcome(None), "fine");
     world.by_hand("UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'c1'");
     world.send(&Entry::Asked, "who knows");
-    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(ChatRef::telegram(7), "log") };
+    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(ChatRef::from_telegram(7), "log") };
     world.store.outbox_mut().plan_message(&command, at(2)).unwrap();
-    world.plan(ChatRef::telegram(7), "by hand");
+    world.plan(ChatRef::from_telegram(7), "by hand");
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [false, false, true, true], "by hand, fine, who knows, log: in the order of their times");
 }
@@ -175,8 +179,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     };
     for cycle in ["c1", "c2"] {
         world.begin(cycle);
-        world.held(at(1)).journal_mut().record(cycle, &opening(None), &[]).unwrap();
-        world.held(at(1)).journal_mut().record(cycle, &Entry::Asked, &[]).unwrap();
+        world.held(at(1)).journal_mut().record_entry(cycle, &opening(None), &[]).unwrap();
+        world.held(at(1)).journal_mut().record_entry(cycle, &Entry::Asked, &[]).unwrap();
     }
     world.end("c2", CycleState::Done, &[]);
     world.by_hand(
@@ -189,8 +193,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [true, true, false]);
     let marked = opening(Some("what was shown before this was noted"));
-    assert_eq!(world.store.journal().journal("c1").unwrap(), [marked, Entry::Asked], "it goes on");
-    assert_eq!(world.store.journal().journal("c2").unwrap()[0], opening(None), "it is over");
+    assert_eq!(world.store.journal().read_journal("c1").unwrap(), [marked, Entry::Asked], "it goes on");
+    assert_eq!(world.store.journal().read_journal("c2").unwrap()[0], opening(None), "it is over");
 }
 
 #[test]
@@ -231,7 +235,7 @@ fn in_a_joined_row_only_what_describes_nobody_elses_words_is_its_senders() {
     let before = |before: &str| format!("[edited an earlier message, which said: “{before}”; it says now:]\nhm");
     let is_own = |text: &str| {
         let kinds = ["album", "correction", "continuation"];
-        let own = kinds.map(|kind| crate::messages::provenance::of_incoming(kind, text, None).is_none());
+        let own = kinds.map(|kind| crate::messages::provenance::find_incoming_authors(kind, text, None).is_none());
         assert!(own.iter().all(|is_own| *is_own == own[0]), "{text}");
         own[0]
     };

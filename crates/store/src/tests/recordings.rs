@@ -27,13 +27,13 @@ fn end(world: &mut World, recording: &NewRecording) {
 }
 
 fn requests(world: &World) -> Vec<String> {
-    world.store.recordings().recordings().unwrap().into_iter().map(|recording| recording.kept.request).collect()
+    world.store.recordings().list_recordings().unwrap().into_iter().map(|recording| recording.kept.request).collect()
 }
 
 #[test]
 fn a_cycle_leaves_one_recording_and_the_newest_of_the_same_request_stands_for_all() {
     let mut world = World::new();
-    let chat = Some(ChatRef::telegram(7));
+    let chat = Some(ChatRef::from_telegram(7));
     for (cycle, request, taint) in [
         ("a", "feed cat", None),
         ("a", "water plants", None),
@@ -43,11 +43,17 @@ fn a_cycle_leaves_one_recording_and_the_newest_of_the_same_request_stands_for_al
         end(&mut world, &recording(cycle, chat, request, taint));
     }
     end(&mut world, &recording("d", None, "feed cat", None));
-    let cycles: Vec<String> =
-        world.store.recordings().recordings().unwrap().into_iter().map(|recording| recording.kept.cycle_id).collect();
+    let cycles: Vec<String> = world
+        .store
+        .recordings()
+        .list_recordings()
+        .unwrap()
+        .into_iter()
+        .map(|recording| recording.kept.cycle_id)
+        .collect();
     assert_eq!(cycles, ["d", "c", "b"]);
     assert_eq!(
-        world.store.recordings().recordings().unwrap()[1].kept,
+        world.store.recordings().list_recordings().unwrap()[1].kept,
         recording("c", chat, "feed cat", Some("a page"))
     );
 }
@@ -55,14 +61,14 @@ fn a_cycle_leaves_one_recording_and_the_newest_of_the_same_request_stands_for_al
 #[test]
 fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
     let mut world = World::new();
-    end(&mut world, &recording("owner", Some(ChatRef::telegram(7)), "mine", None));
+    end(&mut world, &recording("owner", Some(ChatRef::from_telegram(7)), "mine", None));
     for n in 0..MAX_RECORDINGS + 3 {
-        end(&mut world, &recording(&format!("g{n}"), Some(ChatRef::telegram(8)), &format!("theirs {n}"), None));
+        end(&mut world, &recording(&format!("g{n}"), Some(ChatRef::from_telegram(8)), &format!("theirs {n}"), None));
     }
     let all = requests(&world);
     assert_eq!(all.len(), MAX_RECORDINGS as usize + 1);
     assert!(all.contains(&"mine".to_owned()) && !all.contains(&"theirs 2".to_owned()));
-    let theirs = world.store.recordings().recorded_requests(&[ChatRef::telegram(8)], false, None).unwrap();
+    let theirs = world.store.recordings().recorded_requests(&[ChatRef::from_telegram(8)], false, None).unwrap();
     assert_eq!(
         (theirs.len(), &theirs[0].words),
         (MAX_RECORDINGS as usize, &vec!["theirs".to_owned(), "502".to_owned()])

@@ -26,7 +26,7 @@ fn round(happens: Option<u32>, passed: Option<(u32, u32)>, next: u32) -> Round {
     let missed = if happens.is_some() { Missed::Run } else { Missed::Skip };
     Round {
         firings: vec![Firing { id: 1, turn, missed }],
-        message: happens.map(|_| outgoing(ChatRef::telegram(7), "stretch")),
+        message: happens.map(|_| outgoing(ChatRef::from_telegram(7), "stretch")),
     }
 }
 
@@ -39,7 +39,7 @@ fn a_reminder_that_cannot_be_read_holds_up_no_other() {
              (7, 'no rule', '{\"every\": \"so often\"}', 'Europe/Berlin', '2026-11-22T09:00:00', '2026-11-22T08:00:00.000Z', ''),
              (7, 'no time', NULL, 'Europe/Berlin', 'soon', 'later', '')",
     );
-    let reminders = world.store.reminders().reminders().unwrap();
+    let reminders = world.store.reminders().list_reminders().unwrap();
     let texts: Vec<&str> = reminders.iter().map(|reminder| reminder.what.text.as_str()).collect();
     assert_eq!(texts, ["fine"]);
 }
@@ -51,10 +51,10 @@ fn a_slot_sends_once_and_what_was_passed_over_can_still_happen() {
     world.begin("c1");
     let fence = world.fence;
     let mut fire = |round: Round| {
-        world.held_by(fence, at(0)).journal_mut().change("c1", &[Change::Fire(round)]).unwrap();
+        world.held_by(fence, at(0)).journal_mut().apply_changes("c1", &[Change::Fire(round)]).unwrap();
         let history = world.store.reminders().reminder_history(1, slot_key(22)).unwrap();
         let happened: Vec<String> = history.happened.iter().map(|slot| slot.format("%d").to_string()).collect();
-        let skipped = world.store.reminders().reminders().unwrap()[0].skipped;
+        let skipped = world.store.reminders().list_reminders().unwrap()[0].skipped;
         (
             happened.join(" "),
             history.passed.len(),
@@ -76,7 +76,8 @@ fn a_slot_sends_once_and_what_was_passed_over_can_still_happen() {
 fn the_clock_is_held_against_the_time_at_which_the_next_slot_was_written() {
     let mut world = World::new();
     world.by_hand(DAILY);
-    let is_set_back = |world: &World, seconds| world.store.reminders().reminders().unwrap()[0].is_set_back(at(seconds));
+    let is_set_back =
+        |world: &World, seconds| world.store.reminders().list_reminders().unwrap()[0].is_set_back(at(seconds));
     assert!(!is_set_back(&world, -1_000_000), "not known in an older database");
     world.held(at(0)).reminders_mut().set_next_slot(1, slot(23)).unwrap();
     assert!(is_set_back(&world, -61) && !is_set_back(&world, -60) && !is_set_back(&world, 1));

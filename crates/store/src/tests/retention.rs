@@ -20,14 +20,14 @@ fn entry(n: i64) -> Entry {
 
 impl World {
     fn entries(&self, cycle: &str) -> usize {
-        self.store.journal().journal(cycle).unwrap().len()
+        self.store.journal().read_journal(cycle).unwrap().len()
     }
 
     /// A cycle with three entries that has come to this state.
     fn cycle_in(&mut self, id: &str, state: CycleState) {
         self.begin(id);
         for n in 0..3 {
-            self.held(at(1)).journal_mut().record(id, &entry(n), &[]).unwrap();
+            self.held(at(1)).journal_mut().record_entry(id, &entry(n), &[]).unwrap();
         }
         match state {
             CycleState::Running => {}
@@ -39,21 +39,21 @@ impl World {
     /// A message with its raw update.
     fn receive(&mut self, update_id: i64) -> i64 {
         let message = NewIncoming {
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             text: format!("message {update_id}"),
             raw: Some("{\"file\":\"7-note.ogg\"}".to_owned()),
             update_id: Some(update_id),
             ..NewIncoming::default()
         };
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, messages: vec![message], ..Batch::default() };
-        self.store.inbox_mut().accept(&batch, at(0)).unwrap().stored[0]
+        self.store.inbox_mut().accept_batch(&batch, at(0)).unwrap().stored[0]
     }
 
     /// Forgets until nothing is left, in batches of so many rows.
     fn forget_all(&mut self, rows: u32) -> u32 {
         let mut all = 0;
         loop {
-            let n = self.held(at(0)).retention_mut().forget(old(), rows).unwrap();
+            let n = self.held(at(0)).retention_mut().delete_old_rows(old(), rows).unwrap();
             assert!(n <= rows, "{n} rows in a batch of {rows}");
             if n == 0 {
                 return all;
@@ -72,19 +72,19 @@ fn journals_of_ended_cycles_go_and_open_ones_stay_however_old() {
     for (id, state) in ended.into_iter().chain(open) {
         world.cycle_in(id, state);
     }
-    world.held(at(1)).ledger_mut().reserve(("d", "m"), 0.5, &[]).unwrap().unwrap();
+    world.held(at(1)).ledger_mut().reserve_cost(("d", "m"), 0.5, &[]).unwrap().unwrap();
     assert!(world.store.retention().has_forgettable(old()).unwrap());
     world.forget_all(ROWS);
     for (id, _) in ended {
-        let row = world.store.cycles().cycle(id).unwrap().unwrap();
+        let row = world.store.cycles().find_cycle(id).unwrap().unwrap();
         assert_eq!((world.entries(id), row.cycle.system.as_str()), (0, "[]"), "{id}");
         assert!(row.ended_at.is_some() && !row.cycle.reasons.is_empty());
     }
     for (id, _) in open {
-        let row = world.store.cycles().cycle(id).unwrap().unwrap();
+        let row = world.store.cycles().find_cycle(id).unwrap().unwrap();
         assert!(world.entries(id) == 3 && row.cycle.system.contains("be kind"), "{id}");
     }
-    assert_eq!(world.store.ledger().spent_by("d").unwrap().cost_usd, 0.5);
+    assert_eq!(world.store.ledger().sum_cycle_cost("d").unwrap().cost_usd, 0.5);
     assert!(!world.store.retention().has_forgettable(old()).unwrap());
 }
 
@@ -94,12 +94,12 @@ fn what_is_not_old_stays() {
     world.cycle_in("c", CycleState::Done);
     let message = world.receive(1);
     let change = Change::Done { messages: vec![message], outcome: Answered };
-    world.held(at(9)).journal_mut().change("c", &[change]).unwrap();
-    world.plan(ChatRef::telegram(7), "an answer");
+    world.held(at(9)).journal_mut().apply_changes("c", &[change]).unwrap();
+    world.plan(ChatRef::from_telegram(7), "an answer");
     world.deliver_all(9);
     let just_then = at(9);
     assert!(!world.store.retention().has_forgettable(just_then).unwrap());
-    assert_eq!(world.held(at(0)).retention_mut().forget(just_then, ROWS).unwrap(), 0);
+    assert_eq!(world.held(at(0)).retention_mut().delete_old_rows(just_then, ROWS).unwrap(), 0);
     assert_eq!(world.entries("c"), 3);
     assert!(world.store.retention().has_forgettable(at(10)).unwrap());
 }
@@ -121,15 +121,15 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
                 head: None,
                 taint: None,
             };
-            world.held(at(2)).journal_mut().record(cycle, &said, &[]).unwrap();
+            world.held(at(2)).journal_mut().record_entry(cycle, &said, &[]).unwrap();
         }
         world.end(&id, CycleState::Abandoned, &[]);
         world.end(&after, CycleState::Failed, &[]);
-        let given_up = world.store.cycles().given_up_with(&[message]).unwrap();
+        let given_up = world.store.cycles().list_abandoned_cycles(&[message]).unwrap();
         assert_eq!(given_up.iter().map(|row| &row.cycle.id).collect::<Vec<_>>(), [&id]);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.held(at(9)).journal_mut().change(&id, &[change]).unwrap();
+            world.held(at(9)).journal_mut().apply_changes(&id, &[change]).unwrap();
         }
     }
     world.forget_all(ROWS);
@@ -145,7 +145,7 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
         let message = world.receive(n as i64);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.held(at(9)).journal_mut().change("c", &[change]).unwrap();
+            world.held(at(9)).journal_mut().apply_changes("c", &[change]).unwrap();
         }
     }
     assert!(world.store.retention().is_file_wanted("7-note.ogg").unwrap());
@@ -161,7 +161,7 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
         messages: vec![NewIncoming { update_id: Some(0), ..NewIncoming::default() }],
         ..Batch::default()
     };
-    assert!(world.store.inbox_mut().accept(&again, at(10)).unwrap().stored.is_empty());
+    assert!(world.store.inbox_mut().accept_batch(&again, at(10)).unwrap().stored.is_empty());
     assert!(
         world.store.retention().is_file_wanted("7-note.ogg").unwrap()
             && !world.store.retention().is_file_wanted("8-note.ogg").unwrap()
@@ -173,10 +173,10 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
 #[test]
 fn parts_go_when_their_message_is_delivered_in_full() {
     let mut world = World::new();
-    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(ChatRef::telegram(7), "delivered") };
+    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(ChatRef::from_telegram(7), "delivered") };
     world.store.outbox_mut().plan_message(&told, at(0)).unwrap();
     world.deliver_all(1);
-    let half = world.plan(ChatRef::telegram(8), &"a long line\n".repeat(600));
+    let half = world.plan(ChatRef::from_telegram(8), &"a long line\n".repeat(600));
     let first = world.store.outbox_mut().claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
     world.store.outbox_mut().settle_part(&first, &PartOutcome::Sent { id: 1, date: None }, at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
@@ -229,8 +229,8 @@ fn small_batches_come_to_the_same_end() {
             world.cycle_in(&format!("c{n}"), CycleState::Done);
             let message = world.receive(n);
             let change = Change::Done { messages: vec![message], outcome: Answered };
-            world.held(at(9)).journal_mut().change(&format!("c{n}"), &[change]).unwrap();
-            world.plan(ChatRef::telegram(7), "an answer");
+            world.held(at(9)).journal_mut().apply_changes(&format!("c{n}"), &[change]).unwrap();
+            world.plan(ChatRef::from_telegram(7), "an answer");
         }
         world.deliver_all(9);
         let n = world.forget_all(rows);
@@ -246,7 +246,7 @@ fn a_holder_that_was_replaced_forgets_nothing() {
     let mut world = World::new();
     world.cycle_in("c", CycleState::Done);
     world.store.take_lease(&me(), at(10)).unwrap();
-    let refused = world.held(at(0)).retention_mut().forget(old(), ROWS);
+    let refused = world.held(at(0)).retention_mut().delete_old_rows(old(), ROWS);
     assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     assert_eq!(world.entries("c"), 3);
 }
@@ -259,8 +259,11 @@ fn a_look_goes_by_the_indices() {
     if world.is_shared() {
         return;
     }
-    let mut statement =
-        world.store.conn.prepare(&format!("EXPLAIN QUERY PLAN {}", crate::upkeep::retention::look())).unwrap();
+    let mut statement = world
+        .store
+        .conn
+        .prepare(&format!("EXPLAIN QUERY PLAN {}", crate::upkeep::retention::forgettable_query()))
+        .unwrap();
     let plan: Vec<String> =
         statement.query_map(["x"], |row| row.get(3)).unwrap().collect::<sql::QueryResult<_>>().unwrap();
     for index in ["cycles_to_forget", "incoming_to_forget", "parts_to_forget"] {
@@ -273,7 +276,7 @@ fn a_look_goes_by_the_indices() {
 fn answers_to_reminders_and_nudges_go_once_they_are_shown_and_nothing_waits_for_them() {
     let mut world = World::new();
     for n in 1..=4 {
-        world.plan(ChatRef::telegram(7), &format!("text {n}"));
+        world.plan(ChatRef::from_telegram(7), &format!("text {n}"));
     }
     world.deliver_all(1);
     world.by_hand(
@@ -299,7 +302,7 @@ fn answers_to_reminders_and_nudges_go_once_they_are_shown_and_nothing_waits_for_
 fn a_nudge_answer_of_a_newer_version_waits_and_finishes_no_task() {
     let mut world = World::new();
     for n in 1..=2 {
-        world.plan(ChatRef::telegram(7), &format!("text {n}"));
+        world.plan(ChatRef::from_telegram(7), &format!("text {n}"));
     }
     world.by_hand(
         "INSERT INTO nudges (outgoing_id, zone, answer, answered_at, is_shown, is_open) VALUES

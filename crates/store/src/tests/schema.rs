@@ -25,8 +25,9 @@ fn the_database_and_its_log_are_readable_by_their_owner_alone() {
 fn it_syncs_each_commit_and_bounds_its_log() {
     let world = World::new();
     let store = Store::open(world.store.path()).unwrap();
-    let pragma =
-        |name: &str| store.conn.sqlite().unwrap().pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+    let pragma = |name: &str| {
+        store.conn.as_sqlite().unwrap().pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap()
+    };
     assert_eq!(pragma("synchronous"), 2, "FULL");
     assert_eq!(pragma("fullfsync"), 1);
     assert_eq!(pragma("foreign_keys"), 1);
@@ -39,7 +40,7 @@ fn after_a_write_that_may_be_lost_commits_are_synced_again() {
     let world = World::new();
     let mut store = Store::open(world.store.path()).unwrap();
     let synchronous = |store: &Store| -> i64 {
-        store.conn.sqlite().unwrap().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+        store.conn.as_sqlite().unwrap().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
     };
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert_eq!(synchronous(&store), 2);
@@ -53,12 +54,12 @@ fn after_a_write_that_may_be_lost_commits_are_synced_again() {
 #[test]
 fn what_was_written_is_there_when_it_is_opened_again() {
     let mut world = World::new();
-    world.store.inbox_mut().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    world.store.inbox_mut().queue_message(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
     let again = Store::open(world.store.path()).unwrap();
-    assert_eq!(again.inbox().queued().unwrap()[0].text, "keep me");
-    assert_eq!(again.integrity().unwrap(), Ok(()));
+    assert_eq!(again.inbox().list_queued_messages().unwrap()[0].text, "keep me");
+    assert_eq!(again.check_integrity().unwrap(), Ok(()));
     let looking = Store::open_read_only(world.store.path()).unwrap().unwrap();
-    assert_eq!(looking.inbox().queued().unwrap().len(), 1);
+    assert_eq!(looking.inbox().list_queued_messages().unwrap().len(), 1);
     assert!(looking.conn.execute("DELETE FROM incoming_messages", []).is_err());
 }
 
@@ -79,7 +80,7 @@ fn what_a_newer_program_has_added_is_in_nobodys_way() {
     );
     drop(Store::open(world.store.path()).unwrap());
     world.by_hand("INSERT INTO incoming_messages (chat_id, message_text) VALUES (7, 'hello')");
-    assert_eq!(Store::open(world.store.path()).unwrap().inbox().queued().unwrap().len(), 1);
+    assert_eq!(Store::open(world.store.path()).unwrap().inbox().list_queued_messages().unwrap().len(), 1);
     assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
 }
 
@@ -98,7 +99,7 @@ fn an_empty_file_is_a_database_to_be_made_and_a_damaged_one_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("messages.db");
     std::fs::write(&path, "").unwrap();
-    Store::open(&path).unwrap().inbox_mut().say(ChatRef::TERMINAL, "hello", at(0)).unwrap();
+    Store::open(&path).unwrap().inbox_mut().queue_message(ChatRef::TERMINAL, "hello", at(0)).unwrap();
     let damaged = dir.path().join("damaged.db");
     std::fs::write(&damaged, "this is a letter, not a database, and long enough to be told from one".repeat(20))
         .unwrap();
@@ -117,11 +118,15 @@ fn many_can_open_a_new_database_at_once() {
                 let (path, barrier) = (&path, &barrier);
                 scope.spawn(move || {
                     barrier.wait();
-                    Store::open(path).unwrap().inbox_mut().say(ChatRef::telegram(number), "me too", at(0)).unwrap();
+                    Store::open(path)
+                        .unwrap()
+                        .inbox_mut()
+                        .queue_message(ChatRef::from_telegram(number), "me too", at(0))
+                        .unwrap();
                 });
             }
         });
-        assert_eq!(Store::open(&path).unwrap().inbox().queued().unwrap().len(), 8);
+        assert_eq!(Store::open(&path).unwrap().inbox().list_queued_messages().unwrap().len(), 8);
         assert_eq!(mode(&path), 0o600);
     }
 }
@@ -134,14 +139,14 @@ fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_
     reader.execute_batch("BEGIN; SELECT count(*) FROM incoming_messages").unwrap();
     let text = "x".repeat(100_000);
     while world.store.log_bytes() <= WAL_BOUND_BYTES {
-        world.store.inbox_mut().say(ChatRef::TERMINAL, &text, at(0)).unwrap();
+        world.store.inbox_mut().queue_message(ChatRef::TERMINAL, &text, at(0)).unwrap();
     }
     // Not tried again with each write.
     assert!(world.store.restart_at_bytes > WAL_RESTART_BYTES);
     reader.execute_batch("COMMIT").unwrap();
     for _ in 0..2 {
-        world.store.inbox_mut().say(ChatRef::TERMINAL, &text, at(1)).unwrap();
+        world.store.inbox_mut().queue_message(ChatRef::TERMINAL, &text, at(1)).unwrap();
     }
     assert!(world.store.log_bytes() <= WAL_LIMIT_BYTES as u64, "{}", world.store.log_bytes());
-    assert_eq!(world.store.integrity().unwrap(), Ok(()));
+    assert_eq!(world.store.check_integrity().unwrap(), Ok(()));
 }

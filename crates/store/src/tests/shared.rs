@@ -24,19 +24,19 @@ fn many_can_open_a_new_database_at_once() {
             let (address, barrier) = (&address, &barrier);
             scope.spawn(move || {
                 barrier.wait();
-                let mut store = Store::open_shared(address).unwrap();
-                store.inbox_mut().say(ChatRef::telegram(number), "me too", at(0)).unwrap();
+                let mut store = Store::open_shared_database(address).unwrap();
+                store.inbox_mut().queue_message(ChatRef::from_telegram(number), "me too", at(0)).unwrap();
             });
         }
     });
-    assert_eq!(Store::open_shared(&address).unwrap().inbox().queued().unwrap().len(), 8);
+    assert_eq!(Store::open_shared_database(&address).unwrap().inbox().list_queued_messages().unwrap().len(), 8);
 }
 
 /// As in a file, whose older versions are in `convert.rs`.
 #[test]
 fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
     let Some(address) = address() else { return };
-    let mut store = Store::open_shared(&address).unwrap();
+    let mut store = Store::open_shared_database(&address).unwrap();
     let shape = |store: &Store| -> Vec<String> {
         let mut statement = store
             .conn
@@ -49,7 +49,7 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
         statement.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
     };
     let new = shape(&store);
-    store.inbox_mut().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    store.inbox_mut().queue_message(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
     let fence = store.take_lease(&me(), at(0)).unwrap();
     FencedStore::new(&mut store, fence, &FixedClock(at(1)))
         .cycles_mut()
@@ -64,12 +64,12 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
         )
         .unwrap();
     assert_ne!(shape(&store), new);
-    let looked_at = Store::open_shared_read_only(&address).unwrap().unwrap().schema().unwrap();
+    let looked_at = Store::open_shared_read_only(&address).unwrap().unwrap().read_schema().unwrap();
     assert_eq!((looked_at.found, looked_at.known), (36, crate::schema::VERSION));
-    let store = Store::open_shared(&address).unwrap();
+    let store = Store::open_shared_database(&address).unwrap();
     assert_eq!(shape(&store), new);
-    assert_eq!(store.schema().unwrap().found, crate::schema::VERSION);
-    assert_eq!(store.inbox().queued().unwrap()[0].text, "keep me");
+    assert_eq!(store.read_schema().unwrap().found, crate::schema::VERSION);
+    assert_eq!(store.inbox().list_queued_messages().unwrap()[0].text, "keep me");
     let line: String = store.conn.query_row("SELECT cycle_id FROM undo_line", [], |row| row.get(0)).unwrap();
     assert_eq!(line, "c1");
 }
@@ -78,10 +78,14 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
 fn what_is_only_looked_at_is_neither_made_nor_changed() {
     let Some(address) = address() else { return };
     assert!(Store::open_shared_read_only(&address).unwrap().is_none(), "there is nothing of ours in it");
-    Store::open_shared(&address).unwrap().inbox_mut().say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
+    Store::open_shared_database(&address)
+        .unwrap()
+        .inbox_mut()
+        .queue_message(ChatRef::TERMINAL, "keep me", at(0))
+        .unwrap();
     let mut looking = Store::open_shared_read_only(&address).unwrap().unwrap();
-    assert_eq!(looking.inbox().queued().unwrap()[0].text, "keep me");
-    let refused = looking.inbox_mut().say(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
+    assert_eq!(looking.inbox().list_queued_messages().unwrap()[0].text, "keep me");
+    let refused = looking.inbox_mut().queue_message(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
 }
 
@@ -97,11 +101,11 @@ fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
     for name in [&ana, &ben] {
         registry.add(name, at(0)).unwrap();
     }
-    let list = address.in_schema("reveille_fleet");
+    let list = address.with_schema("reveille_fleet");
     let other = SqlConnection::from(Postgres::new(&list, false));
     let taking = other.begin_rows().unwrap();
     taking.execute("UPDATE assistants SET claimed_by = 'other' WHERE name = ?1", [ana.as_str()]).unwrap();
-    let mut claim = || registry.claim("w", at(1), at(60)).unwrap().map(|claim| claim.name);
+    let mut claim = || registry.claim_turn("w", at(1), at(60)).unwrap().map(|claim| claim.name);
     assert_eq!((claim(), claim()), (Some(ben), None));
     drop(taking);
     assert_eq!(claim(), Some(ana));
@@ -119,24 +123,24 @@ fn workers_of_a_fleet_hear_who_is_due() {
     let (mut receiver, mut worker) = (open(), open());
     let ana: AssistantName = "ana".parse().unwrap();
     receiver.add(&ana, at(0)).unwrap();
-    assert_eq!(worker.hears(FOR_EVER), Some(true));
-    let turn = worker.claim("w", at(1), at(60)).unwrap().unwrap();
-    receiver.wake(&ana, at(2)).unwrap();
-    receiver.wake(&ana, at(3)).unwrap();
-    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    assert_eq!(worker.wait_for_change(FOR_EVER), Some(true));
+    let turn = worker.claim_turn("w", at(1), at(60)).unwrap().unwrap();
+    receiver.wake_assistant(&ana, at(2)).unwrap();
+    receiver.wake_assistant(&ana, at(3)).unwrap();
+    assert_eq!(worker.wait_for_change(FOR_EVER), Some(true));
     // Two at once may have been heard as two.
-    while worker.hears(Duration::ZERO) == Some(true) {}
+    while worker.wait_for_change(Duration::ZERO) == Some(true) {}
     worker.give_back("w", &turn, &TurnEnd { due_at: at(9), trouble: None }, at(4)).unwrap();
-    assert_eq!(receiver.hears(FOR_EVER), Some(true));
+    assert_eq!(receiver.wait_for_change(FOR_EVER), Some(true));
 
-    let list = address.in_schema("reveille_fleet");
+    let list = address.with_schema("reveille_fleet");
     let other = SqlConnection::from(Postgres::new(&list, false));
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()";
     assert_eq!(other.query_row(end, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
-    while worker.hears(Duration::ZERO) == Some(true) {}
-    assert_eq!(worker.due_after(at(3)).unwrap(), Some(at(4)));
-    receiver.wake(&ana, at(5)).unwrap();
-    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    while worker.wait_for_change(Duration::ZERO) == Some(true) {}
+    assert_eq!(worker.find_next_due_time(at(3)).unwrap(), Some(at(4)));
+    receiver.wake_assistant(&ana, at(5)).unwrap();
+    assert_eq!(worker.wait_for_change(FOR_EVER), Some(true));
 }
 
 /// Of parts that several senders want, each goes to one of them.
@@ -144,15 +148,15 @@ fn workers_of_a_fleet_hear_who_is_due() {
 fn several_senders_take_each_part_once() {
     const MESSAGES: i64 = 40;
     let Some(address) = address() else { return };
-    let mut store = Store::open_shared(&address).unwrap();
+    let mut store = Store::open_shared_database(&address).unwrap();
     for number in 0..MESSAGES {
-        store.outbox_mut().plan_message(&outgoing(ChatRef::telegram(number + 1), "hello"), at(0)).unwrap();
+        store.outbox_mut().plan_message(&outgoing(ChatRef::from_telegram(number + 1), "hello"), at(0)).unwrap();
     }
     let taken = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let mut store = Store::open_shared(&address).unwrap();
+                let mut store = Store::open_shared_database(&address).unwrap();
                 while let Some(claimed) = store.outbox_mut().claim_part(Pick::default(), &me(), at(1)).unwrap() {
                     taken.lock().unwrap().push(claimed.outgoing_id);
                     store.outbox_mut().settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(1)).unwrap();
@@ -170,11 +174,11 @@ fn several_senders_take_each_part_once() {
 fn writes_of_several_follow_each_other() {
     const EACH: usize = 25;
     let Some(address) = address() else { return };
-    let mut store = Store::open_shared(&address).unwrap();
+    let mut store = Store::open_shared_database(&address).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let mut store = Store::open_shared(&address).unwrap();
+                let mut store = Store::open_shared_database(&address).unwrap();
                 for _ in 0..EACH {
                     store
                         .write(|tx| {
@@ -189,23 +193,25 @@ fn writes_of_several_follow_each_other() {
     });
     assert_eq!(store.maintenance().handled_keys("").unwrap().len(), 4 * EACH);
     let fence = store.take_lease(&me(), at(0)).unwrap();
-    let mut other = Store::open_shared(&address).unwrap();
+    let mut other = Store::open_shared_database(&address).unwrap();
     assert!(matches!(other.take_lease(&dead(), at(1)), Err(StoreError::Busy)), "a wake is at work");
     // As where a connection was lost, and another wake has begun meanwhile.
     store.conn.execute_batch("SELECT pg_advisory_unlock_all()").unwrap();
     other.take_lease(&dead(), at(1)).unwrap();
-    let lost =
-        FencedStore::new(&mut store, fence, &FixedClock(at(2))).maintenance_mut().set_handled("k", "v").unwrap_err();
+    let lost = FencedStore::new(&mut store, fence, &FixedClock(at(2)))
+        .maintenance_mut()
+        .set_handled_value("k", "v")
+        .unwrap_err();
     assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost}");
 }
 
 #[test]
 fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
     let Some(address) = address() else { return };
-    let mut store = Store::open_shared(&address).unwrap();
-    store.inbox_mut().say(ChatRef::TERMINAL, "before", at(0)).unwrap();
+    let mut store = Store::open_shared_database(&address).unwrap();
+    store.inbox_mut().queue_message(ChatRef::TERMINAL, "before", at(0)).unwrap();
     let own: i64 = store.conn.query_row("SELECT pg_backend_pid()", [], |row| row.get(0)).unwrap();
-    let other = Store::open_shared(&address).unwrap();
+    let other = Store::open_shared_database(&address).unwrap();
     let end = || {
         other
             .conn
@@ -219,8 +225,8 @@ fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
         Ok(())
     });
     assert!(matches!(cut_off, Err(StoreError::Server(_))), "{cut_off:?}");
-    store.inbox_mut().say(ChatRef::TERMINAL, "after", at(1)).unwrap();
-    assert_eq!(store.inbox().queued().unwrap().len(), 2);
+    store.inbox_mut().queue_message(ChatRef::TERMINAL, "after", at(1)).unwrap();
+    assert_eq!(store.inbox().list_queued_messages().unwrap().len(), 2);
     assert!(store.maintenance().handled_keys("").unwrap().is_empty());
 }
 
@@ -229,7 +235,7 @@ fn an_address_that_nobody_answers_at_is_told_without_the_password() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().display().to_string().replace('/', "%2F");
     let address = DatabaseAddress::parse(&format!("postgres://me@{socket}/mine"), Some("secret-word")).unwrap();
-    let error = Store::open_shared(&address).map(drop).unwrap_err().to_string();
+    let error = Store::open_shared_database(&address).map(drop).unwrap_err().to_string();
     assert!(error.contains("PostgreSQL") && !error.contains("secret-word"), "{error}");
     assert_eq!(format!("{address:?}"), format!("postgres://{}/mine", dir.path().display()));
     for wrong in ["postgres://me:secret-word@host:no/port", "postgres://me:secret-word@host/mine"] {
@@ -241,8 +247,8 @@ fn an_address_that_nobody_answers_at_is_told_without_the_password() {
 #[test]
 fn a_sender_on_another_machine_is_given_its_time() {
     let Some(address) = address() else { return };
-    let mut store = Store::open_shared(&address).unwrap();
-    store.outbox_mut().plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
+    let mut store = Store::open_shared_database(&address).unwrap();
+    store.outbox_mut().plan_message(&outgoing(ChatRef::from_telegram(7), "hello"), at(0)).unwrap();
     let elsewhere = Identity { boot_id: "another machine's".to_owned(), ..me() };
     store.outbox_mut().claim_part(Pick::default(), &elsewhere, at(0)).unwrap().unwrap();
     let fence = store.take_lease(&me(), at(1)).unwrap();
@@ -259,28 +265,33 @@ fn a_store_moves_into_a_shared_database_and_back() {
     let mut here = Store::open(&dir.path().join("here.db")).unwrap();
     let fence = here.take_lease(&me(), at(0)).unwrap();
     for text in ["one", "two", "three"] {
-        here.inbox_mut().say(ChatRef::telegram(7), text, at(0)).unwrap();
+        here.inbox_mut().queue_message(ChatRef::from_telegram(7), text, at(0)).unwrap();
     }
     here.conn.execute("DELETE FROM incoming_messages WHERE message_text = 'three'", []).unwrap();
     FencedStore::new(&mut here, fence, &FixedClock(at(1)))
         .cycles_mut()
         .begin_cycle(&cycle("c1"), &[Entry::Asked], &[])
         .unwrap();
-    here.outbox_mut().plan_message(&outgoing(ChatRef::telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
+    here.outbox_mut().plan_message(&outgoing(ChatRef::from_telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
     here.ledger_mut().reserve_apart("m", 0.1 + 0.2, &[], at(1)).unwrap().unwrap();
-    let mut there = Store::open_shared(&address).unwrap();
-    let count = here.copy_to(&mut there).unwrap();
+    let mut there = Store::open_shared_database(&address).unwrap();
+    let count = here.copy_all_rows(&mut there).unwrap();
     assert!(count >= 8, "{count}");
-    let again = here.copy_to(&mut there).unwrap_err();
+    let again = here.copy_all_rows(&mut there).unwrap_err();
     assert!(again.to_string().contains("isn't empty"), "{again}");
-    assert_eq!(there.inbox_mut().say(ChatRef::telegram(7), "four", at(2)).unwrap(), 4, "no number is given twice");
+    assert_eq!(
+        there.inbox_mut().queue_message(ChatRef::from_telegram(7), "four", at(2)).unwrap(),
+        4,
+        "no number is given twice"
+    );
     let back = dir.path().join("back.db");
-    there.save_to(&back).unwrap();
+    there.save_copy(&back).unwrap();
     let mut back = Store::open(&back).unwrap();
-    let texts = |store: &Store| store.inbox().queued().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
+    let texts =
+        |store: &Store| store.inbox().list_queued_messages().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
     assert_eq!(texts(&back), ["one", "two", "four"]);
-    assert_eq!(back.inbox_mut().say(ChatRef::telegram(7), "five", at(3)).unwrap(), 5);
-    assert_eq!(back.journal().journal("c1").unwrap(), [Entry::Asked]);
+    assert_eq!(back.inbox_mut().queue_message(ChatRef::from_telegram(7), "five", at(3)).unwrap(), 5);
+    assert_eq!(back.journal().read_journal("c1").unwrap(), [Entry::Asked]);
     assert_eq!(back.ledger().reserved_since(at(0)).unwrap(), 0.1 + 0.2);
     let claimed = back.outbox_mut().claim_part(Pick::default(), &me(), at(3)).unwrap().unwrap();
     assert_eq!(claimed.plain, "hello, \"ünï\"");

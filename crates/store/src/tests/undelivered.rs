@@ -12,32 +12,32 @@ fn doubt(why: &str) -> PartOutcome {
 }
 
 fn prospects(world: &World) -> Vec<Prospect> {
-    world.store.outbox().undelivered().unwrap().iter().map(Undelivered::prospect).collect()
+    world.store.outbox().list_undelivered_messages().unwrap().iter().map(Undelivered::prospect).collect()
 }
 
 #[test]
 fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
     let mut world = World::new();
-    world.plan(ChatRef::telegram(7), "did it arrive?");
+    world.plan(ChatRef::from_telegram(7), "did it arrive?");
     send(&mut world, &doubt("reset"));
     assert_eq!(prospects(&world), [Prospect::Tried], "the next wake repeats it");
     world.held(at(1)).outbox_mut().recover_outbox().unwrap();
     assert_eq!(prospects(&world), [Prospect::Tried]);
     assert!(send(&mut world, &doubt("reset again")).is_repeat);
     assert_eq!(prospects(&world), [Prospect::InDoubt]);
-    world.plan(ChatRef::telegram(8), "to one who blocked us");
+    world.plan(ChatRef::from_telegram(8), "to one who blocked us");
     send(&mut world, &PartOutcome::Failed("blocked".to_owned()));
     assert_eq!(prospects(&world), [Prospect::InDoubt, Prospect::Refused]);
     world.plan(ChatRef::TERMINAL, "hello");
-    let outstanding = world.store.outbox().outstanding().unwrap();
+    let outstanding = world.store.outbox().count_outstanding().unwrap();
     assert_eq!(outstanding, Outstanding { tried: 0, in_doubt: 1, refused: 1, console: 1 });
 }
 
 #[test]
 fn of_several_parts_the_worst_off_tells_all_of_it() {
     let mut world = World::new();
-    let id =
-        world.plan(ChatRef::telegram(7), &(0..3).map(|_| format!("{}\n\n", "word ".repeat(700))).collect::<String>());
+    let id = world
+        .plan(ChatRef::from_telegram(7), &(0..3).map(|_| format!("{}\n\n", "word ".repeat(700))).collect::<String>());
     let told = |world: &World| {
         let message = world.store.outbox().undelivered_message(id).unwrap().unwrap();
         (message.state, message.error.unwrap_or_default(), message.attempts)
@@ -46,7 +46,7 @@ fn of_several_parts_the_worst_off_tells_all_of_it() {
     send(&mut world, &PartOutcome::Failed("blocked".to_owned()));
     send(&mut world, &doubt("reset"));
     assert_eq!(told(&world), (PartState::Failed, "blocked".to_owned(), 1), "worse than what may have come");
-    let no_other = world.store.outbox().outstanding().unwrap();
+    let no_other = world.store.outbox().count_outstanding().unwrap();
     assert_eq!(no_other, Outstanding { refused: 1, ..Outstanding::default() }, "a message is counted once");
     world.by_hand("UPDATE outgoing_parts SET state = 'sent' WHERE part = 0");
     assert_eq!(told(&world), (PartState::Unknown, "reset".to_owned(), 1), "worse than what waits");
@@ -59,10 +59,11 @@ fn of_several_parts_the_worst_off_tells_all_of_it() {
 #[test]
 fn all_are_counted_and_the_oldest_are_listed() {
     let mut world = World::new();
-    let all: Vec<i64> = (0..203).map(|_| world.plan(ChatRef::telegram(7), "one more")).collect();
-    let listed: Vec<i64> = world.store.outbox().undelivered().unwrap().iter().map(|message| message.id).collect();
+    let all: Vec<i64> = (0..203).map(|_| world.plan(ChatRef::from_telegram(7), "one more")).collect();
+    let listed: Vec<i64> =
+        world.store.outbox().list_undelivered_messages().unwrap().iter().map(|message| message.id).collect();
     assert_eq!(listed, all[..200]);
-    assert_eq!(world.store.outbox().outstanding().unwrap(), Outstanding { tried: 203, ..Outstanding::default() });
+    assert_eq!(world.store.outbox().count_outstanding().unwrap(), Outstanding { tried: 203, ..Outstanding::default() });
     world.by_hand("INSERT INTO outgoing_messages (chat_id, message_text) VALUES (7, 'by hand')");
-    assert_eq!(world.store.outbox().outstanding().unwrap().total(), 204);
+    assert_eq!(world.store.outbox().count_outstanding().unwrap().total(), 204);
 }

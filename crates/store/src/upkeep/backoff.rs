@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use reveille_base::clock::{is_over, parse_time, rfc3339};
+use reveille_base::clock::{format_rfc3339, is_over, parse_time};
 
 use crate::{
     FencedStore, Result,
@@ -87,14 +87,14 @@ impl Upkeep {
 }
 
 /// The wait after the nth consecutive failure (n from 1): 30 s, doubling, at most an hour.
-pub fn wait_after(failures: u32) -> TimeDelta {
+pub fn compute_retry_wait(failures: u32) -> TimeDelta {
     let doublings = failures.saturating_sub(1).min(16);
     TimeDelta::seconds((FIRST_WAIT_S << doublings).min(LONGEST_WAIT_S))
 }
 
 impl<S: ReadStore> Maintenance<S> {
     /// The state of a kind of upkeep.
-    pub fn upkeep(&self, kind: UpkeepKind) -> Result<Upkeep> {
+    pub fn read_upkeep(&self, kind: UpkeepKind) -> Result<Upkeep> {
         let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
             .0
@@ -112,7 +112,7 @@ impl<S: ReadStore> Maintenance<S> {
         Ok(row.unwrap_or_default())
     }
 
-    /// The start of the present series of failures, as recorded by [`Maintenance::trouble`].
+    /// The start of the present series of failures, as recorded by [`Maintenance::record_trouble`].
     pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT at FROM handled WHERE key = ?1";
         let at: Option<String> = self.0.conn().query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;
@@ -120,13 +120,13 @@ impl<S: ReadStore> Maintenance<S> {
     }
 
     /// The value stored for a one-time reason, if handled.
-    pub fn handled(&self, key: &str) -> Result<Option<String>> {
+    pub fn find_handled_value(&self, key: &str) -> Result<Option<String>> {
         let mut statement = self.0.conn().prepare("SELECT value FROM handled WHERE key = ?1")?;
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
     /// The newest keys with one of these prefixes and their values, newest first, which the next machine takes over as handled.
-    pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
+    pub fn list_newest_handled_keys(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
         let mut statement = self.0.conn().prepare("SELECT key, value FROM handled ORDER BY at DESC, key")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
         let is_wanted = |row: &sql::QueryResult<(String, String)>| {
@@ -158,7 +158,7 @@ impl<S: ReadStore> Maintenance<S> {
 
 impl<S: WriteStore> Maintenance<S> {
     /// Counts a consecutive failure, for a caller without a lease that waits by itself. The time of the first failure is recorded too.
-    pub fn trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
+    pub fn record_trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, error) VALUES (?1, 1, ?2) ON CONFLICT (name) DO UPDATE
@@ -167,7 +167,7 @@ impl<S: WriteStore> Maintenance<S> {
             )?;
             tx.execute(
                 "INSERT INTO handled (key, value, at) VALUES (?1, '', ?2) ON CONFLICT DO NOTHING",
-                (failing_key(kind), rfc3339(now)),
+                (failing_key(kind), format_rfc3339(now)),
             )?;
             Ok(())
         })
@@ -175,13 +175,13 @@ impl<S: WriteStore> Maintenance<S> {
 
     /// Records a success. Writes only after a failure.
     pub fn trouble_over(&mut self, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
-        if self.upkeep(kind)?.failures == 0 {
+        if self.read_upkeep(kind)?.failures == 0 {
             return Ok(());
         }
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE upkeep SET failures = 0, last_ok_at = ?2, error = NULL WHERE name = ?1",
-                (kind.as_str(), rfc3339(now)),
+                (kind.as_str(), format_rfc3339(now)),
             )?;
             tx.execute("DELETE FROM handled WHERE key = ?1", [failing_key(kind)])?;
             Ok(())
@@ -189,13 +189,13 @@ impl<S: WriteStore> Maintenance<S> {
     }
 
     /// Marks another machine's handled keys as handled here; existing keys stay.
-    pub fn take_over_handled(&mut self, handled: &[(String, String)], now: DateTime<Utc>) -> Result<()> {
+    pub fn take_over_handled_keys(&mut self, handled: &[(String, String)], now: DateTime<Utc>) -> Result<()> {
         if handled.is_empty() {
             return Ok(());
         }
         self.0.write_relaxed(|tx| {
             for (key, value) in handled {
-                let row = (key, value, rfc3339(now));
+                let row = (key, value, format_rfc3339(now));
                 tx.execute("INSERT INTO handled (key, value, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING", row)?;
             }
             Ok(())
@@ -211,30 +211,35 @@ impl Maintenance<&mut FencedStore<'_>> {
             tx.execute(
                 "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
                  SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
-                (kind.as_str(), rfc3339(now)),
+                (kind.as_str(), format_rfc3339(now)),
             )?;
             Ok(())
         })
     }
 
     /// As [`Self::upkeep_ok`], but writes only after a failure.
-    pub fn upkeep_recovered(&mut self, kind: UpkeepKind) -> Result<()> {
-        if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(kind) }
+    pub fn record_upkeep_recovery(&mut self, kind: UpkeepKind) -> Result<()> {
+        if self.read_upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(kind) }
     }
 
     /// Records a failure: the wait grows each time. `at_least` is the wait the other side asked for.
-    pub fn upkeep_failed(&mut self, kind: UpkeepKind, error: &str, at_least: Option<TimeDelta>) -> Result<Upkeep> {
+    pub fn record_upkeep_failure(
+        &mut self,
+        kind: UpkeepKind,
+        error: &str,
+        at_least: Option<TimeDelta>,
+    ) -> Result<Upkeep> {
         let now = self.0.now();
-        let mut upkeep = self.upkeep(kind)?;
+        let mut upkeep = self.read_upkeep(kind)?;
         upkeep.failures += 1;
-        let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
+        let wait = compute_retry_wait(upkeep.failures).max(at_least.unwrap_or_default());
         upkeep.not_before = Some(now + wait);
         upkeep.error = Some(error.to_owned());
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
                  SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
-                (kind.as_str(), upkeep.failures, rfc3339(now + wait), error),
+                (kind.as_str(), upkeep.failures, format_rfc3339(now + wait), error),
             )?;
             Ok(())
         })?;
@@ -242,16 +247,19 @@ impl Maintenance<&mut FencedStore<'_>> {
     }
 
     /// Marks a key as handled.
-    pub fn set_handled(&mut self, key: &str, value: &str) -> Result<()> {
+    pub fn set_handled_value(&mut self, key: &str, value: &str) -> Result<()> {
         let now = self.0.now();
-        self.0.write_relaxed(|tx| set_handled(tx, key, value, now))
+        self.0.write_relaxed(|tx| save_handled_value(tx, key, value, now))
     }
 
     /// Records a repair for the next wake's episodic entry.
     pub fn note_repair(&mut self, check_id: &str, what: &str) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| {
-            tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
+            tx.execute(
+                "INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)",
+                (format_rfc3339(now), check_id, what),
+            )?;
             Ok(())
         })
     }
@@ -262,11 +270,11 @@ fn failing_key(kind: UpkeepKind) -> String {
     format!("failing/{}", kind.as_str())
 }
 
-pub(crate) fn set_handled(tx: &Transaction<'_>, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn save_handled_value(tx: &Transaction<'_>, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO handled (key, value, at) VALUES (?1, ?2, ?3)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at",
-        (key, value, rfc3339(now)),
+        (key, value, format_rfc3339(now)),
     )?;
     Ok(())
 }

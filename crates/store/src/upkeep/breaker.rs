@@ -5,9 +5,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use reveille_base::clock::{is_over, parse_time, rfc3339};
+use reveille_base::clock::{format_rfc3339, is_over, parse_time};
 
-use super::backoff::wait_after;
+use super::backoff::compute_retry_wait;
 use crate::{
     FencedStore, Result,
     areas::{Maintenance, ReadStore, WriteStore},
@@ -44,7 +44,7 @@ impl ModelFault {
     }
 
     /// Returns whether to fall back to the next model of the chain meanwhile.
-    pub fn passes_on(self) -> bool {
+    pub fn may_fall_back(self) -> bool {
         self != Self::Missing
     }
 
@@ -79,7 +79,7 @@ impl ModelBreaker {
 
     const COLUMNS: &str = "model, fault, failures, since, not_before, error";
 
-    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+    fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             model: row.get(0)?,
             fault: ModelFault::parse(&row.get::<_, String>(1)?),
@@ -93,22 +93,22 @@ impl ModelBreaker {
 
 impl<S: ReadStore> Maintenance<S> {
     /// All models with failures.
-    pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
+    pub fn list_breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], ModelBreaker::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The breaker of a model, if it has failures.
-    pub fn breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
+    pub fn find_breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers WHERE model = ?1", ModelBreaker::COLUMNS);
-        Ok(self.0.conn().prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
+        Ok(self.0.conn().prepare(&sql)?.query_row([model], ModelBreaker::from_row).optional()?)
     }
 }
 
 impl Maintenance<&mut FencedStore<'_>> {
     /// Records a model's failure: the wait grows each time. `at_least` is the wait its server asked for.
-    pub fn model_failed(
+    pub fn record_model_failure(
         &mut self,
         model: &str,
         fault: ModelFault,
@@ -116,22 +116,22 @@ impl Maintenance<&mut FencedStore<'_>> {
         at_least: Option<TimeDelta>,
     ) -> Result<()> {
         let now = self.0.now();
-        let failures = self.breaker(model)?.map_or(0, |breaker| breaker.failures).saturating_add(1);
-        let not_before = now + wait_after(failures).max(at_least.unwrap_or_default());
+        let failures = self.find_breaker(model)?.map_or(0, |breaker| breaker.failures).saturating_add(1);
+        let not_before = now + compute_retry_wait(failures).max(at_least.unwrap_or_default());
         self.0.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO model_breakers (model, fault, failures, since, not_before, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (model) DO UPDATE SET fault = excluded.fault, failures = excluded.failures,
                      not_before = excluded.not_before, error = excluded.error",
-                (model, fault.as_str(), failures, rfc3339(now), rfc3339(not_before), error),
+                (model, fault.as_str(), failures, format_rfc3339(now), format_rfc3339(not_before), error),
             )?;
             Ok(())
         })
     }
 
     /// Records a model's answer. Writes only after a failure.
-    pub fn model_answered(&mut self, model: &str) -> Result<()> {
-        if self.breaker(model)?.is_none() {
+    pub fn record_model_answer(&mut self, model: &str) -> Result<()> {
+        if self.find_breaker(model)?.is_none() {
             return Ok(());
         }
         self.0.write_relaxed(|tx| {

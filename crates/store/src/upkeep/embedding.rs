@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::backoff::set_handled;
+use super::backoff::save_handled_value;
 use crate::{
     Result,
     areas::{Maintenance, ReadStore, WriteStore},
@@ -14,7 +14,7 @@ const ALLOWED: &str = "embedder/allowed";
 impl<S: ReadStore> Maintenance<S> {
     /// The id of the embedder a person has allowed.
     pub fn allowed_embedder(&self) -> Result<Option<String>> {
-        self.handled(ALLOWED)
+        self.find_handled_value(ALLOWED)
     }
 }
 
@@ -22,7 +22,7 @@ impl<S: WriteStore> Maintenance<S> {
     /// Allows one embedder, by its id, in place of any earlier one; `None` withdraws the permission.
     pub fn allow_embedder(&mut self, id: Option<&str>, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| match id {
-            Some(id) => set_handled(tx, ALLOWED, id, now),
+            Some(id) => save_handled_value(tx, ALLOWED, id, now),
             None => Ok(tx.execute("DELETE FROM handled WHERE key = ?1", [ALLOWED]).map(drop)?),
         })
     }

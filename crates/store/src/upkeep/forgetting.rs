@@ -22,9 +22,9 @@ use reveille_base::types::ChatRef;
 use crate::{
     FencedStore, Result,
     areas::{ReadStore, Retention, WriteStore},
-    json,
     outcome::{OPEN, PUT_ASIDE},
     sql::{self, SqlConnection, Transaction},
+    to_json,
 };
 
 /// A predicate that finds the words to forget in a text; with `true` the text is JSON.
@@ -117,11 +117,11 @@ impl HeldInRows {
 
 impl<S: ReadStore> Retention<S> {
     /// Finds the words in everything that is ever shown.
-    pub fn holding(&self, holds: &HoldsWords<'_>) -> Result<HeldInRows> {
+    pub fn find_held_words(&self, holds: &HoldsWords<'_>) -> Result<HeldInRows> {
         let conn = self.0.conn();
         let mut held = HeldInRows::default();
-        incoming(conn, holds, &mut held)?;
-        let ours = rows(
+        find_messages(conn, holds, &mut held)?;
+        let ours = read_rows(
             conn,
             "SELECT id, chat_id, created_at, message_text, sent_at IS NULL AND taken_back_at IS NULL FROM outgoing_messages",
         )?;
@@ -129,65 +129,66 @@ impl<S: ReadStore> Retention<S> {
             if row.is_set(4) {
                 held.unsent.push(row.number(0));
             } else {
-                held.outgoing.push(row.words());
+                held.outgoing.push(row.to_held_words());
             }
         }
-        held.cycles = cycles(conn, holds, &format!("state NOT IN {OPEN}"))?;
-        held.open = cycles(conn, holds, &format!("state IN {OPEN}"))?;
-        for row in rows(conn, "SELECT id, request, narrative, calls FROM recordings ORDER BY id")? {
+        held.cycles = find_cycles(conn, holds, &format!("state NOT IN {OPEN}"))?;
+        held.open = find_cycles(conn, holds, &format!("state IN {OPEN}"))?;
+        for row in read_rows(conn, "SELECT id, request, narrative, calls FROM recordings ORDER BY id")? {
             if holds(row.text(1), false) || holds(row.text(2), false) || holds(row.text(3), true) {
                 held.recordings.push(row.number(0));
             }
         }
-        for row in rows(conn, "SELECT id, chat_id, created_at, text, state = 'active' FROM reminders ORDER BY id")? {
+        for row in read_rows(conn, "SELECT id, chat_id, created_at, text, state = 'active' FROM reminders ORDER BY id")?
+        {
             if holds(row.text(3), false) {
                 match row.is_set(4) {
-                    true => held.reminders.push(row.words()),
+                    true => held.reminders.push(row.to_held_words()),
                     false => held.old_reminders.push(row.number(0)),
                 }
             }
         }
-        for row in rows(conn, "SELECT id, found, output, held FROM job_runs WHERE state != 'open' ORDER BY id")? {
+        for row in read_rows(conn, "SELECT id, found, output, held FROM job_runs WHERE state != 'open' ORDER BY id")? {
             if holds(row.text(1), false) || holds(row.text(2), false) || holds(row.text(3), true) {
                 held.job_runs.push(row.number(0));
             }
         }
-        for row in rows(conn, "SELECT name, seen, error FROM jobs ORDER BY name")? {
+        for row in read_rows(conn, "SELECT name, seen, error FROM jobs ORDER BY name")? {
             if holds(row.text(1), true) || holds(row.text(2), false) {
                 held.jobs.push(row.text(0).to_owned());
             }
         }
-        let pressed = rows(conn, "SELECT outgoing_id, task FROM nudges WHERE is_open = 1 ORDER BY outgoing_id")?;
+        let pressed = read_rows(conn, "SELECT outgoing_id, task FROM nudges WHERE is_open = 1 ORDER BY outgoing_id")?;
         held.pressed.extend(pressed.iter().filter(|row| holds(row.text(1), false)).map(|row| row.number(0)));
-        held.on_hold = on_hold(conn, &held)?;
+        held.on_hold = find_claimed_messages(conn, &held)?;
         Ok(held)
     }
 }
 
 impl Retention<&mut FencedStore<'_>> {
-    /// Forgets the rows found by [`Retention::holding`], with names, undo answers, keys and task lists that hold the words, in one
+    /// Forgets the rows found by [`Retention::find_held_words`], with names, undo answers, keys and task lists that hold the words, in one
     /// transaction. Then rewrites the file, because its free pages still hold the old content. `false` if other readers prevented the
     /// rewriting.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
-        self.0.write(|tx| forget(tx, held, holds))?;
-        let vacuum = self.0.conn().either("VACUUM", VACUUM_FULL);
+        self.0.write(|tx| delete_held_words(tx, held, holds))?;
+        let vacuum = self.0.conn().pick_statement("VACUUM", VACUUM_FULL);
         Ok(self.0.conn().execute_batch(vacuum).is_ok() && self.0.store().restart_log().unwrap_or(false))
     }
 }
 
 /// Finds messages, by their updates, files and quotations.
-fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
-    let all = rows(
+fn find_messages(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
+    let all = read_rows(
         conn,
         "SELECT id, chat_id, received_at, message_text, processed = 0, quoted, raw, sender_name, forwarded_from
          FROM incoming_messages ORDER BY id",
     )?;
     let mut beside: Vec<i64> = Vec::new();
-    for row in rows(conn, "SELECT message_id, words FROM message_updates")? {
+    for row in read_rows(conn, "SELECT message_id, words FROM message_updates")? {
         beside.extend(holds(row.text(1), false).then(|| row.number(0)));
     }
     let mut named: Vec<(i64, String)> = Vec::new();
-    for row in rows(conn, "SELECT message_id, transcript, name, path FROM attachments")? {
+    for row in read_rows(conn, "SELECT message_id, transcript, name, path FROM attachments")? {
         if holds(row.text(1), true) || holds(row.text(2), false) {
             beside.push(row.number(0));
         }
@@ -205,7 +206,7 @@ fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows)
             (true, ..) => held.waiting.push(row.number(0)),
             (false, true, _) => {
                 held.files.extend(named.iter().filter(|(id, _)| *id == row.number(0)).map(|(_, path)| path.clone()));
-                held.incoming.push(row.words());
+                held.incoming.push(row.to_held_words());
             }
             (false, false, true) => held.quoting.push(row.number(0)),
         }
@@ -214,9 +215,9 @@ fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows)
 }
 
 /// Finds cycles of which any record holds the words.
-fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
+fn find_cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let ids = rows(
+    let ids = read_rows(
         conn,
         &format!("SELECT id, reasons, error, system, tools FROM cycles WHERE {which} ORDER BY started_at, id"),
     )?;
@@ -254,7 +255,7 @@ fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<V
 
 /// Messages on hold that stay themselves, but were claimed by a cycle whose journal goes: a retry would do their work twice. The work of
 /// an undone cycle was taken back, so it doesn't block.
-fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
+fn find_claimed_messages(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
          WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
@@ -263,11 +264,13 @@ fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
     let mut statement = conn.prepare(&sql)?;
-    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    Ok(statement
+        .query_map((to_json(&held.cycles), to_json(&going)), |row| row.get(0))?
+        .collect::<sql::QueryResult<_>>()?)
 }
 
-fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
-    let numbers = |rows: &[HeldWords]| json(&rows.iter().map(|row| row.id).collect::<Vec<_>>());
+fn delete_held_words(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
+    let numbers = |rows: &[HeldWords]| to_json(&rows.iter().map(|row| row.id).collect::<Vec<_>>());
     let incoming = numbers(&held.incoming);
     tx.execute(
         &format!(
@@ -287,9 +290,9 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     )?;
     tx.execute(
         "UPDATE incoming_messages SET quoted = NULL, raw = NULL WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND processed = 1",
-        [json(&held.quoting)],
+        [to_json(&held.quoting)],
     )?;
-    for row in rows(tx, "SELECT id, sender_name, forwarded_from FROM incoming_messages WHERE processed = 1")? {
+    for row in read_rows(tx, "SELECT id, sender_name, forwarded_from FROM incoming_messages WHERE processed = 1")? {
         if holds(row.text(1), false) {
             tx.execute("UPDATE incoming_messages SET sender_name = NULL WHERE id = ?1", [row.number(0)])?;
         }
@@ -308,7 +311,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         "UPDATE outgoing_parts SET html = '', plain = '' WHERE outgoing_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
         [&outgoing],
     )?;
-    let cycles = json(&held.cycles);
+    let cycles = to_json(&held.cycles);
     for sql in [
         "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         "DELETE FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
@@ -321,31 +324,31 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     }
     tx.execute(
         "DELETE FROM recordings WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))",
-        [json(&held.recordings)],
+        [to_json(&held.recordings)],
     )?;
     tx.execute(
         "UPDATE reminders SET text = ?2 WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND state <> 'active'",
-        (json(&held.old_reminders), FORGOTTEN_ROW),
+        (to_json(&held.old_reminders), FORGOTTEN_ROW),
     )?;
     tx.execute(
         "UPDATE job_runs SET found = NULL, output = ?2, held = NULL WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND state != 'open'",
-        (json(&held.job_runs), FORGOTTEN_ROW),
+        (to_json(&held.job_runs), FORGOTTEN_ROW),
     )?;
     tx.execute(
         "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
-        [json(&held.jobs)],
+        [to_json(&held.jobs)],
     )?;
-    for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
+    for row in read_rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {
             tx.execute("UPDATE undos SET answer = NULL, taken_back = '{}' WHERE id = ?1", [row.number(0)])?;
         }
     }
-    for row in rows(tx, "SELECT id, did, before FROM undo_line")? {
+    for row in read_rows(tx, "SELECT id, did, before FROM undo_line")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {
             tx.execute("UPDATE undo_line SET did = ?2, before = NULL WHERE id = ?1", (row.number(0), FORGOTTEN_ROW))?;
         }
     }
-    for row in rows(tx, "SELECT outgoing_id, task FROM nudges WHERE is_open = 0")? {
+    for row in read_rows(tx, "SELECT outgoing_id, task FROM nudges WHERE is_open = 0")? {
         if holds(row.text(1), false) {
             tx.execute("UPDATE nudges SET task = NULL WHERE outgoing_id = ?1", [row.number(0)])?;
         }
@@ -353,15 +356,15 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     let names_words = |key: &str| {
         KEYS_WITH_WORDS.iter().any(|begins| key.strip_prefix(begins).is_some_and(|rest| holds(rest, false)))
     };
-    for row in rows(tx, "SELECT key FROM handled")?.iter().filter(|row| names_words(row.text(0))) {
+    for row in read_rows(tx, "SELECT key FROM handled")?.iter().filter(|row| names_words(row.text(0))) {
         tx.execute("DELETE FROM handled WHERE key = ?1", [row.text(0)])?;
     }
     let told = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
-    for row in rows(tx, told)?.iter().filter(|row| names_words(row.text(1))) {
+    for row in read_rows(tx, told)?.iter().filter(|row| names_words(row.text(1))) {
         let sql = "UPDATE outgoing_messages SET key = ?2 WHERE id = ?1";
         tx.execute(sql, (row.number(0), format!("{FORGOTTEN_ROW}/{}", row.number(0))))?;
     }
-    for row in rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {
+    for row in read_rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {
         if holds(row.text(2), false) {
             tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1 AND number = ?2", (row.number(0), row.number(1)))?;
         }
@@ -392,13 +395,13 @@ impl LooseRow {
     }
 
     /// Reads a row of `id, chat_id, at, text, …`.
-    fn words(&self) -> HeldWords {
+    fn to_held_words(&self) -> HeldWords {
         let chat = ChatRef::from_number(self.number(1));
         HeldWords { id: self.number(0), chat, at: self.text(2).to_owned(), text: self.text(3).to_owned() }
     }
 }
 
-fn rows(conn: &SqlConnection, sql: &str) -> Result<Vec<LooseRow>> {
+fn read_rows(conn: &SqlConnection, sql: &str) -> Result<Vec<LooseRow>> {
     let mut statement = conn.prepare(sql)?;
     let read = |row: &sql::Row<'_>| {
         (0..row.column_count()).map(|at| row.get(at)).collect::<sql::QueryResult<_>>().map(LooseRow)

@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     types::ChatRef,
 };
 
@@ -42,7 +42,7 @@ impl<S: ReadStore> Maintenance<S> {
     }
 
     /// The arrival time of the last message.
-    pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_last_message_time(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
         let at: Option<String> = self.0.conn().prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
@@ -56,7 +56,7 @@ impl<S: ReadStore> Maintenance<S> {
                  AND CAST(message_text AS TEXT) = message_text AND message_text NOT LIKE '/%'
              ORDER BY id DESC LIMIT ?2",
         )?;
-        let rows = statement.query_map((rfc3339(since), limit as i64), |row| {
+        let rows = statement.query_map((format_rfc3339(since), limit as i64), |row| {
             let at: String = row.get(2)?;
             Ok((row.get(0)?, row.get(1)?, parse_time(&at), row.get(3)?))
         })?;

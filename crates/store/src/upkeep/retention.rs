@@ -17,7 +17,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 
 use crate::{
     FencedStore, Result,
@@ -50,7 +50,7 @@ impl<S: ReadStore> Retention<S> {
     /// Returns whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles
     /// that report them are found here.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
-        Ok(self.0.conn().prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
+        Ok(self.0.conn().prepare(&forgettable_query())?.query_row([format_rfc3339(before)], |row| row.get(0))?)
     }
 
     /// The row of the latest message.
@@ -87,8 +87,8 @@ impl<S: ReadStore> Retention<S> {
 
 impl Retention<&mut FencedStore<'_>> {
     /// Deletes about `rows` rows older than `before`, in one short transaction. Returns the number; 0 if nothing is left.
-    pub fn forget(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
-        let before = rfc3339(before);
+    pub fn delete_old_rows(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
+        let before = format_rfc3339(before);
         let firings = self.old_firings(&before, rows)?;
         // A deletion lost in a power cut is repeated.
         self.0.write_relaxed(|tx| {
@@ -123,10 +123,10 @@ impl Retention<&mut FencedStore<'_>> {
                      LIMIT ?2)"
                     .to_owned(),
             ] {
-                n += count(tx.prepare(&sql)?.execute((&before, rows.saturating_sub(n)))?);
+                n += to_count(tx.prepare(&sql)?.execute((&before, rows.saturating_sub(n)))?);
             }
             for (reminder, slot) in firings.iter().take(rows.saturating_sub(n) as usize) {
-                n += count(
+                n += to_count(
                     tx.prepare("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
                         .execute((reminder, slot))?,
                 );
@@ -136,7 +136,7 @@ impl Retention<&mut FencedStore<'_>> {
     }
 }
 
-pub(crate) fn look() -> String {
+pub(crate) fn forgettable_query() -> String {
     format!(
         "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {})
              OR EXISTS (SELECT 1 FROM incoming_messages WHERE {OLD_RAW})
@@ -159,7 +159,7 @@ fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32>
                      SELECT seq FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq LIMIT ?2)",
             )?
             .execute((&id, rows - n))?;
-        n += count(entries);
+        n += to_count(entries);
         if n < rows {
             tx.prepare("DELETE FROM taken_up WHERE cycle_id = ?1")?.execute([&id])?;
             tx.prepare("UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0 WHERE id = ?1")?
@@ -170,6 +170,6 @@ fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32>
     Ok(n)
 }
 
-fn count(rows: usize) -> u32 {
+fn to_count(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }

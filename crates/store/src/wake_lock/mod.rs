@@ -21,7 +21,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{self, parse_time, rfc3339},
+    clock::{self, format_rfc3339, parse_time},
     file,
     process::Identity,
     types::ChatRef,
@@ -68,7 +68,7 @@ pub enum LockError {
     Held(Option<Box<Holder>>),
     /// Another wake holds the lock without a sign of life, but can't be replaced: a person has to end that wake.
     #[error(
-        "another wake (pid {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
+        "another wake (pid {}) is stuck, and I couldn't replace it: {why}. Nothing was changed; end it by hand: kill -9 {}",
         holder.pid, holder.pid
     )]
     Stuck {
@@ -89,14 +89,16 @@ pub enum LockError {
 
 impl LockError {
     /// The error for people, with local time.
-    pub fn in_words(&self, tz: Tz) -> String {
-        let since = |holder: &Holder| parse_time(&holder.started_at).map(|at| words::local(at, tz)).unwrap_or_default();
+    pub fn describe(&self, tz: Tz) -> String {
+        let since = |holder: &Holder| {
+            parse_time(&holder.started_at).map(|at| words::format_local_time(at, tz)).unwrap_or_default()
+        };
         match self {
             Self::Held(Some(holder)) => {
                 format!("Another wake is working (pid {}, since {}).", holder.pid, since(holder))
             }
             Self::Held(None) => "Another wake is working.".to_owned(),
-            Self::Stuck { holder, .. } => format!("{self} (It began {}.)", since(holder)),
+            Self::Stuck { holder, .. } => format!("{self} (It started {}.)", since(holder)),
             Self::Io { .. } => self.to_string(),
         }
     }
@@ -116,7 +118,7 @@ pub struct Holder {
     /// The start time of the process, by the system, since process ids are reused.
     #[serde(default)]
     pub process_started: String,
-    /// The last sign of life, in seconds of [`clock::awake`].
+    /// The last sign of life, in seconds of [`clock::read_awake_time`].
     #[serde(default)]
     pub alive_at_s: Option<u64>,
     /// The chat the cycle answers, for its typing indicator.
@@ -151,13 +153,14 @@ impl Holder {
     }
 
     /// The time since its last sign of life, at `awake` of the same boot. `None` for a holder that gives no signs.
-    pub fn silent_for(&self, awake: Duration) -> Option<Duration> {
+    pub fn measure_silence(&self, awake: Duration) -> Option<Duration> {
         self.alive_at_s.map(|at| awake.saturating_sub(Duration::from_secs(at)))
     }
 
     /// Returns whether the holder is alive, and has either shown so within `lease` or gives no signs of life at all.
     pub fn is_at_work(&self, lease: Duration) -> bool {
-        self.identity().is_alive() && self.silent_for(clock::awake()).is_none_or(|silent| silent <= lease)
+        self.identity().is_alive()
+            && self.measure_silence(clock::read_awake_time()).is_none_or(|silent| silent <= lease)
     }
 }
 
@@ -165,11 +168,11 @@ impl WakeLock {
     /// Takes the lock and writes the holder's line, without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
         let mut lock = Self::take(path)?;
-        lock.describe(me, now, LockedWork::default())?;
+        lock.write_holder(me, now, LockedWork::default())?;
         Ok(lock)
     }
 
-    /// Takes the lock without waiting. The line of a killed holder, see [`WakeLock::cut_off`], stays until [`WakeLock::describe`].
+    /// Takes the lock without waiting. The line of a killed holder, see [`WakeLock::cut_off`], stays until [`WakeLock::write_holder`].
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: path.to_owned(), source };
         let file = file::open_private(path).map_err(io)?;
@@ -180,11 +183,11 @@ impl WakeLock {
                 Err(error) if !is_contended(&error) => return Err(io(error)),
                 Err(_) if begun.elapsed() < ASKING => thread::sleep(PAUSE),
                 // fault: two-wakes-hold-lock
-                Err(_) => return Err(LockError::Held(read(path).map(Box::new))),
+                Err(_) => return Err(LockError::Held(read_holder(path).map(Box::new))),
             }
         }
         let inside = Arc::new(Inside { file, path: path.to_owned(), line: Mutex::default() });
-        Ok(Self { inside, left: read(path), heart: None })
+        Ok(Self { inside, left: read_holder(path), heart: None })
     }
 
     /// The last holder and its cycle, if it was killed in the middle of a cycle. A crash of the whole machine doesn't count.
@@ -194,20 +197,20 @@ impl WakeLock {
     }
 
     /// Writes the holder's present work into the line.
-    pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: LockedWork<'_>) -> Result<(), LockError> {
+    pub fn write_holder(&mut self, me: &Identity, now: DateTime<Utc>, work: LockedWork<'_>) -> Result<(), LockError> {
         let holder = Holder {
             pid: me.pid,
             boot_id: me.boot_id.clone(),
-            started_at: rfc3339(now),
+            started_at: format_rfc3339(now),
             cycle_id: work.cycle_id.map(str::to_owned),
             process_started: me.started.clone(),
-            alive_at_s: Some(clock::awake().as_secs()),
+            alive_at_s: Some(clock::read_awake_time().as_secs()),
             chat: work.chat,
             thread_id: work.thread_id,
             messages: work.messages.iter().take(MAX_MESSAGES).copied().collect(),
         };
-        let mut line = self.inside.line();
-        self.inside.write(&holder).map_err(|source| LockError::Io { path: self.inside.path.clone(), source })?;
+        let mut line = self.inside.lock_line();
+        self.inside.write_line(&holder).map_err(|source| LockError::Io { path: self.inside.path.clone(), source })?;
         *line = Some(holder);
         Ok(())
     }
@@ -223,7 +226,7 @@ impl WakeLock {
                 if left.recv_timeout(BEAT_EVERY) != Err(mpsc::RecvTimeoutError::Timeout) {
                     return;
                 }
-                inside.beat(clock::awake());
+                inside.record_beat(clock::read_awake_time());
             }
         });
         self.heart = Some((leave, heart));
@@ -231,21 +234,21 @@ impl WakeLock {
 }
 
 impl Inside {
-    fn line(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
+    fn lock_line(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn beat(&self, awake: Duration) {
-        if let Some(holder) = self.line().as_mut() {
+    fn record_beat(&self, awake: Duration) {
+        if let Some(holder) = self.lock_line().as_mut() {
             holder.alive_at_s = Some(awake.as_secs());
-            if let Err(error) = self.write(holder) {
+            if let Err(error) = self.write_line(holder) {
                 tracing::warn!(%error, "the wake lock could not show life");
             }
         }
     }
 
     /// Overwrites the line in one write. Only an empty or a foreign file is shorter than the line.
-    fn write(&self, holder: &Holder) -> std::io::Result<()> {
+    fn write_line(&self, holder: &Holder) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(holder)?;
         let there = self.file.metadata()?.len();
         if there > MAX_LINE_BYTES {
@@ -265,7 +268,7 @@ impl Drop for WakeLock {
             heart.join().ok();
         }
         // A panicking holder hasn't ended in order; a holder without a line leaves the file as found.
-        if self.inside.line().take().is_some()
+        if self.inside.lock_line().take().is_some()
             && !thread::panicking()
             && let Err(error) = self.inside.file.set_len(0)
         {
@@ -285,7 +288,7 @@ fn is_contended(error: &std::io::Error) -> bool {
 }
 
 /// The holder's line; `None` if it is empty or unreadable.
-pub fn read(path: &Path) -> Option<Holder> {
+pub fn read_holder(path: &Path) -> Option<Holder> {
     // A second attempt covers a line that was just being written.
     (0..2).find_map(|_| {
         let mut text = String::new();
@@ -305,8 +308,12 @@ mod tests {
         parse_time("2026-11-21T14:00:00Z").unwrap()
     }
 
-    const C1: LockedWork<'_> =
-        LockedWork { cycle_id: Some("c1"), chat: Some(ChatRef::telegram(7)), thread_id: Some(3), messages: &[1, 2] };
+    const C1: LockedWork<'_> = LockedWork {
+        cycle_id: Some("c1"),
+        chat: Some(ChatRef::from_telegram(7)),
+        thread_id: Some(3),
+        messages: &[1, 2],
+    };
 
     #[test]
     fn however_many_messages_a_cycle_is_about_the_line_needs_no_more_room() {
@@ -315,9 +322,9 @@ mod tests {
         let mut lock = acquire(&path).unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
         let many: Vec<i64> = (999_999_000..999_999_500).collect();
-        lock.describe(&Identity::current(), now(), LockedWork { messages: &many, ..C1 }).unwrap();
+        lock.write_holder(&Identity::current(), now(), LockedWork { messages: &many, ..C1 }).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
-        assert_eq!(read(&path).unwrap().messages, many[..MAX_MESSAGES]);
+        assert_eq!(read_holder(&path).unwrap().messages, many[..MAX_MESSAGES]);
     }
 
     fn acquire(path: &Path) -> Result<WakeLock, LockError> {
@@ -331,7 +338,7 @@ mod tests {
         assert!(!is_held(&path));
         let mut lock = acquire(&path).unwrap();
         assert!(is_held(&path));
-        lock.describe(&Identity::current(), now(), C1).unwrap();
+        lock.write_holder(&Identity::current(), now(), C1).unwrap();
         let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else { panic!("it is held") };
         assert_eq!(holder.identity(), Identity::current());
         assert_eq!(
@@ -349,7 +356,7 @@ mod tests {
         drop(acquire(&path).unwrap());
         let inode = std::fs::metadata(&path).unwrap().ino();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
-        assert_eq!(read(&path), None);
+        assert_eq!(read_holder(&path), None);
         let lock = acquire(&path).unwrap();
         let metadata = std::fs::metadata(&path).unwrap();
         assert_eq!((metadata.ino(), metadata.permissions().mode() & 0o777), (inode, 0o600));
@@ -363,9 +370,9 @@ mod tests {
         let path = dir.path().join(".wake-lock");
         let long_line = r#"{"pid":1,"boot_id":"old","started_at":"x","cycle_id":null,"process_started":"y"}"#;
         std::fs::write(&path, long_line).unwrap();
-        assert_eq!(read(&path).unwrap().pid, 1);
+        assert_eq!(read_holder(&path).unwrap().pid, 1);
         let _lock = acquire(&path).unwrap();
-        assert_eq!(read(&path).unwrap().pid, std::process::id(), "the old line is gone to its last byte");
+        assert_eq!(read_holder(&path).unwrap().pid, std::process::id(), "the old line is gone to its last byte");
     }
 
     #[test]
@@ -374,7 +381,7 @@ mod tests {
         let path = dir.path().join(".wake-lock");
         let me = Identity::current();
         let mut lock = acquire(&path).unwrap();
-        lock.describe(&me, now(), C1).unwrap();
+        lock.write_holder(&me, now(), C1).unwrap();
         let killed = std::fs::read(&path).unwrap();
         drop(lock);
         assert_eq!(WakeLock::take(&path).unwrap().cut_off(&me), None, "it ended in order");
@@ -400,7 +407,7 @@ mod tests {
             panic!("as a wake might");
         });
         panicked.join().unwrap_err();
-        assert!(read(&path).is_some() && !is_held(&path));
+        assert!(read_holder(&path).is_some() && !is_held(&path));
     }
 
     #[test]
@@ -408,18 +415,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".wake-lock");
         let mut lock = acquire(&path).unwrap();
-        lock.describe(&Identity::current(), now(), C1).unwrap();
-        let described = read(&path).unwrap();
+        lock.write_holder(&Identity::current(), now(), C1).unwrap();
+        let described = read_holder(&path).unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
         let inside = Arc::clone(&lock.inside);
-        inside.beat(Duration::from_secs(1_234_567_890));
-        let beaten = read(&path).unwrap();
+        inside.record_beat(Duration::from_secs(1_234_567_890));
+        let beaten = read_holder(&path).unwrap();
         assert_eq!(beaten, Holder { alive_at_s: Some(1_234_567_890), ..described });
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
-        assert_eq!(beaten.silent_for(Duration::from_secs(1_234_567_900)), Some(Duration::from_secs(10)));
-        assert_eq!(beaten.silent_for(Duration::ZERO), Some(Duration::ZERO));
+        assert_eq!(beaten.measure_silence(Duration::from_secs(1_234_567_900)), Some(Duration::from_secs(10)));
+        assert_eq!(beaten.measure_silence(Duration::ZERO), Some(Duration::ZERO));
         drop(lock);
-        inside.beat(Duration::from_secs(5));
+        inside.record_beat(Duration::from_secs(5));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
     }
 
@@ -429,10 +436,10 @@ mod tests {
         let path = dir.path().join(".wake-lock");
         let mut lock = acquire(&path).unwrap();
         lock.show_life(Duration::from_secs(60));
-        let holder = read(&path).unwrap();
+        let holder = read_holder(&path).unwrap();
         let lease = Duration::from_secs(900);
         assert!(holder.is_at_work(lease));
-        let silent = |s| Holder { alive_at_s: clock::awake().as_secs().checked_sub(s), ..holder.clone() };
+        let silent = |s| Holder { alive_at_s: clock::read_awake_time().as_secs().checked_sub(s), ..holder.clone() };
         assert!(!silent(1).is_at_work(Duration::ZERO));
         assert!(Holder { alive_at_s: None, ..holder.clone() }.is_at_work(lease), "an older program doesn't show it");
         assert!(!Holder { process_started: "1".to_owned(), ..holder.clone() }.is_at_work(lease));
@@ -473,7 +480,7 @@ mod tests {
         let path = dir.path().join(".wake-lock");
         for damage in ["{", "\u{0}\u{0}", "[]", "{\"pid\":-1}"] {
             std::fs::write(&path, damage).unwrap();
-            assert_eq!(read(&path), None, "{damage:?}");
+            assert_eq!(read_holder(&path), None, "{damage:?}");
         }
         let nowhere = dir.path().join("nowhere/.wake-lock");
         assert!(acquire(&nowhere).unwrap_err().to_string().contains("nowhere/.wake-lock"));

@@ -51,13 +51,13 @@ pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
         Err(error) => return Err(error),
     };
     match line {
-        Some(holder) if is_replaceable(path, &holder, lease) => replace(path, *holder),
-        line => match stopped_unnamed(path, line.as_deref()) {
-            Some(who) if process::end(&who, END_BOUND).is_ok() => {
+        Some(holder) if is_replaceable(path, &holder, lease) => replace_holder(path, *holder),
+        line => match find_stopped_holder(path, line.as_deref()) {
+            Some(who) if process::end_process(&who, END_BOUND).is_ok() => {
                 tracing::warn!(pid = who.pid, "a wake that was stopped before it said who it is is ended");
-                take_freed(
+                take_freed_lock(
                     path,
-                    format!("A wake (pid {}) had been stopped before it began anything: it was ended.", who.pid),
+                    format!("A wake (pid {}) was stopped before it had begun anything, so I ended it.", who.pid),
                 )
             }
             _ => Err(LockError::Held(line)),
@@ -67,19 +67,19 @@ pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
 
 /// The holder of the lock, if it was stopped before it could write its line: the file then has a dead holder's line, or none. It has
 /// started no work yet, so no lease is waited for. `None` if the system doesn't tell the holder.
-fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
+fn find_stopped_holder(path: &Path, line: Option<&Holder>) -> Option<Identity> {
     if line.is_some_and(|holder| holder.identity().is_alive()) {
         return None;
     }
     let only_holder = || match process::holding_flock(path).as_slice() {
-        [pid] => Identity::of(*pid).filter(|_| process::is_stopped(*pid)),
+        [pid] => Identity::for_pid(*pid).filter(|_| process::is_stopped(*pid)),
         _ => None,
     };
     // fault: stopped-says-holds-lock
     let who = only_holder()?;
     let begun = Instant::now();
     while begun.elapsed() < LAST_LOOK {
-        if wake_lock::read(path).as_ref() != line || !process::is_stopped(who.pid) {
+        if wake_lock::read_holder(path).as_ref() != line || !process::is_stopped(who.pid) {
             return None;
         }
         thread::sleep(PAUSE);
@@ -101,7 +101,7 @@ fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
 fn is_silent_still(path: &Path, holder: &Holder) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < LAST_LOOK {
-        if wake_lock::read(path).as_ref() != Some(holder) {
+        if wake_lock::read_holder(path).as_ref() != Some(holder) {
             return false;
         }
         thread::sleep(PAUSE);
@@ -109,20 +109,22 @@ fn is_silent_still(path: &Path, holder: &Holder) -> bool {
     true
 }
 
-fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
-    let silent_min = holder.silent_for(clock::awake()).unwrap_or_default().as_secs() / 60;
+fn replace_holder(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
+    let silent_min = holder.measure_silence(clock::read_awake_time()).unwrap_or_default().as_secs() / 60;
     tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
     // fault: wake-stood-still-past
-    if let Err(error) = process::end(&holder.identity(), END_BOUND) {
+    if let Err(error) = process::end_process(&holder.identity(), END_BOUND) {
         return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
     }
-    let note =
-        format!("A wake (pid {}) had shown no life for {silent_min} min: I ended it and took up its work.", holder.pid);
-    take_freed(path, note)
+    let note = format!(
+        "A wake (pid {}) had shown no sign of life for {silent_min} min, so I ended it and resumed its work.",
+        holder.pid
+    );
+    take_freed_lock(path, note)
 }
 
 /// Takes the lock of an ended holder, as soon as the system has released the flock.
-fn take_freed(path: &Path, note: String) -> Result<TakenLock, LockError> {
+fn take_freed_lock(path: &Path, note: String) -> Result<TakenLock, LockError> {
     let begun = Instant::now();
     loop {
         match WakeLock::take(path) {

@@ -15,7 +15,7 @@ use rustix::{
 
 use reveille_base::{
     file, process,
-    words::{in_shell, local_day_and_time},
+    words::{local_day_and_time, quote_for_shell},
 };
 use reveille_config::Config;
 
@@ -80,17 +80,17 @@ impl Starting {
         }
     }
 
-    fn runs(self, config: &Config) -> bool {
+    fn is_running(self, config: &Config) -> bool {
         let path = self.lock_path(config);
         match self {
             // The bot's line outlives its process.
-            Self::Bot => wake_lock::read(&path).is_some_and(|holder| holder.identity().is_alive()),
+            Self::Bot => wake_lock::read_holder(&path).is_some_and(|holder| holder.identity().is_alive()),
             Self::Stay | Self::Page | Self::Chat => wake_lock::is_held(&path),
         }
     }
 
     /// Marks this process as this program, until the file is dropped; `None` if another process has the mark, or the mark can't be set.
-    pub fn show(self, config: &Config) -> Option<File> {
+    pub fn mark_process(self, config: &Config) -> Option<File> {
         let file = file::open_private(&self.lock_path(config)).ok()?;
         fs2::FileExt::try_lock_exclusive(&file).is_ok().then_some(file)
     }
@@ -117,42 +117,43 @@ pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
 
 impl Waker {
     /// Reads the state of the schedulers.
-    pub fn look(config: &Config, now: DateTime<Utc>) -> Self {
+    pub fn load(config: &Config, now: DateTime<Utc>) -> Self {
         let touched = std::fs::metadata(config.look_path()).and_then(|file| file.modified());
-        let running = Starting::ALL.into_iter().filter(|program| program.runs(config)).collect();
+        let running = Starting::ALL.into_iter().filter(|program| program.is_running(config)).collect();
         Self { looked_at: touched.ok().map(DateTime::from), running, now }
     }
 
     /// Returns whether a timer is active.
-    pub fn is_looked_in_on(&self) -> bool {
+    pub fn has_active_timer(&self) -> bool {
         self.looked_at.is_some_and(|at| (self.now - at).abs() <= RECENT)
     }
 
     /// Returns whether something starts wakes unattended.
     pub fn is_lasting(&self) -> bool {
-        self.is_looked_in_on() || self.running.iter().any(|program| program.is_lasting())
+        self.has_active_timer() || self.running.iter().any(|program| program.is_lasting())
     }
 
     /// A warning for a person who has just set something; `None` if wakes are scheduled.
-    pub fn warning(&self, config: &Config) -> Option<String> {
+    pub fn render_warning(&self, config: &Config) -> Option<String> {
         if self.is_lasting() {
             return None;
         }
         let who = match self.looked_at {
             _ if !self.running.is_empty() => {
                 let open = self.running.iter().map(|program| program.name()).collect::<Vec<_>>().join(" or ");
-                let told = format!("This comes while {open} is open; with that closed, nothing wakes me by itself.");
-                return Some(format!("{told} {}", self.mending(config)));
+                let told =
+                    format!("This will come while {open} is open. Once that's closed, nothing wakes me on its own.");
+                return Some(format!("{told} {}", self.describe_setup(config)));
             }
-            Some(at) => format!("Nothing has woken me by itself since {}", local_day_and_time(at, config.timezone)),
-            None => "Nothing wakes me by itself yet".to_owned(),
+            Some(at) => format!("Nothing has woken me on its own since {}", local_day_and_time(at, config.timezone)),
+            None => "Nothing wakes me on its own yet".to_owned(),
         };
-        Some(format!("{who}, so this will come only when you run `wake --once`. {}", self.mending(config)))
+        Some(format!("{who}, so this will only come when you run `wake --once`. {}", self.describe_setup(config)))
     }
 
     /// Instructions for setting up a scheduler.
-    pub fn mending(&self, config: &Config) -> String {
-        format!("`wake install` sets that up; so does this line with `crontab -e`: `{}`", cron_line(config))
+    pub fn describe_setup(&self, config: &Config) -> String {
+        format!("To change that, run `wake install`, or add this line with `crontab -e`: `{}`", cron_line(config))
     }
 }
 
@@ -162,14 +163,14 @@ pub fn cron_line(config: &Config) -> String {
     let own = config.home.as_ref().map(|home| home.join(".local/share/reveille"));
     match &config.named_env_file {
         None if own.as_ref() != Some(&config.workspace_dir) => {
-            line.push_str(&format!("WORKSPACE_DIR={} ", in_shell(&config.workspace_dir)));
+            line.push_str(&format!("WORKSPACE_DIR={} ", quote_for_shell(&config.workspace_dir)));
         }
         _ => {}
     }
-    line.push_str(&in_shell(&process::beside("wake")));
+    line.push_str(&quote_for_shell(&process::resolve_sibling_program("wake")));
     line.push_str(" --once --reason cron");
     if let Some(file) = &config.named_env_file {
-        line.push_str(&format!(" --env-file {}", in_shell(file)));
+        line.push_str(&format!(" --env-file {}", quote_for_shell(file)));
     }
     line
 }
@@ -201,12 +202,12 @@ mod tests {
     fn a_sign_counts_for_half_an_hour() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());
-        assert_eq!(Waker::look(&config, at("12:00")).looked_at, None);
+        assert_eq!(Waker::load(&config, at("12:00")).looked_at, None);
         for time in ["11:00", "12:00"] {
             leave_sign(&config, at(time));
-            assert_eq!(Waker::look(&config, at("12:00")).looked_at, Some(at(time)));
+            assert_eq!(Waker::load(&config, at("12:00")).looked_at, Some(at(time)));
         }
-        let wakes = |time| Waker::look(&config, at(time)).is_lasting();
+        let wakes = |time| Waker::load(&config, at(time)).is_lasting();
         assert_eq!(["11:45", "12:00", "12:30", "12:31", "20:00"].map(wakes), [true, true, true, false, false]);
     }
 
@@ -220,26 +221,27 @@ mod tests {
             now: at("12:00"),
         };
         let says = |waker: Waker, start: &str| {
-            let said = waker.warning(&config).unwrap();
+            let said = waker.render_warning(&config).unwrap();
             assert!(said.starts_with(start) && said.contains("`*/5 * * * * WORKSPACE_DIR="), "{said}");
         };
-        says(waker(None, &[]), "Nothing wakes me by itself yet, so this will come only when you");
-        let stopped = "Nothing has woken me by itself since Sat 21 Nov 09:00, so this will come only when you";
+        says(waker(None, &[]), "Nothing wakes me on its own yet, so this will only come when you");
+        let stopped = "Nothing has woken me on its own since Sat 21 Nov 09:00, so this will only come when you";
         says(waker(Some("09:00"), &[]), stopped);
-        let open = "This comes while the page or `wake chat` is open; with that closed, nothing wakes me by itself.";
+        let open =
+            "This will come while the page or `wake chat` is open. Once that's closed, nothing wakes me on its own.";
         says(waker(None, &[Starting::Page, Starting::Chat]), open);
-        assert_eq!(waker(None, &[Starting::Bot]).warning(&config), None);
-        assert_eq!(waker(None, &[Starting::Page, Starting::Stay]).warning(&config), None);
-        assert_eq!(waker(Some("11:50"), &[]).warning(&config), None);
+        assert_eq!(waker(None, &[Starting::Bot]).render_warning(&config), None);
+        assert_eq!(waker(None, &[Starting::Page, Starting::Stay]).render_warning(&config), None);
+        assert_eq!(waker(Some("11:50"), &[]).render_warning(&config), None);
     }
 
     #[test]
     fn a_program_is_known_while_it_shows_itself() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());
-        let running = || Waker::look(&config, at("12:00")).running;
-        let chat = Starting::Chat.show(&config);
-        assert!(chat.is_some() && Starting::Chat.show(&config).is_none());
+        let running = || Waker::load(&config, at("12:00")).running;
+        let chat = Starting::Chat.mark_process(&config);
+        assert!(chat.is_some() && Starting::Chat.mark_process(&config).is_none());
         assert_eq!(running(), [Starting::Chat]);
         drop(chat);
         assert_eq!(running(), []);

@@ -106,12 +106,12 @@ fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message
             Err(invalid("the id of a request is a text or a number"))
         }
         (Some(Value::String(method)), None) => Ok(Message::Notification { method }),
-        (None, Some(id)) => Ok(Message::Response { id, result: outcome(object)? }),
+        (None, Some(id)) => Ok(Message::Response { id, result: parse_outcome(object)? }),
         _ => Err(invalid("neither a request, a notification nor a response")),
     }
 }
 
-fn outcome(mut object: Map<String, Value>) -> Result<Result<Value, RpcError>, RpcError> {
+fn parse_outcome(mut object: Map<String, Value>) -> Result<Result<Value, RpcError>, RpcError> {
     match (object.remove("result"), object.remove("error")) {
         (Some(result), None) => Ok(Ok(result)),
         (None, Some(error)) => {
@@ -123,16 +123,16 @@ fn outcome(mut object: Map<String, Value>) -> Result<Result<Value, RpcError>, Rp
     }
 }
 
-pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+pub(super) fn render_request(id: u64, method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-pub(super) fn notification(method: &str) -> String {
+pub(super) fn render_notification(method: &str) -> String {
     json!({"jsonrpc": "2.0", "method": method}).to_string()
 }
 
 /// Builds the answer to a request, without an id if that couldn't be read.
-pub(super) fn response(id: Option<&Value>, result: &Result<Value, RpcError>) -> String {
+pub(super) fn render_response(id: Option<&Value>, result: &Result<Value, RpcError>) -> String {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(RpcError { code, message }) => {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_answer_carries_the_id_as_it_came() {
-        let answer = response(Some(&"x".into()), &Ok(json!({})));
+        let answer = render_response(Some(&"x".into()), &Ok(json!({})));
         assert_eq!(answer, r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
     }
 }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use reveille_base::approval_text::{hides_something, is_hidden, visible};
+use reveille_base::approval_text::{escape_hidden, hides_something, is_hidden};
 use reveille_config::VARIABLES;
 use reveille_memory::{CLAUDE, job, view};
 
@@ -38,10 +38,10 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
     let known: Vec<&str> = before.lines().collect();
     let added = after.lines().filter(|line| !known.contains(line));
     for line in added {
-        if let Some(why) = unreadable(line) {
+        if let Some(why) = find_unreadable_part(line) {
             return Err(Refusal(format!(
                 "In {path} this line would hold {why}: “{}”. Nothing was done. Propose it without.",
-                visible(line)
+                escape_hidden(line)
             )));
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
         Some(line) => Err(Refusal(format!(
             "Addresses, settings, chats' numbers, budgets and whether chats share their memory are never part of a proposal, and in {path} \
              this line would change: “{}”. Nothing was done. Your person can write it by hand.",
-            visible(line)
+            escape_hidden(line)
         ))),
         None if !is_budget_kept => Err(Refusal(format!(
             "A job's budget is never part of a proposal, and that of {path} would change. Nothing was done."
@@ -72,7 +72,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
 }
 
 /// Returns the part of a line that a person can't read as written, in words; `None` if readable.
-fn unreadable(line: &str) -> Option<&'static str> {
+fn find_unreadable_part(line: &str) -> Option<&'static str> {
     if hides_something(line) {
         return Some("characters that a screen doesn't show");
     }
@@ -130,7 +130,7 @@ fn as_read(line: &str) -> String {
         c if COLONS.contains(c) => ':',
         c => c,
     });
-    let mut read = decoded(&signs.collect::<String>());
+    let mut read = decode_escapes(&signs.collect::<String>());
     for dot in DEFANGED_DOTS {
         read = read.replace(dot, ".");
     }
@@ -138,7 +138,7 @@ fn as_read(line: &str) -> String {
 }
 
 /// Decodes `%2E` and `&#46;` to ASCII.
-fn decoded(text: &str) -> String {
+fn decode_escapes(text: &str) -> String {
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(c) = rest.chars().next() {
         let sign = match c {

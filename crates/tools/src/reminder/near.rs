@@ -10,7 +10,7 @@ use reveille_memory::{
     tasks::TaskList,
 };
 
-use super::{taint_of, visible};
+use super::{find_taint, list_visible_reminders};
 use crate::{Refusal, World};
 
 /// Prefix of a reminder's message.
@@ -28,56 +28,58 @@ pub(super) fn resolve(
     said: &str,
     world: &World,
 ) -> Result<(Slot, Option<Rule>, String), Refusal> {
-    let things = things(world);
+    let things = list_things(world);
     let names: Vec<&str> = things.iter().map(|(name, _)| name.as_str()).collect();
     let thing = &relative.thing;
     let (name, time) = match pick(thing, &names) {
-        Ok(at) => things.get(at).ok_or_else(|| unknown(thing))?,
-        Err(Miss::NotFound { .. }) => return Err(unknown(thing)),
+        Ok(at) => things.get(at).ok_or_else(|| refuse_unknown(thing))?,
+        Err(Miss::NotFound { .. }) => return Err(refuse_unknown(thing)),
         Err(Miss::Ambiguous { candidates }) => {
             let several = candidates.join("”, “");
             return Err(Refusal(format!(
-                "“{thing}” could be any of these: “{several}”. Say it with the whole name, or a time. Nothing was done."
+                "“{thing}” could be any of these: “{several}”. Please give the whole name, or a time. Nothing was done."
             )));
         }
     };
     let found = match time {
-        ThingTime::At(slot) => relative.from_slot(*slot, world.local()),
-        ThingTime::On(day) => relative.from_day(*day, world.local()),
+        ThingTime::At(slot) => relative.from_slot(*slot, world.local_time()),
+        ThingTime::On(day) => relative.from_day(*day, world.local_time()),
     };
     match found {
-        Ok(slot) => Ok((slot, None, format!(" ({} “{name}”)", said_of(relative, said)))),
+        Ok(slot) => Ok((slot, None, format!(" ({} “{name}”)", take_lead_words(relative, said)))),
         Err(TimeTrouble::NeedsTime) => Err(Refusal(format!(
-            "“{name}” has a day and no time of day, so I need the hour: say it such as “tomorrow at 14:45”. Nothing was done."
+            "“{name}” has a day but no time, so I need the hour: say something like “tomorrow at 14:45”. Nothing was done."
         ))),
         Err(trouble) => Err(Refusal(format!("“{said}” {trouble}. Nothing was done."))),
     }
 }
 
-fn unknown(thing: &str) -> Refusal {
+fn refuse_unknown(thing: &str) -> Refusal {
     Refusal(format!(
-        "I know no time for “{thing}”: no reminder or task of that name has one. Say when, such as “tomorrow at 14:45”. Nothing was done."
+        "I don't know when “{thing}” is: no reminder or task with that name has a time. Say when, such as “tomorrow at 14:45”. Nothing \
+         was done."
     ))
 }
 
 /// Returns the lead words, such as "15 minutes before".
-fn said_of<'a>(relative: &RelativeTime, said: &'a str) -> &'a str {
+fn take_lead_words<'a>(relative: &RelativeTime, said: &'a str) -> &'a str {
     let end = said.to_lowercase().find(&relative.thing.to_lowercase()).unwrap_or(said.len());
     let lead = said.get(..end).unwrap_or(said).trim();
     ["the", "my", "our"].iter().find_map(|article| lead.strip_suffix(article)).unwrap_or(lead).trim()
 }
 
 /// Lists reminders and tasks with their times, without untrusted ones.
-fn things(world: &World) -> Vec<(String, ThingTime)> {
-    let own = visible(world).filter(|reminder| taint_of([*reminder], world).is_none());
+fn list_things(world: &World) -> Vec<(String, ThingTime)> {
+    let own = list_visible_reminders(world).filter(|reminder| find_taint([*reminder], world).is_none());
     let mut things: Vec<_> = own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
     for path in [memory::ACTIVE, memory::BACKLOG] {
         let tasks = TaskList::parse(&world.documents.text(path)).0;
         for task in tasks.tasks().iter().filter(|task| !task.is_done() && !task.is_unconfirmed()) {
-            let at = task.at().and_then(|at| task_time(at, world.tz));
-            let at = at.map(|at| ThingTime::At(Slot::of_instant(at, world.tz)));
-            let is_others = || others::are_among(path, tasks.text(), world.foreign_chat(), task.line, task.line);
-            if let Some(time) = at.or(task.due().map(ThingTime::On)).filter(|_| !is_others()) {
+            let at = task.step_time().and_then(|at| task_time(at, world.tz));
+            let at = at.map(|at| ThingTime::At(Slot::from_instant(at, world.tz)));
+            let is_others =
+                || others::has_untrusted_lines(path, tasks.text(), world.foreign_chat(), task.line, task.line);
+            if let Some(time) = at.or(task.due_date().map(ThingTime::On)).filter(|_| !is_others()) {
                 things.push((task.title.clone(), time));
             }
         }
@@ -86,7 +88,7 @@ fn things(world: &World) -> Vec<(String, ThingTime)> {
 }
 
 /// Returns the text of the only reminder sent here since the person's last message.
-pub(super) fn just_sent(world: &World) -> Result<String, Refusal> {
+pub(super) fn find_sent_reminder(world: &World) -> Result<String, Refusal> {
     let back = world.exchanges.iter().rev().skip_while(|said| said.from.is_some());
     let sent = back.take_while(|said| said.from.is_none()).filter_map(|said| said.text.strip_prefix(SENT));
     let mut texts: Vec<String> = Vec::new();
@@ -101,7 +103,7 @@ pub(super) fn just_sent(world: &World) -> Result<String, Refusal> {
     texts.dedup();
     match texts.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(Refusal::because(
+        [] => Err(Refusal::new(
             "No reminder was just sent here. Say which one to end, such as “cancel reminder 2”; “list reminders” shows them. Nothing was \
              done.",
         )),

@@ -25,7 +25,7 @@ fn file(id: i64, path: &str) -> Attachment {
         error: None,
         transcript: None,
         message_id: 41,
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         thread_id: None,
         channel_message_id: None,
         received_at: None,

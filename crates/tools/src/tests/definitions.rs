@@ -4,12 +4,12 @@ use reveille_policy::Decision;
 use reveille_store::Exchange;
 
 use super::{
-    registry::{SMALL_TOOLS, cut},
+    registry::{SMALL_TOOLS, cut_content},
     *,
 };
 
 fn definitions(registry: &Registry) -> Vec<Value> {
-    serde_json::from_str(&registry.definitions()).unwrap()
+    serde_json::from_str(&registry.render_definitions()).unwrap()
 }
 
 fn names(registry: &Registry) -> Vec<String> {
@@ -19,26 +19,26 @@ fn names(registry: &Registry) -> Vec<String> {
 #[test]
 fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     insta::assert_snapshot!(
-        names(&Registry::standard()).join(" "),
+        names(&Registry::with_standard_tools()).join(" "),
         @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_move reminder_done memory_read memory_search read_skill read_attachment"
     );
-    let offline = names(&Registry::offline());
+    let offline = names(&Registry::for_offline_model());
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
 }
 
 /// The definitions of tools that only a model gets.
 fn not_standard() -> Vec<Value> {
-    let standard = names(&Registry::standard());
+    let standard = names(&Registry::with_standard_tools());
     let of_its_own = |tool: &Value| {
         let name = tool["name"].as_str().unwrap();
-        VerbGroup::of(name).is_none() && !standard.iter().any(|standard| standard == name)
+        VerbGroup::find_by_name(name).is_none() && !standard.iter().any(|standard| standard == name)
     };
-    Registry::thinking().seen_by(true).catalogue().into_iter().filter(of_its_own).collect()
+    Registry::for_thinking_model().filter_visible(true).catalogue().into_iter().filter(of_its_own).collect()
 }
 
 /// The definitions in a cycle with no special need.
 fn plain(registry: &Registry) -> Vec<Value> {
-    serde_json::from_str(&registry.seen_by(true).offered("hello", ToRead::default())).unwrap()
+    serde_json::from_str(&registry.filter_visible(true).render_offer("hello", ToRead::default())).unwrap()
 }
 
 fn plain_names(registry: &Registry) -> BTreeSet<String> {
@@ -50,8 +50,8 @@ const MAX_PLAIN_TOKENS: usize = 1_500;
 
 #[test]
 fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever_is_called_for() {
-    let registry = Registry::thinking();
-    let offered = |words: &str, there| registry.seen_by(true).offered(words, there);
+    let registry = Registry::for_thinking_model();
+    let offered = |words: &str, there| registry.filter_visible(true).render_offer(words, there);
     let plain = offered("hello", ToRead::default());
     let sizes: Vec<_> =
         self::plain(&registry).iter().map(|tool| (tool["name"].clone(), tool.to_string().len())).collect();
@@ -66,21 +66,25 @@ fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever
         assert!(called_for.len() > plain.len() && called_for.starts_with(common), "{called_for}");
     }
     assert!(
-        !Registry::thinking().written_out().seen_by(true).offered("hello", ToRead::default()).contains("cache_control")
+        !Registry::for_thinking_model()
+            .written_out()
+            .filter_visible(true)
+            .render_offer("hello", ToRead::default())
+            .contains("cache_control")
     );
 }
 
 #[test]
 fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
-    let registry = Registry::thinking();
+    let registry = Registry::for_thinking_model();
     // Including the tools that only some words bring in.
-    let all = registry.seen_by(true).offered("one step after the other", ToRead::default());
+    let all = registry.filter_visible(true).render_offer("one step after the other", ToRead::default());
     let all: Vec<Value> = serde_json::from_str(&all).unwrap();
     let groups: Vec<Value> =
-        all.into_iter().filter(|tool| VerbGroup::of(tool["name"].as_str().unwrap()).is_some()).collect();
+        all.into_iter().filter(|tool| VerbGroup::find_by_name(tool["name"].as_str().unwrap()).is_some()).collect();
     assert_eq!(groups.len(), reveille_base::types::VERB_GROUPS.len());
     for tool in &groups {
-        let group = VerbGroup::of(tool["name"].as_str().unwrap()).unwrap();
+        let group = VerbGroup::find_by_name(tool["name"].as_str().unwrap()).unwrap();
         let described = tool["description"].as_str().unwrap();
         let mut named: BTreeSet<&str> = BTreeSet::from([reveille_base::types::VERB]);
         for (verb, of) in group.verbs {
@@ -97,7 +101,7 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
         assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
     }
     let work = Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default());
-    let back = registry.seen_by(true).offered_to(&work, "", ToRead::default());
+    let back = registry.filter_visible(true).render_job_offer(&work, "", ToRead::default());
     let back: Vec<Value> = serde_json::from_str(&back).unwrap();
     let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();
     assert_eq!(update["input_schema"]["properties"]["do"]["enum"], json!(["remember", "forget"]));
@@ -115,11 +119,11 @@ const SPELLED: [(&str, &str, &str, &str); 5] = [
 
 #[test]
 fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
-    let registry = Registry::thinking();
+    let registry = Registry::for_thinking_model();
     for (group, call, tool, input) in SPELLED {
-        assert_eq!(unwrapped(group, call), Some((tool.to_owned(), input.to_owned())));
+        assert_eq!(unwrap_call(group, call), Some((tool.to_owned(), input.to_owned())));
         let wrapped = json!({"name": group, "arguments": serde_json::from_str::<Value>(call).unwrap()});
-        let wrapped = unwrapped("use_tool", &wrapped.to_string()).unwrap();
+        let wrapped = unwrap_call("use_tool", &wrapped.to_string()).unwrap();
         assert_eq!((wrapped.0.as_str(), wrapped.1.as_str()), (tool, input), "by use_tool, too");
         let decided = |pattern: &str, decision: &str| {
             let mut scene = Scene::new();
@@ -138,13 +142,13 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
     let judged = |tool: &str| registry.judge(tool, r#"{"fact":"x"}"#, &scene.world, None).unwrap().decision;
     assert_eq!((judged("remember"), judged("forget")), (Decision::Allow, Decision::Allow));
     let ask = "[[rule]]\ntool = \"memory_update\"\ndecision = \"ask\"\nmatch = [\"memory_update\"]";
-    let said = reveille_policy::Rules::parse(ask).unwrap().described();
+    let said = reveille_policy::Rules::parse(ask).unwrap().describe_rules();
     assert_eq!(said, ["line 1: ask tool memory_update; note, context_update never ask, whatever it says"]);
 }
 
 #[test]
 fn a_call_without_a_verb_is_told_which_there_are() {
-    let refused = |input: &str| Registry::thinking().call("tasks", input, &Scene::new().world).unwrap_err().0;
+    let refused = |input: &str| Registry::for_thinking_model().call("tasks", input, &Scene::new().world).unwrap_err().0;
     for input in ["", "{}", r#"{"title":"x"}"#, r#"{"do":"sing"}"#, r#"{"do":"add","do":"done"}"#] {
         assert_eq!(
             refused(input),
@@ -157,7 +161,7 @@ fn a_call_without_a_verb_is_told_which_there_are() {
 #[test]
 fn every_definition_is_what_the_api_takes() {
     let mut seen = BTreeSet::new();
-    for tool in definitions(&Registry::offline()).into_iter().chain(not_standard()) {
+    for tool in definitions(&Registry::for_offline_model()).into_iter().chain(not_standard()) {
         let name = tool["name"].as_str().unwrap();
         assert!((1..=64).contains(&name.len()), "{name}");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{name}");
@@ -180,7 +184,10 @@ fn every_definition_is_what_the_api_takes() {
 
 #[test]
 fn the_definitions_are_the_same_to_the_byte_each_time() {
-    assert_eq!(Registry::standard().definitions(), Registry::standard().definitions());
+    assert_eq!(
+        Registry::with_standard_tools().render_definitions(),
+        Registry::with_standard_tools().render_definitions()
+    );
 }
 
 /// Words in backquotes that could be tools: lower case letters and underscores.
@@ -195,13 +202,13 @@ fn quoted_names(text: &str) -> BTreeSet<String> {
 #[test]
 fn the_standing_orders_name_every_tool_and_no_other() {
     let orders = quoted_names(include_str!("../../../../claude.md"));
-    assert_eq!(orders, plain_names(&Registry::standard()));
+    assert_eq!(orders, plain_names(&Registry::with_standard_tools()));
 }
 
 #[test]
 fn skills_name_only_tools_and_files_that_there_are() {
-    let tools = plain_names(&Registry::standard());
-    let templates = reveille_memory::templates::templates();
+    let tools = plain_names(&Registry::with_standard_tools());
+    let templates = reveille_memory::templates::list_files();
     let skills: Vec<_> = templates.iter().filter(|(path, _)| path.ends_with("/SKILL.md")).collect();
     assert_eq!(skills.len(), 3);
     for (path, text) in &skills {
@@ -220,10 +227,10 @@ fn skills_name_only_tools_and_files_that_there_are() {
 #[test]
 fn anything_wrong_with_a_call_is_a_refusal_that_helps() {
     let scene = Scene::new();
-    let registry = Registry::standard();
+    let registry = Registry::with_standard_tools();
     let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().0;
     assert!(refused("run_shell", "{}").starts_with("There is no tool named \"run_shell\". There are: plan, reply,"));
-    let unknown = Registry::thinking().call("run_shell", "{}", &scene.world).unwrap_err().0;
+    let unknown = Registry::for_thinking_model().call("run_shell", "{}", &scene.world).unwrap_err().0;
     let listed: Vec<&str> = unknown.split_once("There are: ").unwrap().1.trim_end_matches('.').split(", ").collect();
     assert_eq!(listed.len(), listed.iter().collect::<BTreeSet<_>>().len(), "{unknown}");
     for input in
@@ -247,15 +254,15 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
     let scene = scene.with("memory/project-memory/context.md", &format!("{long}\n").repeat(300));
     let done = scene.done("memory_read", &json!({"path": "memory/project-memory/context.md"}));
     assert!(done.content.len() <= MAX_OUTCOME_BYTES && done.content.contains("; go on with from_line "));
-    let cut_off = cut(format!("{long}\n").repeat(300));
+    let cut_off = cut_content(format!("{long}\n").repeat(300));
     assert!(cut_off.len() <= MAX_OUTCOME_BYTES + 100);
     assert!(cut_off.contains("\n(Cut here: ") && cut_off.ends_with("Ask for a part of it.)"));
-    assert_eq!(cut(facts.clone()), facts);
+    assert_eq!(cut_content(facts.clone()), facts);
 }
 
 #[test]
 fn risk_and_effect_are_declared_for_the_policy() {
-    let registry = Registry::offline();
+    let registry = Registry::for_offline_model();
     let of = |effect| -> Vec<_> {
         registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name.as_ref()).collect()
     };
@@ -284,7 +291,7 @@ fn risk_and_effect_are_declared_for_the_policy() {
 #[test]
 fn what_asks_stands_in_a_table() {
     let mut scene = Scene::new();
-    let registry = Registry::offline();
+    let registry = Registry::for_offline_model();
     let asking = |world: &World, taint: Option<&str>| -> Vec<String> {
         let asks = |tool: &&Tool| tool.judge("{}", world, taint).decision != Decision::Allow;
         registry.tools.iter().filter(asks).map(|tool| tool.name.to_string()).collect()
@@ -348,7 +355,7 @@ fn what_its_person_said_is_known_whatever_else_the_cycle_has_read() {
 
 #[test]
 fn what_never_asks_is_what_the_policy_takes_for_that() {
-    let never: BTreeSet<String> = [Registry::thinking(), Registry::offline()]
+    let never: BTreeSet<String> = [Registry::for_thinking_model(), Registry::for_offline_model()]
         .iter()
         .flat_map(|registry| registry.tools.iter().filter(|tool| tool.is_free).map(|tool| tool.name.to_string()))
         .collect();
@@ -357,11 +364,11 @@ fn what_never_asks_is_what_the_policy_takes_for_that() {
 
 #[test]
 fn a_small_model_has_few_tools_and_none_that_does_harm_unasked() {
-    let small = Registry::small();
+    let small = Registry::for_small_model();
     assert_eq!(small.tools.len(), SMALL_TOOLS.len());
     for tool in &small.tools {
         let is_harmless = tool.risk == Risk::Safe && !tool.is_owners && tool.reach != Reach::Leaves;
-        assert!(is_harmless && !small.acts(&tool.name), "{}", tool.name);
+        assert!(is_harmless && !small.is_acting(&tool.name), "{}", tool.name);
     }
-    assert!(small.definitions().len() < 6_000, "{}", small.definitions().len());
+    assert!(small.render_definitions().len() < 6_000, "{}", small.render_definitions().len());
 }

@@ -15,7 +15,7 @@ fn entry(row: i64, from: Option<&str>, taint: Option<&str>) -> Exchange {
 }
 
 fn call(scene: &Scene, entries: &[&str]) -> Outcome {
-    Registry::thinking().call("read_exchange", &json!({ "entries": entries }).to_string(), &scene.world)
+    Registry::for_thinking_model().call("read_exchange", &json!({ "entries": entries }).to_string(), &scene.world)
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Handy {
     fn run(&mut self, name: &str, input: &Value) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (world, exec) = (&self.scene.world, &mut self.exec);
-        runtime.block_on(Registry::thinking().run(name, &input.to_string(), world, exec))
+        runtime.block_on(Registry::for_thinking_model().run(name, &input.to_string(), world, exec))
     }
 
     #[track_caller]
@@ -330,7 +330,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
     let mut at = Handy::new();
     with_history(&mut at, &[("memory/diary.md", "dear diary\n"), ("memory/list.md", "milk\n")]);
     let brain = at.scene.path("brain");
-    let commit = Repo::open(&brain).unwrap().log(1).unwrap().remove(0);
+    let commit = Repo::open(&brain).unwrap().history().list_commits(1).unwrap().remove(0);
     let id = commit.id.to_string();
     at.scene.world.undoable =
         vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: Some(id.clone()), what: None }];
@@ -374,7 +374,7 @@ fn a_folder_is_listed_without_what_a_rule_keeps_back() {
     let below = listed.split_once('\n').unwrap().1;
     assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
     // Every spelling of the path falls under the same rules.
-    let editor = Registry::thinking();
+    let editor = Registry::for_thinking_model();
     for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {
         let verdict = editor.judge(EDITOR, &view(path).to_string(), &at.scene.world, None).unwrap();
         assert_eq!(verdict.decision, Decision::Deny, "{path}");
@@ -422,7 +422,7 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
             .contains("may be written")
     );
 
-    at.scene.world.documents = Documents::new(&brain, Vec::new()).seen_by(View::of(ChatRef::telegram(99)));
+    at.scene.world.documents = Documents::new(&brain, Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
     fs::write(at.at("mine/a.txt"), "the person's").unwrap();
     let granted = at.at("mine/a.txt");
     for (tool, input) in [
@@ -440,11 +440,12 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
         let why = at.refused(tool, &input);
         if !tool.starts_with("brain") {
             assert!(why.contains("Only the owner's chats"), "{tool}: {why}");
-            let verdict = Registry::thinking().get(tool).unwrap().judge(&input.to_string(), &at.scene.world, None);
+            let verdict =
+                Registry::for_thinking_model().get(tool).unwrap().judge(&input.to_string(), &at.scene.world, None);
             assert_eq!(verdict.decision, Decision::Deny, "{tool}: nobody is asked about it");
         }
     }
-    let of_guests = Registry::thinking().seen_by(false).catalogue();
+    let of_guests = Registry::for_thinking_model().filter_visible(false).catalogue();
     let theirs: Vec<&str> = of_guests.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert!(theirs.contains(&"reply") && !theirs.contains(&"bash") && !theirs.contains(&EDITOR), "{theirs:?}");
 }
@@ -458,7 +459,7 @@ fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
     let done = at.done("brain_revert", &json!({"wake": "abcd"}));
     let wanted = Change::Undo {
         wake: "20261121T130000Z-1".to_owned(),
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         thread_id: Some(3),
         reply_to: Some(100),
     };
@@ -472,7 +473,7 @@ fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
 #[test]
 fn what_asks_of_these_stands_in_a_table() {
     let mut at = Handy::new();
-    let registry = Registry::thinking();
+    let registry = Registry::for_thinking_model();
     let granted = at.at("mine/a.txt");
     let scratch = at.at("scratch/a.txt");
     let judge = |world: &World, name: &str, input: Value| {

@@ -11,7 +11,7 @@ fn what_was_done_finishes_the_task_of_these_words_and_no_other() {
     let told = |task: &str, items: &[&str]| json!({"task": task, "items": items});
     assert_eq!(scene.done("told_done", &told("call plumber", &[])).content, "Done: Call the plumber");
     let near = scene.refused("told_done", &told("buy milk", &["milk"]));
-    assert!(near.starts_with("There's no task just like that, but “Buy milk frother”"), "{near}");
+    assert!(near.starts_with("There's no task exactly like that, but “Buy milk frother”"), "{near}");
     assert_eq!(scene.refused("told_done", &told("call the bank", &[])), "There's no task like that.");
 }
 
@@ -29,7 +29,7 @@ fn what_was_bought_goes_off_the_shopping_list_first() {
 #[test]
 fn only_the_owner_has_lists_and_states_facts() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::telegram(9);
+    scene.world.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.world.foreign_chat().is_some(), "the scene's chat is another");
     for (tool, input) in [
         ("remember_stated", json!({"fact": "my son is called Max"})),

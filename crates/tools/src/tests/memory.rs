@@ -214,7 +214,7 @@ fn what_is_known_is_recalled_from_facts_and_tasks_and_else_from_the_log() {
     About the sea:
     - 09:01 Talked of the sea (memory/agent-memory/episodic-memory.md, line 3)
     ");
-    assert_eq!(scene.done("recall", &json!({"query": "zebras"})).content, "Nothing is stored about zebras.");
+    assert_eq!(scene.done("recall", &json!({"query": "zebras"})).content, "I have no notes about zebras.");
     assert!(scene.call("recall", &json!({"query": ""})).is_err());
 }
 
@@ -245,7 +245,7 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
     let documents = &scene.world.documents;
     scene.world.skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
     let decided = |world: &World, input: Value| {
-        Registry::standard().judge("read_skill", &input.to_string(), world, None).unwrap().decision
+        Registry::with_standard_tools().judge("read_skill", &input.to_string(), world, None).unwrap().decision
     };
     let whole = json!({"name": "tea"});
     let file = |path: &str| json!({"name": "tea", "path": path});
@@ -261,7 +261,8 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
             assert_eq!(decided(&scene.world, file(spelled)), expected(!is_whole), "{spelled}");
         }
         // In a guest's chat too.
-        scene.world.documents = Documents::new(&scene.path(""), Vec::new()).seen_by(View::of(ChatRef::telegram(99)));
+        scene.world.documents =
+            Documents::new(&scene.path(""), Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
         assert_eq!(decided(&scene.world, file("references/./green.md")), expected(!is_whole));
     }
 }

@@ -37,7 +37,7 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
     assert_eq!(done.content, "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00");
     let mut scene = scene;
     scene.world.chat = None;
-    scene.world.owner_chat = ChatRef::telegram(9);
+    scene.world.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-23 09:00"}));
     assert_eq!((reminder(&done).chat.id, reminder(&done).thread_id), (9, None));
 }
@@ -68,10 +68,10 @@ fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
 #[test]
 fn one_chat_does_not_use_up_what_all_have() {
     let mut scene = Scene::new();
-    scene.world.reminders = (0..50).map(|id| kept(id, ChatRef::telegram(7), "x")).collect();
+    scene.world.reminders = (0..50).map(|id| kept(id, ChatRef::from_telegram(7), "x")).collect();
     let input = json!({"text": "x", "when": "tomorrow at 9"});
     scene.done("reminder_set", &input);
-    scene.world.owner_chat = ChatRef::telegram(9);
+    scene.world.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.refused("reminder_set", &input).contains("50 reminders of this chat"));
     scene.world.reminders.truncate(49);
     scene.done("reminder_set", &input);
@@ -89,7 +89,7 @@ fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
     assert!(
         scene.refused("reminder_set", &json!({"text": "x".repeat(1_001), "when": "tomorrow"})).contains("at most 1000")
     );
-    scene.world.reminders = vec![kept(1, ChatRef::telegram(7), "tea"); 500];
+    scene.world.reminders = vec![kept(1, ChatRef::from_telegram(7), "tea"); 500];
     assert!(scene.refused("reminder_set", &json!({"text": "x", "when": "tomorrow"})).starts_with("500 reminders"));
 }
 
@@ -98,9 +98,9 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
     let mut scene = Scene::new();
     assert_eq!(scene.done("reminder_list", &json!({})).content, "No reminders are set.");
     scene.world.reminders = vec![
-        kept(1, ChatRef::telegram(7), "call Anna"),
-        kept(2, ChatRef::telegram(7), "call Bob"),
-        kept(3, ChatRef::telegram(8), "elsewhere"),
+        kept(1, ChatRef::from_telegram(7), "call Anna"),
+        kept(2, ChatRef::from_telegram(7), "call Bob"),
+        kept(3, ChatRef::from_telegram(8), "elsewhere"),
     ];
     insta::assert_snapshot!(scene.done("reminder_list", &json!({})).content, @r"
     1. call Anna — Sun 22 Nov 2026 at 09:00
@@ -130,7 +130,7 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
 #[test]
 fn a_reminder_is_moved_by_ending_it_and_setting_another() {
     let mut scene = Scene::new();
-    let mut anna = kept(1, ChatRef::telegram(7), "call Anna");
+    let mut anna = kept(1, ChatRef::from_telegram(7), "call Anna");
     (anna.what.slot, anna.what.next_at) =
         ("2026-11-22T10:00:00".parse().unwrap(), parse_time("2026-11-22T09:00:00Z").unwrap());
     scene.world.reminders = vec![anna];
@@ -166,11 +166,11 @@ fn a_reminder_is_moved_by_ending_it_and_setting_another() {
 #[test]
 fn what_is_due_on_a_day_is_listed_alone() {
     let mut scene = Scene::new();
-    let mut daily = kept(2, ChatRef::telegram(7), "stretch");
+    let mut daily = kept(2, ChatRef::from_telegram(7), "stretch");
     daily.what.rule = Some(Rule::Daily { at: chrono::NaiveTime::from_hms_opt(18, 0, 0).unwrap() });
     let at = |text: &str| parse_time(text).unwrap();
     (daily.what.slot, daily.what.next_at) = ("2026-11-21T18:00:00".parse().unwrap(), at("2026-11-21T17:00:00Z"));
-    let mut once = kept(1, ChatRef::telegram(7), "call Anna");
+    let mut once = kept(1, ChatRef::from_telegram(7), "call Anna");
     (once.what.slot, once.what.next_at) = ("2026-11-22T09:00:00".parse().unwrap(), at("2026-11-22T08:00:00Z"));
     scene.world.reminders = vec![once, daily];
     let due = |scene: &Scene, day: &str| scene.done("reminder_list", &json!({"day": day})).content;
@@ -185,10 +185,10 @@ fn what_is_due_on_a_day_is_listed_alone() {
 #[test]
 fn reminders_of_a_guest_mark_the_owners_cycle() {
     let mut scene = Scene::new();
-    scene.world.reminders = vec![kept(1, ChatRef::telegram(7), "tea"), kept(2, ChatRef::TERMINAL, "tea and milk")];
+    scene.world.reminders = vec![kept(1, ChatRef::from_telegram(7), "tea"), kept(2, ChatRef::TERMINAL, "tea and milk")];
     assert_eq!(scene.done("reminder_list", &json!({})).taint, None);
     assert!(scene.refused("reminder_done", &json!({"reminder": "tea"})).contains("say the number"));
-    scene.world.reminders.push(kept(3, ChatRef::telegram(5555), "tea for the guest"));
+    scene.world.reminders.push(kept(3, ChatRef::from_telegram(5555), "tea for the guest"));
     assert!(scene.done("reminder_list", &json!({})).taint.is_some());
     let several = scene.done("reminder_done", &json!({"reminder": "tea"}));
     assert!(several.is_failure && several.taint.is_some() && several.changes.is_empty(), "{several:?}");
@@ -199,8 +199,9 @@ fn reminders_of_a_guest_mark_the_owners_cycle() {
 #[test]
 fn another_chat_sees_its_own_reminders_alone() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::telegram(9);
-    scene.world.reminders = vec![kept(1, ChatRef::telegram(7), "mine"), kept(2, ChatRef::telegram(9), "the owner's")];
+    scene.world.owner_chat = ChatRef::from_telegram(9);
+    scene.world.reminders =
+        vec![kept(1, ChatRef::from_telegram(7), "mine"), kept(2, ChatRef::from_telegram(9), "the owner's")];
     assert!(!scene.done("reminder_list", &json!({})).content.contains("owner"));
     assert!(scene.call("reminder_done", &json!({"reminder": "2"})).is_err());
     assert!(scene.call("reminder_done", &json!({"reminder": "owner"})).is_err());
@@ -224,7 +225,7 @@ fn nth() -> impl Strategy<Value = Nth> {
 
 /// Any rule that words can express at the scene's moment, Saturday 21 November, with the same anchor.
 fn rule() -> impl Strategy<Value = Rule> {
-    let today = Scene::new().world.local().date_naive();
+    let today = Scene::new().world.local_time().date_naive();
     let now = Scene::new().world.now;
     prop_oneof![
         (1..1000_u32).prop_map(move |minutes| Rule::Interval { minutes, anchor: now }),

@@ -48,13 +48,13 @@ fn a_reply_needs_words_a_chat_and_room() {
     assert!(scene.refused("reply", &json!({"text": "x"})).starts_with("6 texts were already sent"));
     scene.world.chat = None;
     assert!(scene.refused("reply", &json!({"text": "x"})).contains("`tell` speaks unasked"));
-    assert_eq!(answer(&scene.world, "x".to_owned(), MessageOutcome::Answered), []);
+    assert_eq!(answer_open_messages(&scene.world, "x".to_owned(), MessageOutcome::Answered), []);
 }
 
 #[test]
 fn telling_goes_to_the_owner_under_a_key() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::telegram(9);
+    scene.world.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
     assert_eq!((message.chat.id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
@@ -123,7 +123,7 @@ fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
 fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
     const BOTH: &str = "## Home\n- The wifi code is 1234 <!-- wake a -->\n- The wifi code is 5678 <!-- wake b -->\n";
     let input = json!({"one": "1234", "other": "5678"});
-    let call = |scene: &Scene| Registry::thinking().call("contradiction", &input.to_string(), &scene.world);
+    let call = |scene: &Scene| Registry::for_thinking_model().call("contradiction", &input.to_string(), &scene.world);
     let refused = |scene: &Scene| call(scene).unwrap_err().to_string();
     let scene_of = |facts: &str| {
         let mut scene = Scene::new().with(reveille_memory::SEMANTIC_MEMORY, facts);

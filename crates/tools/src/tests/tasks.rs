@@ -40,7 +40,7 @@ fn a_task_that_cannot_be_added_is_refused_with_what_to_do() {
     assert!(refused(json!({"title": " "})).contains("title is empty"));
     assert!(refused(json!({"title": "x".repeat(121)})).contains("at most 120"));
     assert!(refused(json!({"title": "call bob"})).contains("already"));
-    assert!(refused(json!({"title": "learn dutch"})).contains("in the backlog already; move it instead"));
+    assert!(refused(json!({"title": "learn dutch"})).contains("already in the backlog; move it instead"));
     assert!(refused(json!({"title": "x", "at": "soon"})).contains("a local time such as"));
     assert!(refused(json!({"title": "x", "list": "done"})).contains("unknown variant"));
 }
@@ -107,12 +107,12 @@ fn touching_finishing_and_moving() {
     assert!(backlog.starts_with(WAITING) && backlog.contains("- mood: hopeful\n\nfree text"), "{backlog}");
     assert!(backlog.contains("## Call Bob\n- status: waiting\n"), "{backlog}");
     let still = scene.act("task_move", &json!({"task": "bob", "to": "backlog"}));
-    assert_eq!(still.content, "“Call Bob” is in the backlog already.");
+    assert_eq!(still.content, "“Call Bob” is already in the backlog.");
 
     scene.act("task_list", &json!({"numbered": true}));
     let done = scene.act("task_done", &json!({"task": "1"}));
     assert_eq!(done.receipt.as_deref(), Some("Finished the task “Write the report”"));
-    assert_eq!(scene.done("task_list", &json!({})).content, "Nothing is in the active tasks.");
+    assert_eq!(scene.done("task_list", &json!({})).content, "There's nothing in the active tasks.");
     let listed = scene.done("task_list", &json!({"list": "backlog"})).content;
     assert_eq!(listed, "- Learn Dutch\n- Call Bob");
 }
@@ -182,7 +182,7 @@ fn words_that_fit_several_tasks_are_asked_back() {
     let scene = Scene::new().with(ACTIVE, "## Call Bob\n\n## Call Anna\n");
     let why = scene.refused("task_done", &json!({"task": "call"}));
     assert!(why.contains("“Call Bob”") && why.contains("“Call Anna”"), "{why}");
-    assert!(scene.refused("task_done", &json!({"task": "dance with Anna"})).contains("near it: “Call Anna”"));
+    assert!(scene.refused("task_done", &json!({"task": "dance with Anna"})).contains("similar: “Call Anna”"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
         assert!(!why.contains("CANARY") && why.contains("Tasks of other chats"), "{query}: {why}");
     }
     let mut guests = Scene::new().with(ACTIVE, &theirs);
-    guests.world.owner_chat = ChatRef::telegram(9);
-    guests.world.chat = Some(Chat { id: ChatRef::telegram(5555), thread_id: None, reply_to: None });
+    guests.world.owner_chat = ChatRef::from_telegram(9);
+    guests.world.chat = Some(Chat { id: ChatRef::from_telegram(5555), thread_id: None, reply_to: None });
     assert_eq!(guests.done("task_done", &json!({"task": "canary"})).taint, None, "to the guest it is their own");
 }

@@ -7,19 +7,19 @@ use std::{
 };
 
 use reveille_account::{
-    read, shown,
+    clean_for_display, read,
     story::{JournalKept, StoryCall, WakeStory},
 };
 use reveille_base::{
-    clock::rfc3339,
+    clock::format_rfc3339,
     file,
     redact::Redactor,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_git::{Oid, Repo, RepoError};
 use reveille_memory as memory;
-use reveille_memory::{changes::changes, templates::templates, view};
+use reveille_memory::{changes::list_changed_lines, templates::list_files, view};
 use reveille_store::{CycleRow, Incoming, Store, StoreError};
 use reveille_tools::Registry;
 
@@ -69,7 +69,7 @@ pub enum AddCaseError {
 ///
 /// # Errors
 /// The cycle makes no case, or the file can't be written. An existing file stays as it is.
-pub fn add(
+pub fn add_case(
     (store, repo): (&Store, &Repo),
     config: &Config,
     redactor: &Redactor,
@@ -77,77 +77,80 @@ pub fn add(
     dir: &Path,
 ) -> Result<AddedCase, AddCaseError> {
     let id = &row.cycle.id;
-    let unfit = |why: &str| AddCaseError::Unfit(format!("The wake {id} makes no case: {why}"));
-    let story = read::story(store, redactor, row)?;
-    let asked = store.history().messages_of(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
+    let unfit = |why: &str| AddCaseError::Unfit(format!("The wake {id} can't become a case: {why}"));
+    let story = read::load_story(store, redactor, row)?;
+    let asked = store.history().list_cycle_messages(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
     let commit = row.commit_id.as_deref().and_then(|commit| Oid::from_str(commit).ok());
     match story.journal {
         JournalKept::Whole => {}
-        JournalKept::Forgotten => return Err(unfit("its journal is older than KEEP_DAYS and was let go.")),
-        JournalKept::Damaged { .. } => return Err(unfit("a part of its journal can't be read.")),
+        JournalKept::Forgotten => return Err(unfit("its journal is older than KEEP_DAYS and was deleted.")),
+        JournalKept::Damaged { .. } => return Err(unfit("a part of its journal is unreadable.")),
     }
     let (Some(commit), false) = (commit, asked.is_empty()) else {
-        return Err(unfit("it needs a message that began it, and a commit that ended it."));
+        return Err(unfit("a case needs a message that started the wake, and a commit that ended it."));
     };
-    let before = repo.before(commit)?.ok_or_else(|| unfit("the memory has nothing from before its commit."))?;
-    let masked = |text: &str| shown(redactor, text);
+    let before =
+        repo.history().find_parent(commit)?.ok_or_else(|| unfit("the memory has nothing from before its commit."))?;
+    let masked = |text: &str| clean_for_display(redactor, text);
     let mut left_out = Vec::new();
-    let mut text = head(row, &story, (&asked, config), &masked);
+    let mut text = render_head(row, &story, (&asked, config), &masked);
     text.push_str("\n[memory]\n");
-    let same: BTreeMap<&str, &str> = templates().into_iter().collect();
-    for path in repo.markdown_at(before)? {
-        if let Some(content) = repo.read_at(before, &path)?.filter(|content| same.get(&*path) != Some(&&**content)) {
-            line(&mut text, &quoted(&path), &masked(&content));
+    let same: BTreeMap<&str, &str> = list_files().into_iter().collect();
+    for path in repo.history().list_markdown_at(before)? {
+        if let Some(content) =
+            repo.history().read_text_at(before, &path)?.filter(|content| same.get(&*path) != Some(&&**content))
+        {
+            write_line(&mut text, &quote_toml(&path), &masked(&content));
         }
     }
-    said(&mut text, (&asked, config), &masked, &mut left_out);
-    answers(&mut text, &story, &mut left_out);
+    write_messages(&mut text, (&asked, config), &masked, &mut left_out);
+    write_answers(&mut text, &story, &mut left_out);
     if row.cycle.model != OFFLINE_MODEL {
-        turns(&mut text, &story);
+        write_turns(&mut text, &story);
     }
     text.push_str("\n[expect]\n");
-    receipts(&mut text, &story);
-    for path in repo.changed_by(commit)? {
+    write_receipts(&mut text, &story);
+    for path in repo.history().list_changed_paths(commit)? {
         let path = path.to_string_lossy();
-        let (was, is) = (repo.read_at(before, &path)?, repo.read_at(commit, &path)?);
+        let (was, is) = (repo.history().read_text_at(before, &path)?, repo.history().read_text_at(commit, &path)?);
         let (Some(is), false) = (is, path == memory::EPISODIC_MEMORY || !path.ends_with(".md")) else { continue };
-        let come = changes(&was.unwrap_or_default(), &is).into_iter().filter(|line| line.is_added);
-        let come: Vec<String> = come.map(|line| quoted(masked(&line.text).trim())).collect();
+        let come = list_changed_lines(&was.unwrap_or_default(), &is).into_iter().filter(|line| line.is_added);
+        let come: Vec<String> = come.map(|line| quote_toml(masked(&line.text).trim())).collect();
         if !come.is_empty() {
-            text.push_str(&format!("\n[expect.files.{}]\ncontains = [{}]\n", quoted(&path), come.join(", ")));
+            text.push_str(&format!("\n[expect.files.{}]\ncontains = [{}]\n", quote_toml(&path), come.join(", ")));
         }
     }
     if let Err(why) = EvalCase::parse(&text) {
-        return Err(unfit(&format!("what it would say can't be read back: {why}")));
+        return Err(unfit(&format!("the case can't be read back: {why}")));
     }
     let path = dir.join(format!("{id}.toml"));
-    write(dir, &path, &text).map_err(|source| AddCaseError::Io { path: path.clone(), source })?;
+    write_case(dir, &path, &text).map_err(|source| AddCaseError::Io { path: path.clone(), source })?;
     Ok(AddedCase { path, masked: text.matches(MASK).count(), left_out })
 }
 
-fn head(
+fn render_head(
     row: &CycleRow,
     story: &WakeStory,
     (asked, config): (&[Incoming], &Config),
     masked: &dyn Fn(&str) -> String,
 ) -> String {
     let about =
-        asked.first().map_or_else(String::new, |first| shortened(&one_line(&masked(&first.text)), MAX_ABOUT_CHARS));
+        asked.first().map_or_else(String::new, |first| truncate_text(&one_line(&masked(&first.text)), MAX_ABOUT_CHARS));
     let mut text = format!(
         "# The wake {}, recorded with {}. Secrets are masked; names and facts are not: read it before you share it.\n",
         story.wake_id, row.cycle.model
     );
-    line(&mut text, "about", &about);
-    line(&mut text, "now", &story.started_at.map(rfc3339).unwrap_or_default());
-    line(&mut text, "timezone", config.timezone.name());
+    write_line(&mut text, "about", &about);
+    write_line(&mut text, "now", &story.started_at.map(format_rfc3339).unwrap_or_default());
+    write_line(&mut text, "timezone", config.timezone.name());
     if view::foreign_chat(row.cycle.chat, config.owner_chat).is_some() {
         text.push_str(&format!("owner = {}\n", CHATS.0));
     }
-    text.push_str(&format!("autonomy = {}\n", config.autonomy.level()));
+    text.push_str(&format!("autonomy = {}\n", config.autonomy.as_str()));
     text
 }
 
-fn said(
+fn write_messages(
     text: &mut String,
     (asked, config): (&[Incoming], &Config),
     masked: &dyn Fn(&str) -> String,
@@ -155,12 +158,12 @@ fn said(
 ) {
     for (at, message) in asked.iter().enumerate() {
         text.push_str("\n[[said]]\n");
-        line(text, "text", &masked(&message.text));
+        write_line(text, "text", &masked(&message.text));
         if view::foreign_chat(Some(message.chat), config.owner_chat).is_some() {
             text.push_str(&format!("chat = {}\n", CHATS.1));
         }
         for (key, value) in [("forwarded_from", &message.forwarded_from), ("quoted", &message.quoted)] {
-            value.iter().for_each(|value| line(text, key, &masked(value)));
+            value.iter().for_each(|value| write_line(text, key, &masked(value)));
         }
         if at + 1 < asked.len() {
             text.push_str("wake = false\n");
@@ -171,28 +174,28 @@ fn said(
     }
 }
 
-fn calls(story: &WakeStory) -> impl Iterator<Item = &StoryCall> {
+fn list_calls(story: &WakeStory) -> impl Iterator<Item = &StoryCall> {
     story.turns().flat_map(|turn| &turn.calls)
 }
 
 /// Writes the answers for calls that acted outside.
-fn answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
-    let registry = Registry::thinking();
-    for call in calls(story) {
+fn write_answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
+    let registry = Registry::for_thinking_model();
+    for call in list_calls(story) {
         let Some(result) = &call.result else { continue };
         let is_known = registry.get(&call.tool).is_some();
-        if is_known && registry.acts(&call.tool) {
+        if is_known && registry.is_acting(&call.tool) {
             text.push_str("\n[[answers]]\n");
-            line(text, "tool", &call.tool);
-            line(text, "input", &call.input);
-            line(text, "content", &result.content);
+            write_line(text, "tool", &call.tool);
+            write_line(text, "input", &call.input);
+            write_line(text, "content", &result.content);
             if result.is_error {
                 text.push_str("is_error = true\n");
             }
-            result.receipt.iter().for_each(|receipt| line(text, "receipt", receipt));
-            result.taint.iter().for_each(|taint| line(text, "taint", taint));
+            result.receipt.iter().for_each(|receipt| write_line(text, "receipt", receipt));
+            result.taint.iter().for_each(|taint| write_line(text, "taint", taint));
         } else if call.tool.starts_with("mcp__") {
-            left_out.push(format!("{} is a server's tool, which a case doesn't have.", call.tool));
+            left_out.push(format!("{} is a tool of a server, and cases have none.", call.tool));
         }
         if result.has_image {
             left_out.push(format!("The picture that {} showed is left out.", call.tool));
@@ -201,41 +204,45 @@ fn answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
 }
 
 /// Writes the turns as a script, with which the case repeats without a thinking model.
-fn turns(text: &mut String, story: &WakeStory) {
+fn write_turns(text: &mut String, story: &WakeStory) {
     for turn in story.turns() {
         text.push_str("\n[[turns]]\n");
-        line(text, "text", &turn.text);
+        write_line(text, "text", &turn.text);
         for call in &turn.calls {
             text.push_str("[[turns.calls]]\n");
-            line(text, "tool", &call.tool);
-            line(text, "input", &call.input);
+            write_line(text, "tool", &call.tool);
+            write_line(text, "input", &call.input);
         }
     }
 }
 
 /// Writes the receipts to expect; answers, plans and notes aren't expected.
-fn receipts(text: &mut String, story: &WakeStory) {
-    let registry =
-        if story.model.as_deref() == Some(OFFLINE_MODEL) { Registry::offline() } else { Registry::thinking() };
+fn write_receipts(text: &mut String, story: &WakeStory) {
+    let registry = if story.model.as_deref() == Some(OFFLINE_MODEL) {
+        Registry::for_offline_model()
+    } else {
+        Registry::for_thinking_model()
+    };
     let is_words = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
     let receipt = |call: &StoryCall| Some((call.tool.clone(), call.result.as_ref()?.receipt.clone()?));
-    let did = calls(story).filter(|call| !is_words(call)).filter_map(receipt);
-    let did: Vec<String> =
-        did.map(|(tool, what)| format!("    {{ tool = {}, what = {} }},\n", quoted(&tool), quoted(&what))).collect();
+    let did = list_calls(story).filter(|call| !is_words(call)).filter_map(receipt);
+    let did: Vec<String> = did
+        .map(|(tool, what)| format!("    {{ tool = {}, what = {} }},\n", quote_toml(&tool), quote_toml(&what)))
+        .collect();
     text.push_str(&format!("did = [\n{}]\n", did.concat()));
     if did.is_empty() {
-        let said = calls(story).any(|call| call.tool == "reply") || !story.said.is_empty();
+        let said = list_calls(story).any(|call| call.tool == "reply") || !story.said.is_empty();
         text.push_str(if said { "answer = [\"\"]\n" } else { "" });
     }
 }
 
-fn line(text: &mut String, key: &str, value: &str) {
+fn write_line(text: &mut String, key: &str, value: &str) {
     // Writing to a string can't fail.
-    writeln!(text, "{key} = {}", quoted(value)).ok();
+    writeln!(text, "{key} = {}", quote_toml(value)).ok();
 }
 
 /// Quotes a TOML string, with several lines kept as such.
-fn quoted(value: &str) -> String {
+fn quote_toml(value: &str) -> String {
     let is_long = value.contains('\n');
     let mut quoted = if is_long { "\"\"\"\n".to_owned() } else { "\"".to_owned() };
     for c in value.chars() {
@@ -251,7 +258,7 @@ fn quoted(value: &str) -> String {
     quoted
 }
 
-fn write(dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+fn write_case(dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     if !dir.exists() {
         file::create_private_dirs(dir)?;
     }
@@ -267,7 +274,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_a_text_says_is_read_back(value in any::<String>()) {
-            let read: BTreeMap<String, String> = toml::from_str(&format!("a = {}\n", quoted(&value))).unwrap();
+            let read: BTreeMap<String, String> = toml::from_str(&format!("a = {}\n", quote_toml(&value))).unwrap();
             prop_assert_eq!(&read["a"], &value);
         }
     }

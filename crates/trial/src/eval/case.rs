@@ -204,34 +204,36 @@ impl EvalCase {
     /// The fault in the case, for people.
     pub fn parse(text: &str) -> Result<Self, String> {
         let case: Self = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
-        case.settings()?;
+        case.parse_settings()?;
         for message in &case.said {
-            message.time()?;
+            message.parse_sent_time()?;
         }
         if case.said.is_empty() {
-            return Err("nothing is said: it needs a [[said]].".to_owned());
+            return Err("it has no message: add a [[said]].".to_owned());
         }
         if case.expect.is_empty() {
-            return Err("it expects nothing, and so would show nothing.".to_owned());
+            return Err("it expects nothing, so it would test nothing.".to_owned());
         }
         let paths = case.memory.keys().chain(case.expect.files.keys());
         if let Some(path) = paths.into_iter().find(|path| !is_of_memory(path)) {
-            return Err(format!("{path:?} is no file of the memory: claude.md, or a .md below memory/ or skills/."));
+            return Err(format!(
+                "{path:?} isn't a file of the memory: expected claude.md, or a .md below memory/ or skills/."
+            ));
         }
         let inputs = case.answers.iter().map(|answer| &answer.input);
         let calls = case.turns.iter().flat_map(|turn| &turn.calls).map(|call| &call.input);
-        inputs.chain(calls).try_for_each(|input| arguments(input.as_ref()).map(drop))?;
+        inputs.chain(calls).try_for_each(|input| encode_arguments(input.as_ref()).map(drop))?;
         Ok(case)
     }
 
-    pub(super) fn settings(&self) -> Result<CaseSettings, String> {
-        let now = time(&self.now)?;
-        let timezone = self.timezone.parse().map_err(|_| format!("timezone {:?} isn't known.", self.timezone))?;
+    pub(super) fn parse_settings(&self) -> Result<CaseSettings, String> {
+        let now = parse_case_time(&self.now)?;
+        let timezone = self.timezone.parse().map_err(|_| format!("timezone {:?} doesn't exist.", self.timezone))?;
         let autonomy = match self.autonomy {
             0 => Autonomy::AskAll,
             1 => Autonomy::Smart,
             2 => Autonomy::Full,
-            other => return Err(format!("autonomy is {other}: 0, 1 or 2 was expected.")),
+            other => return Err(format!("autonomy is {other}: expected 0, 1 or 2.")),
         };
         Ok(CaseSettings { now, timezone, autonomy })
     }
@@ -243,8 +245,8 @@ impl EvalCase {
 }
 
 impl CaseMessage {
-    pub(super) fn time(&self) -> Result<Option<DateTime<Utc>>, String> {
-        self.at.as_deref().map(time).transpose()
+    pub(super) fn parse_sent_time(&self) -> Result<Option<DateTime<Utc>>, String> {
+        self.at.as_deref().map(parse_case_time).transpose()
     }
 }
 
@@ -255,12 +257,12 @@ impl Expected {
     }
 }
 
-fn time(text: &str) -> Result<DateTime<Utc>, String> {
-    parse_time(text).ok_or_else(|| format!("{text:?} is no time: 2026-11-21T14:00:00Z was expected."))
+fn parse_case_time(text: &str) -> Result<DateTime<Utc>, String> {
+    parse_time(text).ok_or_else(|| format!("{text:?} isn't a time: expected one such as 2026-11-21T14:00:00Z."))
 }
 
 /// Converts arguments to raw JSON of an object.
-pub(super) fn arguments(input: Option<&toml::Value>) -> Result<String, String> {
+pub(super) fn encode_arguments(input: Option<&toml::Value>) -> Result<String, String> {
     let value = match input {
         None => return Ok("{}".to_owned()),
         Some(toml::Value::String(text)) => serde_json::from_str(text).map_err(|error| format!("{text:?}: {error}."))?,
@@ -268,7 +270,7 @@ pub(super) fn arguments(input: Option<&toml::Value>) -> Result<String, String> {
     };
     match value {
         serde_json::Value::Object(_) => Ok(value.to_string()),
-        other => Err(format!("{other} are no arguments: a table was expected, or JSON of an object.")),
+        other => Err(format!("{other} can't be arguments: expected a table, or a JSON object.")),
     }
 }
 
@@ -280,7 +282,7 @@ fn is_of_memory(path: &str) -> bool {
 }
 
 /// Returns a tool's own name for any of its names.
-pub(super) fn named(registry: &Registry, name: &str) -> String {
+pub(super) fn resolve_tool_name(registry: &Registry, name: &str) -> String {
     registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string())
 }
 
@@ -295,24 +297,24 @@ mod tests {
     fn a_case_that_means_nothing_says_what_is_wrong() {
         assert!(EvalCase::parse(CASE).is_ok());
         let wrong = |from: &str, to: &str| EvalCase::parse(&CASE.replace(from, to)).unwrap_err();
-        assert!(wrong("14:00:00Z", "25:00:00Z").contains("is no time"));
+        assert!(wrong("14:00:00Z", "25:00:00Z").contains("isn't a time"));
         assert!(wrong("answer = [\"hi\"]", "").contains("expects nothing"));
         assert!(wrong("answer", "anwser").contains("anwser"));
-        assert!(wrong("text = \"hi\"", "text = \"hi\"\nat = \"noon\"").contains("is no time"));
+        assert!(wrong("text = \"hi\"", "text = \"hi\"\nat = \"noon\"").contains("isn't a time"));
         for path in ["../x.md", "memory/../../x.md", "/etc/x.md", "memory/x.sh", ".git/config", "memory"] {
             let file = format!("[memory]\n\"{path}\" = \"\"\n[[said]]");
-            assert!(wrong("[[said]]", &file).contains("no file of the memory"), "{path}");
+            assert!(wrong("[[said]]", &file).contains("isn't a file of the memory"), "{path}");
         }
         let call = "[[turns]]\ncalls = [{ tool = \"note\", input = \"[1]\" }]\n[[said]]";
-        assert!(wrong("[[said]]", call).contains("no arguments"));
+        assert!(wrong("[[said]]", call).contains("can't be arguments"));
     }
 
     #[test]
     fn arguments_are_a_table_or_json() {
         let input: BTreeMap<String, toml::Value> =
             toml::from_str("a = { b = 1, c = [true] }\nd = '{\"b\": null}'").unwrap();
-        assert_eq!(arguments(input.get("a")).unwrap(), r#"{"b":1,"c":[true]}"#);
-        assert_eq!(arguments(input.get("d")).unwrap(), r#"{"b":null}"#);
-        assert_eq!(arguments(None).unwrap(), "{}");
+        assert_eq!(encode_arguments(input.get("a")).unwrap(), r#"{"b":1,"c":[true]}"#);
+        assert_eq!(encode_arguments(input.get("d")).unwrap(), r#"{"b":null}"#);
+        assert_eq!(encode_arguments(None).unwrap(), "{}");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reveille_base::words::{one_line, shortened};
+use reveille_base::words::{one_line, truncate_text};
 use reveille_cycle::decide::machine::Receipt;
 use reveille_tools::Registry;
 
-use super::case::{Expected, ExpectedFile, ExpectedReceipt, named};
+use super::case::{Expected, ExpectedFile, ExpectedReceipt, resolve_tool_name};
 
 /// The most characters of an unexpected text shown.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -28,56 +28,62 @@ pub(super) struct CaseOutcome {
 }
 
 /// Returns each unmet expectation as a sentence.
-pub(super) fn check(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
+pub(super) fn check_outcome(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
     let mut why = outcome.trouble.clone();
     let is_of = |receipt: &Receipt, wanted: &ExpectedReceipt| {
-        let is_of_tool = |tool: &String| named(registry, tool) == named(registry, &receipt.tool);
+        let is_of_tool =
+            |tool: &String| resolve_tool_name(registry, tool) == resolve_tool_name(registry, &receipt.tool);
         let what = receipt.what.as_deref().unwrap_or_default();
-        wanted.tool.as_ref().is_none_or(is_of_tool) && wanted.what.as_ref().is_none_or(|words| has(what, words))
+        wanted.tool.as_ref().is_none_or(is_of_tool) && wanted.what.as_ref().is_none_or(|words| has_words(what, words))
     };
     let done: Vec<&Receipt> = outcome.receipts.iter().filter(|receipt| receipt.what.is_some()).collect();
-    let all = if done.is_empty() { "nothing was done".to_owned() } else { format!("done was: {}", listed(&done)) };
+    let all =
+        if done.is_empty() { "it did nothing".to_owned() } else { format!("it did: {}", describe_receipts(&done)) };
     for wanted in &expected.did {
         if !done.iter().any(|receipt| is_of(receipt, wanted)) {
-            why.push(format!("no receipt {}; {all}.", told(wanted)));
+            why.push(format!("no receipt {}; {all}.", describe_expectation(wanted)));
         }
     }
     for unwanted in &expected.did_not {
         if done.iter().any(|receipt| is_of(receipt, unwanted)) {
-            why.push(format!("there is a receipt {}; {all}.", told(unwanted)));
+            why.push(format!("there is a receipt {}; {all}.", describe_expectation(unwanted)));
         }
     }
     for tool in &expected.asks {
-        if !outcome.asked.iter().any(|(asked, _)| named(registry, asked) == named(registry, tool)) {
+        if !outcome
+            .asked
+            .iter()
+            .any(|(asked, _)| resolve_tool_name(registry, asked) == resolve_tool_name(registry, tool))
+        {
             why.push(format!("nobody was asked about {tool}; {all}."));
         }
     }
     for (tool, input) in &outcome.asked {
         let mut foreseen = expected.asks.iter().chain(&expected.may_ask);
-        if !foreseen.any(|wanted| named(registry, wanted) == named(registry, tool)) {
+        if !foreseen.any(|wanted| resolve_tool_name(registry, wanted) == resolve_tool_name(registry, tool)) {
             why.push(format!("a person was asked about {tool} {input}, which the case has no answer for."));
         }
     }
     let said = outcome.said.join("\n\n");
-    let shown = || format!("it was: {:?}", shortened(&one_line(&said), MAX_SHOWN_CHARS));
-    for words in expected.answer.iter().filter(|words| !has(&said, words)) {
+    let shown = || format!("it was: {:?}", truncate_text(&one_line(&said), MAX_SHOWN_CHARS));
+    for words in expected.answer.iter().filter(|words| !has_words(&said, words)) {
         why.push(format!("the answer lacks {words:?}; {}.", shown()));
     }
-    for words in expected.answer_lacks.iter().filter(|words| has(&said, words)) {
+    for words in expected.answer_lacks.iter().filter(|words| has_words(&said, words)) {
         why.push(format!("the answer says {words:?}; {}.", shown()));
     }
     for (path, wanted) in &expected.files {
-        why.extend(file(path, wanted, outcome));
+        why.extend(check_file(path, wanted, outcome));
     }
     why
 }
 
-fn file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String> {
+fn check_file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String> {
     let mut why = Vec::new();
     let (before, after) = (outcome.before.get(path), outcome.after.get(path));
     let text = after.map_or("", String::as_str);
     let is = || match after {
-        Some(text) => format!("it says {:?}", shortened(text.trim(), MAX_SHOWN_CHARS)),
+        Some(text) => format!("it says {:?}", truncate_text(text.trim(), MAX_SHOWN_CHARS)),
         None => "it isn't there".to_owned(),
     };
     for words in wanted.contains.iter().filter(|words| !text.contains(words.as_str())) {
@@ -95,17 +101,17 @@ fn file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String>
     why
 }
 
-fn has(text: &str, words: &str) -> bool {
+fn has_words(text: &str, words: &str) -> bool {
     text.to_lowercase().contains(&words.to_lowercase())
 }
 
-fn told(wanted: &ExpectedReceipt) -> String {
+fn describe_expectation(wanted: &ExpectedReceipt) -> String {
     let of = wanted.tool.as_ref().map_or_else(String::new, |tool| format!("of {tool}"));
     let with = wanted.what.as_ref().map_or_else(String::new, |what| format!("with {what:?}"));
     format!("{of} {with}").trim().to_owned()
 }
 
-fn listed(done: &[&Receipt]) -> String {
+fn describe_receipts(done: &[&Receipt]) -> String {
     let one = |receipt: &&Receipt| {
         let tool = if receipt.tool.is_empty() { "a rule" } else { &receipt.tool };
         format!("{} ({tool})", receipt.what.as_deref().unwrap_or_default())
@@ -138,7 +144,7 @@ mod tests {
     fn each_expectation_can_be_met_and_missed() {
         let unmet = |text: &str| {
             let asks = if text.contains("asks") { "" } else { "asks = [\"bash\"]\n" };
-            check(&expected(&format!("{asks}{text}")), &outcome(), &Registry::thinking()).len()
+            check_outcome(&expected(&format!("{asks}{text}")), &outcome(), &Registry::for_thinking_model()).len()
         };
         for (text, expected) in [
             ("did = [{ tool = \"remember\", what = \"WIFI\" }]", 0),

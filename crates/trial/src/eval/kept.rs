@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    clock::{parse_time, rfc3339},
+    clock::{format_rfc3339, parse_time},
     file,
 };
 
@@ -68,11 +68,11 @@ impl KeptRun {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn keep(&self, dir: &Path, at: DateTime<Utc>) -> io::Result<PathBuf> {
+    pub fn save(&self, dir: &Path, at: DateTime<Utc>) -> io::Result<PathBuf> {
         file::create_private_dirs(dir)?;
         let path = dir.join(format!("{}.json", at.format("%Y%m%dT%H%M%S%3fZ")));
         file::write_private(&path, serde_json::to_string_pretty(self)?.as_bytes())?;
-        let kept = files(dir)?;
+        let kept = list_files(dir)?;
         for old in kept.iter().take(kept.len().saturating_sub(MAX_RUNS)) {
             fs::remove_file(old)?;
         }
@@ -80,14 +80,14 @@ impl KeptRun {
     }
 
     /// Returns the newest stored run of a model with the cases of a folder; unreadable runs are skipped.
-    pub fn last(dir: &Path, model: &str, cases: &str) -> Option<Self> {
+    pub fn load_last(dir: &Path, model: &str, cases: &str) -> Option<Self> {
         let read = |path: &PathBuf| serde_json::from_str::<Self>(&fs::read_to_string(path).ok()?).ok();
-        files(dir).ok()?.iter().rev().filter_map(read).find(|run| run.model == model && run.cases == cases)
+        list_files(dir).ok()?.iter().rev().filter_map(read).find(|run| run.model == model && run.cases == cases)
     }
 
     /// Creates a run at its start.
     pub fn begin(at: DateTime<Utc>, version: &str, model: &str, cases: &str) -> Self {
-        let (at, version) = (rfc3339(at), version.to_owned());
+        let (at, version) = (format_rfc3339(at), version.to_owned());
         Self { at, version, model: model.to_owned(), cases: cases.to_owned(), scores: Vec::new() }
     }
 }
@@ -107,7 +107,7 @@ impl Comparison {
 }
 
 /// Lists the stored files, oldest first: their names are their times.
-fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files = entries.collect::<io::Result<Vec<_>>>()?;
     files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
@@ -131,14 +131,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("evals");
         let at = |minute: u32| parse_time(&format!("2026-11-21T14:{minute:02}:00Z")).unwrap();
-        assert_eq!(KeptRun::last(&dir, "m", "live"), None);
+        assert_eq!(KeptRun::load_last(&dir, "m", "live"), None);
         let mut first = KeptRun::begin(at(0), "1.0", "m", "live");
         first.scores = vec![score("a", true, 0.01), score("b", false, 0.02), score("gone", true, 0.5)];
-        first.keep(&dir, at(0)).unwrap();
-        KeptRun::begin(at(1), "1.0", "other", "live").keep(&dir, at(1)).unwrap();
-        KeptRun::begin(at(2), "1.0", "m", "others").keep(&dir, at(2)).unwrap();
+        first.save(&dir, at(0)).unwrap();
+        KeptRun::begin(at(1), "1.0", "other", "live").save(&dir, at(1)).unwrap();
+        KeptRun::begin(at(2), "1.0", "m", "others").save(&dir, at(2)).unwrap();
         fs::write(dir.join("20270101T000000000Z.json"), "no run").unwrap();
-        let last = KeptRun::last(&dir, "m", "live").unwrap();
+        let last = KeptRun::load_last(&dir, "m", "live").unwrap();
         assert_eq!(last, first);
         let mut now = KeptRun::begin(at(3), "1.0", "m", "live");
         now.scores = vec![score("a", false, 0.01), score("b", true, 0.01), score("new", false, 0.5)];
@@ -148,8 +148,8 @@ mod tests {
         Better: b
         ");
         for minute in 4..60 {
-            now.keep(&dir, at(minute)).unwrap();
+            now.save(&dir, at(minute)).unwrap();
         }
-        assert_eq!(files(&dir).unwrap().len(), MAX_RUNS);
+        assert_eq!(list_files(&dir).unwrap().len(), MAX_RUNS);
     }
 }

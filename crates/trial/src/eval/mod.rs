@@ -19,7 +19,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{
     clock::FixedClock,
     file::replace_unsynced,
-    json::canonical,
+    json::normalize_text,
     redact::Secret,
     types::{ChatRef, Usage},
 };
@@ -31,19 +31,19 @@ use reveille_cycle::{
     workspace,
 };
 use reveille_git::{Repo, RepoError};
-use reveille_memory::templates::templates;
+use reveille_memory::templates::list_files;
 use reveille_store::{Batch, NewIncoming, Store, StoreError};
 use reveille_tools::{Done, Outcome, Refusal, Registry, StandIn};
 
 pub use self::{
-    add::{AddCaseError, AddedCase, add},
+    add::{AddCaseError, AddedCase, add_case},
     case::EvalCase,
     kept::{Comparison, KeptRun},
     place::TrialPlace,
 };
 use self::{
-    case::{CaseMessage, CaseSettings, arguments, named},
-    check::{CaseOutcome, check},
+    case::{CaseMessage, CaseSettings, encode_arguments, resolve_tool_name},
+    check::{CaseOutcome, check_outcome},
     scripted::{SCRIPTED, ScriptedModel},
 };
 use super::booked::{Booked, TrialModelError};
@@ -97,7 +97,7 @@ enum TrialError {
 ///
 /// # Errors
 /// The folder can't be read.
-pub fn cases_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub fn list_cases(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = entries.collect::<std::io::Result<Vec<_>>>()?;
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
@@ -165,27 +165,27 @@ async fn case_run(
     score: &mut CaseScore,
 ) -> Result<(), TrialError> {
     let model = turns.model();
-    let settings = case.settings().map_err(TrialError::Case)?;
+    let settings = case.parse_settings().map_err(TrialError::Case)?;
     let name = model.unwrap_or(if case.is_scripted() { SCRIPTED } else { OFFLINE_MODEL });
     name.clone_into(&mut score.model);
     let dir = place.dir().join("workspace");
     if dir.exists() {
         std::fs::remove_dir_all(&dir)?;
     }
-    let config = config_of(context.config, case, settings, (&dir, name));
+    let config = build_config(context.config, case, settings, (&dir, name));
     let model = match model {
-        None if case.is_scripted() => Booked::free(Box::new(ScriptedModel::new(&case.turns))),
-        _ => Booked::named(name, WHAT, &config, (context.config, context.clock))?,
+        None if case.is_scripted() => Booked::without_ledger(Box::new(ScriptedModel::new(&case.turns))),
+        _ => Booked::for_model(name, WHAT, &config, (context.config, context.clock))?,
     };
     let model = match turns {
-        TurnTaker::Live(_, cap_usd) => model.within(cap_usd),
+        TurnTaker::Live(_, cap_usd) => model.with_cap(cap_usd),
         TurnTaker::Scripted | TurnTaker::Model(_) => model,
     };
-    let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
-    let answers = Arc::new(Answers::of(case, &registry).map_err(TrialError::Case)?);
+    let registry = if name == OFFLINE_MODEL { Registry::for_offline_model() } else { Registry::for_thinking_model() };
+    let answers = Arc::new(Answers::from_case(case, &registry).map_err(TrialError::Case)?);
     let stand_in: StandIn = {
         let answers = Arc::clone(&answers);
-        Arc::new(move |tool, input| answers.answer(tool, input))
+        Arc::new(move |tool, input| answers.answer_call(tool, input))
     };
     let context = Context {
         config: &config,
@@ -197,28 +197,28 @@ async fn case_run(
     };
     let trial = Trial { context, case, registry: &registry, answers: &answers };
     let outcome = trial.run(settings.now).await;
-    let spent = model.spent();
+    let spent = model.spending();
     (score.rounds, score.tokens, score.cost_usd) = (model.requests(), spent.tokens, spent.cost_usd);
     let mut outcome = outcome?;
     let left = case.turns.len().saturating_sub(model.requests() as usize);
     if name == SCRIPTED && left > 0 {
-        outcome.trouble.push(format!("{left} of the script's turns were never asked for."));
+        outcome.trouble.push(format!("{left} of the script's turns were never used."));
     }
     // The fallback grammar answers for an unreachable model, whose own quality stays unknown.
     if name != OFFLINE_MODEL && model.requests() == 0 {
-        outcome.trouble.push(format!("{name} was never asked."));
+        outcome.trouble.push(format!("{name} was never called."));
     } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
         outcome.trouble.push(format!("{name} never answered."));
     }
     if !matches!(turns, TurnTaker::Live(..)) {
-        outcome.trouble.extend(answers.unrecorded());
+        outcome.trouble.extend(answers.list_unrecorded());
     }
-    score.why.extend(check(&case.expect, &outcome, &registry));
+    score.why.extend(check_outcome(&case.expect, &outcome, &registry));
     Ok(())
 }
 
 /// Returns the settings of the temporary workspace, which take only the model from the real ones.
-fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model): (&Path, &str)) -> Config {
+fn build_config(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model): (&Path, &str)) -> Config {
     let chats: BTreeSet<i64> = case.said.iter().map(|said| said.chat).chain([case.owner]).collect();
     let allowed_chats = chats.into_iter().filter(|chat| *chat != 0).map(ChatRef::from_number).collect();
     Config {
@@ -264,11 +264,11 @@ struct Answers {
 }
 
 impl Answers {
-    fn of(case: &EvalCase, registry: &Registry) -> Result<Self, String> {
+    fn from_case(case: &EvalCase, registry: &Registry) -> Result<Self, String> {
         let mut known = Vec::new();
         for answer in &case.answers {
             let input = match &answer.input {
-                Some(_) => Some(canonical(&arguments(answer.input.as_ref())?)),
+                Some(_) => Some(normalize_text(&encode_arguments(answer.input.as_ref())?)),
                 None => None,
             };
             let done = Done {
@@ -278,14 +278,14 @@ impl Answers {
                 ..Done::default()
             };
             let outcome = if answer.is_error { Err(Refusal(answer.content.clone())) } else { Ok(done) };
-            known.push((named(registry, &answer.tool), input, outcome));
+            known.push((resolve_tool_name(registry, &answer.tool), input, outcome));
         }
         Ok(Self { known, used: Mutex::default(), unrecorded: Mutex::default() })
     }
 
     /// Finds the first unused answer to this call.
     fn find(&self, tool: &str, input: &str) -> Option<usize> {
-        let input = canonical(input);
+        let input = normalize_text(input);
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |at: &usize| match self.known.get(*at) {
             Some((known, None, _)) => known == tool,
@@ -295,18 +295,18 @@ impl Answers {
         (0..self.known.len()).find(fits)
     }
 
-    fn answer(&self, tool: &str, input: &str) -> Outcome {
+    fn answer_call(&self, tool: &str, input: &str) -> Outcome {
         let found = self.find(tool, input);
         if let Some((at, (.., outcome))) = found.and_then(|at| Some((at, self.known.get(at)?))) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).push(at);
             return outcome.clone();
         }
-        let what = format!("The case has no answer for {tool} {}.", canonical(input));
+        let what = format!("The case has no answer for {tool} {}.", normalize_text(input));
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).push(what);
         Err(Refusal("This isn't recorded, and nothing was done.".to_owned()))
     }
 
-    fn unrecorded(&self) -> Vec<String> {
+    fn list_unrecorded(&self) -> Vec<String> {
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -326,50 +326,58 @@ impl Trial<'_> {
         if !self.case.policy.is_empty() {
             replace_unsynced(&config.policy_path(), self.case.policy.as_bytes())?;
         }
-        let mut files: BTreeMap<&str, &str> = templates().into_iter().collect();
+        let mut files: BTreeMap<&str, &str> = list_files().into_iter().collect();
         files.extend(self.case.memory.iter().map(|(path, text)| (path.as_str(), text.as_str())));
         let files: Vec<(&str, &str)> = files.into_iter().collect();
         let (repo, _) = Repo::open_or_create(&config.repo_dir(), None, &files, begin)?;
         let mut store = cycle::open_store(config)?;
-        let mut outcome = CaseOutcome { before: texts(&repo)?, ..CaseOutcome::default() };
+        let mut outcome = CaseOutcome { before: read_memory(&repo)?, ..CaseOutcome::default() };
         let mut now = begin;
         for (n, said) in (1_i64..).zip(&self.case.said) {
-            now = said.time().map_err(TrialError::Case)?.unwrap_or(now);
+            now = said.parse_sent_time().map_err(TrialError::Case)?.unwrap_or(now);
             if !said.text.is_empty() {
-                say(&mut store, said, n, now)?;
+                add_message(&mut store, said, n, now)?;
             }
             if said.wake && !*self.context.stop.borrow() {
-                self.wake(&mut store, now, &mut outcome).await?;
+                self.run_wakes(&mut store, now, &mut outcome).await?;
             }
         }
         for row in store.history().cycles_since(None, None, MAX_CYCLES)?.iter().rev() {
-            let state = Cycle::replay(String::new(), String::new(), &store.journal().journal(&row.cycle.id)?);
+            let state = Cycle::replay(String::new(), String::new(), &store.journal().read_journal(&row.cycle.id)?);
             outcome.receipts.extend(state.receipts);
-            let said = store.history().written_by(&row.cycle.id)?;
+            let said = store.history().list_cycle_texts(&row.cycle.id)?;
             outcome.said.extend(said.into_iter().filter(|text| text.kind != "approval").map(|text| text.text));
         }
-        outcome.after = texts(&repo)?;
+        outcome.after = read_memory(&repo)?;
         Ok(outcome)
     }
 
     /// Wakes, and allows a call that asks if the case has an answer for it, unless the case expects the question.
-    async fn wake(&self, store: &mut Store, now: DateTime<Utc>, outcome: &mut CaseOutcome) -> Result<(), TrialError> {
+    async fn run_wakes(
+        &self,
+        store: &mut Store,
+        now: DateTime<Utc>,
+        outcome: &mut CaseOutcome,
+    ) -> Result<(), TrialError> {
         let clock = FixedClock(now);
         let context = Context { clock: &clock, ..self.context };
         for _ in 0..MAX_WAKES {
-            let report = cycle::once(context, store, WHAT).await?;
+            let report = cycle::run_wake(context, store, WHAT).await?;
             if report.outcome == WakeOutcome::Failed {
                 let why = report.error.unwrap_or_default();
                 outcome.trouble.push(format!("the wake failed: {why}"));
             }
             let mut has_allowed = false;
             for question in store.approvals().pending_approvals(now)? {
-                let tool = named(self.registry, &question.tool);
+                let tool = resolve_tool_name(self.registry, &question.tool);
                 let expect = &self.case.expect;
-                let must_ask =
-                    expect.asks.iter().chain(&expect.may_ask).any(|wanted| named(self.registry, wanted) == tool);
+                let must_ask = expect
+                    .asks
+                    .iter()
+                    .chain(&expect.may_ask)
+                    .any(|wanted| resolve_tool_name(self.registry, wanted) == tool);
                 if !must_ask && self.answers.find(&tool, &question.action).is_some() {
-                    has_allowed |= store.approvals_mut().decide(question.id, true, now)?;
+                    has_allowed |= store.approvals_mut().decide_approval(question.id, true, now)?;
                 } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {
                     outcome.asked.push((question.tool, question.action));
                 }
@@ -382,16 +390,16 @@ impl Trial<'_> {
     }
 }
 
-fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Result<(), StoreError> {
+fn add_message(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Result<(), StoreError> {
     let chat = ChatRef::from_number(said.chat);
     if chat.is_terminal() && said.forwarded_from.is_none() && said.quoted.is_none() {
-        return store.inbox_mut().say(chat, &said.text, now).map(drop);
+        return store.inbox_mut().queue_message(chat, &said.text, now).map(drop);
     }
     let message = NewIncoming {
         chat,
         text: said.text.clone(),
         kind: "text".to_owned(),
-        sender_id: chat.person(),
+        sender_id: chat.person_id(),
         sender_name: said.from.clone(),
         channel_message_id: Some(n),
         update_id: Some(n),
@@ -400,13 +408,13 @@ fn say(store: &mut Store, said: &CaseMessage, n: i64, now: DateTime<Utc>) -> Res
         ..NewIncoming::default()
     };
     let batch = Batch { bot_id: 1, next_offset: n + 1, messages: vec![message], ..Batch::default() };
-    store.inbox_mut().accept(&batch, now).map(drop)
+    store.inbox_mut().accept_batch(&batch, now).map(drop)
 }
 
 /// Reads the memory's files from the work tree.
-fn texts(repo: &Repo) -> Result<BTreeMap<String, String>, RepoError> {
+fn read_memory(repo: &Repo) -> Result<BTreeMap<String, String>, RepoError> {
     let mut texts = BTreeMap::new();
-    for path in repo.all_markdown()? {
+    for path in repo.history().all_markdown()? {
         if let Some(text) = repo.read_work_tree(&path)? {
             texts.insert(path, text);
         }

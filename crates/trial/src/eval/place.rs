@@ -37,7 +37,7 @@ impl TrialPlace {
         // Prevents clearing between another trial's creation and lock of its folder.
         let gate = File::open(&base)?;
         gate.lock()?;
-        clear(&base)?;
+        remove_stale_folders(&base)?;
         let dir = base.join(format!("{:016x}", fastrand::u64(..)));
         create_private_dir(&dir)?;
         let lock = File::open(&dir)?;
@@ -67,7 +67,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes the folders without a lock.
-fn clear(base: &Path) -> io::Result<()> {
+fn remove_stale_folders(base: &Path) -> io::Result<()> {
     for entry in fs::read_dir(base)? {
         let path = entry?.path();
         let is_held = File::open(&path).is_ok_and(|folder| folder.try_lock().is_err());
@@ -92,7 +92,7 @@ mod tests {
         }
         let lock = File::open(&held).unwrap();
         lock.lock().unwrap();
-        clear(base.path()).unwrap();
+        remove_stale_folders(base.path()).unwrap();
         assert_eq!((left.exists(), held.join("x").exists()), (false, true));
     }
 }

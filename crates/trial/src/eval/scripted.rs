@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use reveille_base::types::{Stop, Usage};
 use reveille_model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
-use super::case::{CaseTurn, arguments};
+use super::case::{CaseTurn, encode_arguments};
 
 /// Its name.
 pub(super) const SCRIPTED: &str = "scripted";
@@ -37,7 +37,7 @@ impl ScriptedModel {
         let stop = if turn.calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
         for call in turn.calls {
             self.calls.set(self.calls.get().saturating_add(1));
-            let input = arguments(call.input.as_ref()).map_err(refused)?;
+            let input = encode_arguments(call.input.as_ref()).map_err(refused)?;
             let input: Value = serde_json::from_str(&input).unwrap_or_default();
             let id = format!("script_{}", self.calls.get());
             blocks.push(json!({"type": "tool_use", "id": id, "name": call.tool, "input": input}));
@@ -60,7 +60,7 @@ impl Model for ScriptedModel {
         0.0
     }
 
-    fn turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
+    fn request_turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         Box::pin(std::future::ready(self.next()))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reveille_base::types::Usage;
 use reveille_cycle::decide::machine::Cycle;
-use reveille_memory::changes::{ChangedLine, changes};
+use reveille_memory::changes::{ChangedLine, list_changed_lines};
 use reveille_model::Model as _;
 use reveille_store::{CycleRow, Spent};
 
@@ -95,7 +95,7 @@ pub struct ReplayReport {
     pub replayed: RunFigures,
 }
 
-pub(super) fn report(
+pub(super) fn build_report(
     row: &CycleRow,
     recorded: &Recorded,
     ran: &Ran,
@@ -103,9 +103,9 @@ pub(super) fn report(
     spent: Spent,
     model: &Booked<'_>,
 ) -> ReplayReport {
-    let calls = calls(recorded, ran);
-    let (receipts_missing, receipts_new, receipts_same) = receipts(&recorded.state, &ran.state);
-    let files = files(&was, &is);
+    let calls = compare_calls(recorded, ran);
+    let (receipts_missing, receipts_new, receipts_same) = compare_receipts(&recorded.state, &ran.state);
+    let files = compare_files(&was, &is);
     let has_finished = ran.end == ReplayEnd::Finished;
     let are_made = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
     let are_receipts = receipts_missing.is_empty() && receipts_new.is_empty();
@@ -129,11 +129,11 @@ pub(super) fn report(
         said_then: recorded.said.clone(),
         said_now: ran.said.clone(),
         recorded: figures(&recorded.state, spent),
-        replayed: figures(&ran.state, model.spent()),
+        replayed: figures(&ran.state, model.spending()),
     }
 }
 
-fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
+fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
     let made = ran.acted.iter().zip(&ran.answered_by).map(|(acted, (at, is_same))| ComparedCall {
         fate: if *is_same { CallFate::Same } else { CallFate::Different },
         tool: acted.tool.clone(),
@@ -149,7 +149,7 @@ fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
         }),
         _ => None,
     };
-    let missing = recorded.unused().map(|known| ComparedCall {
+    let missing = recorded.list_unused().map(|known| ComparedCall {
         fate: CallFate::Missing,
         tool: known.acted.tool.clone(),
         recorded: Some(known.acted.input.clone()),
@@ -159,7 +159,7 @@ fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
 }
 
 /// Returns the receipts only in the first, those only in the second, and the number in both; repeated receipts count each time.
-fn receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
+fn compare_receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
     let of =
         |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
     let (was, mut new) = (of(was), of(is));
@@ -175,11 +175,11 @@ fn receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
     (missing, new, same)
 }
 
-fn files(was: &Made, is: &Made) -> Vec<ComparedFile> {
+fn compare_files(was: &Made, is: &Made) -> Vec<ComparedFile> {
     let paths: BTreeSet<&String> = was.files.keys().chain(is.files.keys()).collect();
     let compared = paths.into_iter().map(|path| {
         let (was, is) = (was.files.get(path), is.files.get(path));
-        let lines = changes(was.map_or("", String::as_str), is.map_or("", String::as_str));
+        let lines = list_changed_lines(was.map_or("", String::as_str), is.map_or("", String::as_str));
         ComparedFile { path: path.clone(), same: was == is, lines }
     });
     compared.collect()
@@ -198,7 +198,7 @@ mod tests {
             cycle.receipts = receipts.iter().map(receipt).collect();
             cycle
         };
-        let told = receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
+        let told = compare_receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
         assert_eq!(told, (vec!["b".to_owned(), "a".to_owned()], vec!["c".to_owned()], 1));
     }
 }

@@ -34,11 +34,11 @@ pub(super) struct MemoryBefore {
 
 impl MemoryBefore {
     /// Reads the memory; `None` if the commit has no parent.
-    pub(super) fn read(repo: &Repo, commit: Oid) -> Result<Option<Self>, reveille_git::RepoError> {
-        let Some(before) = repo.before(commit)? else { return Ok(None) };
+    pub(super) fn load(repo: &Repo, commit: Oid) -> Result<Option<Self>, reveille_git::RepoError> {
+        let Some(before) = repo.history().find_parent(commit)? else { return Ok(None) };
         let mut texts = Vec::new();
-        for path in repo.markdown_at(before)? {
-            if let Some(content) = repo.read_at(before, &path)? {
+        for path in repo.history().list_markdown_at(before)? {
+            if let Some(content) = repo.history().read_text_at(before, &path)? {
                 texts.push(StagedFile { path, base: Some(content.clone()), content });
             }
         }
@@ -46,43 +46,50 @@ impl MemoryBefore {
     }
 
     /// Applies the changes of these calls.
-    pub(super) fn after(
+    pub(super) fn apply_calls(
         &self,
         (context, store): (Context<'_>, &Store),
         row: &CycleRow,
         registry: &Registry,
         calls: &[ActedCall],
     ) -> Result<Made, reveille_cycle::WakeError> {
-        let mut world = self.world(context, store, row)?;
+        let mut world = self.build_world(context, store, row)?;
         let mut made = Made::default();
         for call in calls.iter().filter(|call| !call.is_error) {
-            if registry.acts(&call.tool) || registry.get(&call.tool).is_none_or(|tool| tool.effect == Effect::Read) {
+            if registry.is_acting(&call.tool) || registry.get(&call.tool).is_none_or(|tool| tool.effect == Effect::Read)
+            {
                 continue;
             }
             world.now = call.at.unwrap_or(world.now);
             world.open_messages.clone_from(&call.open);
             world.taint = (!call.taints.is_empty()).then(|| call.taints.join(", "));
             match registry.call(&call.tool, &call.input, &world) {
-                Ok(done) => done.changes.iter().for_each(|change| take(&mut world, change)),
+                Ok(done) => done.changes.iter().for_each(|change| apply_change(&mut world, change)),
                 Err(why) => made.refused.push(format!("{}: {}", call.tool, one_line(&why.0))),
             }
         }
-        let changed = world.documents.staged().into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
+        let changed =
+            world.documents.list_staged_files().into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
         made.files = changed.map(|file| (file.path, file.content)).collect();
         Ok(made)
     }
 
-    fn world(&self, context: Context<'_>, store: &Store, row: &CycleRow) -> Result<World, reveille_cycle::WakeError> {
+    fn build_world(
+        &self,
+        context: Context<'_>,
+        store: &Store,
+        row: &CycleRow,
+    ) -> Result<World, reveille_cycle::WakeError> {
         let (config, cycle) = (context.config, &row.cycle);
         let dir: PathBuf = config.workspace_dir.join(NOWHERE);
         let mut documents = Documents::new(&dir, self.texts.clone());
         if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
             && !view::is_shared(&documents.text(memory::CLAUDE))
         {
-            documents = documents.seen_by(View::of(chat));
+            documents = documents.with_view(View::for_chat(chat));
         }
         let skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
-        let world = outside::looking(context, store)?;
+        let world = outside::build_reading_world(context, store)?;
         Ok(World {
             wake_id: cycle.id.clone(),
             model: context.model.name().to_owned(),
@@ -98,7 +105,7 @@ impl MemoryBefore {
 }
 
 /// Applies a change to the world, as the cycle itself does.
-fn take(world: &mut World, change: &Change) {
+fn apply_change(world: &mut World, change: &Change) {
     match change {
         Change::File(file) => world.documents.apply(file),
         Change::ShowTasks { tasks, .. } => world.shown_tasks.clone_from(tasks),

@@ -11,7 +11,7 @@ mod tell;
 
 use std::time::Duration;
 
-use reveille_base::words::count;
+use reveille_base::words::format_count;
 use reveille_config::OFFLINE_MODEL;
 use reveille_cycle::{
     WakeError,
@@ -31,7 +31,7 @@ use reveille_tools::Registry;
 
 pub use self::{
     compare::{CallFate, ComparedCall, ComparedFile, ReplayReport, RunFigures},
-    tell::on_terminal,
+    tell::render_report,
 };
 use self::{
     files::{Made, MemoryBefore},
@@ -101,26 +101,30 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// The cycle can't be replayed, with the reason.
-    pub fn of(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
+    pub fn load(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
         let unfit = |why: &str| Err(ReplayError::Unfit(format!("The wake {} can't be replayed: {why}", row.cycle.id)));
         if !store.history().has_journal(&row.cycle.id)? {
             return unfit(
-                "its journal is older than KEEP_DAYS and was let go. `wake eval add` keeps a cycle for longer.",
+                "its journal is older than KEEP_DAYS and was deleted. `wake eval add` keeps a cycle for longer.",
             );
         }
         if row.cycle.is_by_rule() {
-            return unfit("a rule did all of it, and no model was asked.");
+            return unfit("a rule did all of it, without an AI model.");
         }
         if row.cycle.model == OUTSIDE {
-            return unfit("its one call came from an MCP client, and no model was asked.");
+            return unfit("its one call came from an MCP client, without an AI model.");
         }
-        let Some(recorded) = Recorded::of(row, store.history().dated_journal(&row.cycle.id)?) else {
-            return unfit("a line of its journal can't be read.");
+        let Some(recorded) = Recorded::from_journal(row, store.history().dated_journal(&row.cycle.id)?) else {
+            return unfit("a line of its journal is unreadable.");
         };
         if recorded.state.turns == 0 {
-            return unfit("the model had taken no turn.");
+            return unfit("the AI model took no turn in it.");
         }
-        let registry = if row.cycle.model == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
+        let registry = if row.cycle.model == OFFLINE_MODEL {
+            Registry::for_offline_model()
+        } else {
+            Registry::for_thinking_model()
+        };
         Ok(Self { row, recorded, registry })
     }
 
@@ -131,10 +135,10 @@ impl<'a> Replay<'a> {
 
     /// Returns the conversation of the first request.
     pub fn first_conversation(&self) -> Conversation {
-        self.begin().conversation
+        self.begin_cycle().conversation
     }
 
-    fn begin(&self) -> Cycle {
+    fn begin_cycle(&self) -> Cycle {
         let mut state = Cycle::new(self.row.cycle.system.clone(), self.row.cycle.tools.clone());
         self.recorded.opening().iter().for_each(|entry| state.apply(entry));
         state
@@ -150,39 +154,39 @@ impl<'a> Replay<'a> {
         (store, repo): (&Store, Option<&Repo>),
         model: &Booked<'_>,
     ) -> Result<ReplayReport, ReplayError> {
-        let ran = self.drive(context, model).await;
-        let (files, notes) = self.files(context, (store, repo), &ran)?;
-        Ok(compare::report(
+        let ran = self.run_cycle(context, model).await;
+        let (files, notes) = self.build_files(context, (store, repo), &ran)?;
+        Ok(compare::build_report(
             self.row,
             &self.recorded,
             &ran,
             (files, notes),
-            store.ledger().spent_by(&self.row.cycle.id)?,
+            store.ledger().sum_cycle_cost(&self.row.cycle.id)?,
             model,
         ))
     }
 
-    async fn drive(&mut self, context: Context<'_>, model: &Booked<'_>) -> Ran {
+    async fn run_cycle(&mut self, context: Context<'_>, model: &Booked<'_>) -> Ran {
         let limits = if model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
-        let limits = limits.within(model.context_window());
+        let limits = limits.with_window(model.context_window());
         let (mut acted, mut answered_by, mut said) = (Vec::new(), Vec::new(), Vec::new());
-        let mut state = self.begin();
+        let mut state = self.begin_cycle();
         let mut end = ReplayEnd::Stopped { why: format!("it took more than {MAX_STEPS} steps.") };
         for _ in 0..MAX_STEPS {
             let entries = match state.next(&limits) {
-                Step::Ask => match ask(context, model, &state.conversation).await {
+                Step::Ask => match ask_model(context, model, &state.conversation).await {
                     Ok(Turn { content, stop, usage, .. }) => vec![Entry::Turn { content, stop, usage }],
                     Err(why) => {
                         end = ReplayEnd::Stopped { why };
                         break;
                     }
                 },
-                Step::Call(request) => match self.recorded.find(&self.registry, &request) {
+                Step::Call(request) => match self.recorded.find_call(&self.registry, &request) {
                     Some((at, is_same)) => {
                         let Some(known) = self.recorded.calls.get(at) else { continue };
                         let (open, taints) = (state.open.clone(), state.taints.clone());
                         let ToolRequest { id, name: tool, input } = request;
-                        let entry = known.outcome_of(&id);
+                        let entry = known.to_outcome(&id);
                         acted.push(ActedCall { tool, input, open, taints, ..known.acted.clone() });
                         answered_by.push((at, is_same));
                         vec![entry]
@@ -192,13 +196,13 @@ impl<'a> Replay<'a> {
                         break;
                     }
                 },
-                Step::Reject { call, why } => vec![refused(call, why)],
+                Step::Reject { call, why } => vec![build_refusal(call, why)],
                 Step::Say(raw) => vec![said_by_us(raw)],
-                Step::Tell(raw) => match self.recorded.news(state.turns, Some(&raw)) {
+                Step::Tell(raw) => match self.recorded.take_news(state.turns, Some(&raw)) {
                     Some(news) => vec![news],
                     None => with_ask(&state, &limits, raw),
                 },
-                Step::Join => match self.recorded.news(state.turns, None) {
+                Step::Join => match self.recorded.take_news(state.turns, None) {
                     Some(news) => vec![news],
                     None => {
                         end = ReplayEnd::Finished;
@@ -206,30 +210,30 @@ impl<'a> Replay<'a> {
                     }
                 },
                 Step::Answer { text, outcome } => {
-                    let entry = answered(&state, outcome);
+                    let entry = build_answer(&state, outcome);
                     said.push(text);
                     vec![entry]
                 }
-                Step::Fold(_) => match self.recorded.folded() {
+                Step::Fold(_) => match self.recorded.take_fold() {
                     Some(folded) => vec![folded],
                     None => {
-                        end = stopped("its conversation would be folded here, which the recorded one wasn't.");
+                        end = build_stop("the conversation would be folded here, but the recorded one wasn't.");
                         break;
                     }
                 },
                 Step::Fail(why) => {
-                    end = stopped(&format!("it would fail here, because {why}."));
+                    end = build_stop(&format!("it would fail here, because {why}."));
                     break;
                 }
-                Step::Limit(question) => match self.recorded.decided(&question.id) {
+                Step::Limit(question) => match self.recorded.list_decisions(&question.id) {
                     decided if decided.is_empty() => {
-                        end = stopped("it would ask here whether to go on, which wasn't asked then.");
+                        end = build_stop("it would ask here whether to go on, but the recorded wake didn't ask.");
                         break;
                     }
                     decided => decided,
                 },
                 Step::Await(_) | Step::Allowed(_) | Step::Again { .. } => {
-                    end = stopped("a person's word is waited for here that isn't recorded.");
+                    end = build_stop("it waits here for a person's answer that isn't recorded.");
                     break;
                 }
                 Step::Finish => {
@@ -239,12 +243,12 @@ impl<'a> Replay<'a> {
             };
             entries.iter().for_each(|entry| state.apply(entry));
         }
-        model.rest();
+        model.release();
         Ran { state, acted, answered_by, said, end }
     }
 
     /// Makes the files of both lists of calls, with notes on the comparison.
-    fn files(
+    fn build_files(
         &self,
         context: Context<'_>,
         (store, repo): (&Store, Option<&Repo>),
@@ -255,23 +259,23 @@ impl<'a> Replay<'a> {
         let (Some(repo), Some(commit)) = (repo, commit) else {
             return nothing("Files aren't compared: the wake has no commit.");
         };
-        let before = match MemoryBefore::read(repo, commit) {
+        let before = match MemoryBefore::load(repo, commit) {
             Ok(Some(before)) => before,
             Ok(None) => return nothing("Files aren't compared: the memory has nothing from before the wake's commit."),
             Err(error) if error.is_the_machines() => return Err(error.into()),
-            Err(_) => return nothing("Files aren't compared: the wake's commit isn't in the memory any more."),
+            Err(_) => return nothing("Files aren't compared: the wake's commit is no longer in the memory."),
         };
         let calls: Vec<ActedCall> = self.recorded.calls.iter().map(|known| known.acted.clone()).collect();
-        let make = |calls: &[ActedCall]| before.after((context, store), self.row, &self.registry, calls);
+        let make = |calls: &[ActedCall]| before.apply_calls((context, store), self.row, &self.registry, calls);
         let (was, is) = (make(&calls)?, make(&ran.acted)?);
         let mut notes: Vec<String> =
             was.refused.iter().map(|call| format!("Left out of the files, on both sides: {call}")).collect();
         let is_log = |path: &str| path == memory::EPISODIC_MEMORY || path.starts_with("memory/agent-memory/archive/");
-        for path in repo.changed_by(commit)? {
+        for path in repo.history().list_changed_paths(commit)? {
             let path = path.to_string_lossy();
-            if !is_log(&path) && repo.read_at(commit, &path)?.as_ref() != was.files.get(&*path) {
+            if !is_log(&path) && repo.history().read_text_at(commit, &path)?.as_ref() != was.files.get(&*path) {
                 notes.push(format!(
-                    "{path} is otherwise in the commit: rules, people or another version had a hand in it."
+                    "{path} is different in the commit: rules, people or another version changed it too."
                 ));
             }
         }
@@ -280,17 +284,17 @@ impl<'a> Replay<'a> {
 }
 
 /// The reason for an early end by request.
-const ASKED_TO_END: &str = "it was asked to end.";
+const ASKED_TO_END: &str = "it was stopped.";
 
 /// Asks the model for a turn, with retries as its errors allow.
-async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversation) -> Result<Turn, String> {
+async fn ask_model(context: Context<'_>, model: &Booked<'_>, conversation: &Conversation) -> Result<Turn, String> {
     let mut stop = context.stop.clone();
     for attempt in 1.. {
         let progress = Progress::default();
         let turn = async {
-            match model.turn(conversation, &progress).await {
+            match model.request_turn(conversation, &progress).await {
                 Ok(turn) => Ok(Ok(turn)),
-                Err(error) => match retry::backoff(&error, attempt, fastrand::f64()) {
+                Err(error) => match retry::choose_backoff(&error, attempt, fastrand::f64()) {
                     Some(wait) => Ok(Err(wait)),
                     None => Err(error),
                 },
@@ -313,7 +317,7 @@ async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversati
     Err("the model did not answer.".to_owned())
 }
 
-fn stopped(why: &str) -> ReplayEnd {
+fn build_stop(why: &str) -> ReplayEnd {
     ReplayEnd::Stopped { why: why.to_owned() }
 }
 
@@ -321,7 +325,7 @@ fn said_by_us(raw: String) -> Entry {
     Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None }
 }
 
-fn refused(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entry {
+fn build_refusal(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entry {
     Entry::Outcome {
         call: id,
         name,
@@ -335,11 +339,11 @@ fn refused(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entry {
 }
 
 /// Takes a text as the answer, with the receipt that the cycle itself writes.
-fn answered(state: &Cycle, outcome: MessageOutcome) -> Entry {
+fn build_answer(state: &Cycle, outcome: MessageOutcome) -> Entry {
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match state.open.len() {
         0 => "Told why the work ended".to_owned(),
-        n => format!("{verb} {}", count(n, "message")),
+        n => format!("{verb} {}", format_count(n, "message")),
     };
     Entry::Answered { messages: state.open.clone(), receipt }
 }
@@ -347,8 +351,8 @@ fn answered(state: &Cycle, outcome: MessageOutcome) -> Entry {
 /// Returns the results, followed by folding's request if it is due.
 fn with_ask(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
     let Some(ask) = state.fold_ask(limits, &raw) else { return vec![said_by_us(raw)] };
-    let tokens = state.folding.with(&raw);
-    match brief::with_text(&raw, &fold::words(ask, tokens)) {
+    let tokens = state.folding.count_with(&raw);
+    match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {
         Some(asking) => vec![said_by_us(asking), Entry::FoldAsked { ask, tokens }],
         None => vec![said_by_us(raw)],
     }

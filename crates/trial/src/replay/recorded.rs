@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::json::canonical;
+use reveille_base::json::normalize_text;
 use reveille_cycle::decide::machine::{Cycle, ToolRequest};
-use reveille_model::content::{text_of, tool_calls};
+use reveille_model::content::{join_text, tool_calls};
 use reveille_store::{CycleRow, Entry, JournalLine};
-use reveille_tools::{Registry, unwrapped};
+use reveille_tools::{Registry, unwrap_call};
 
 /// A completed call, with the circumstances at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Reads a journal; `None` if a line is unreadable.
-    pub(super) fn of(row: &CycleRow, journal: Vec<JournalLine>) -> Option<Self> {
+    pub(super) fn from_journal(row: &CycleRow, journal: Vec<JournalLine>) -> Option<Self> {
         let mut recorded = Self {
             opening: Vec::new(),
             calls: Vec::new(),
@@ -62,13 +62,13 @@ impl Recorded {
         let mut text = String::new();
         for JournalLine { at, entry } in journal {
             let entry = entry?;
-            recorded.take(at, &entry, (&mut asked, &mut text));
+            recorded.take_entry(at, &entry, (&mut asked, &mut text));
             recorded.state.apply(&entry);
         }
         Some(recorded)
     }
 
-    fn take(
+    fn take_entry(
         &mut self,
         at: Option<DateTime<Utc>>,
         entry: &Entry,
@@ -81,11 +81,11 @@ impl Recorded {
             Entry::Said { .. } | Entry::ByRule { .. } if self.state.turns == 0 => self.opening.push(entry.clone()),
             Entry::Turn { content, stop, .. } => {
                 for call in tool_calls(content, stop) {
-                    let named = unwrapped(&call.name, call.input.get());
+                    let named = unwrap_call(&call.name, call.input.get());
                     let named = named.unwrap_or_else(|| (call.name, call.input.get().to_owned()));
                     asked.insert(call.id, named);
                 }
-                *text = text_of(content);
+                *text = join_text(content);
             }
             Entry::Outcome { call, is_error, .. } => {
                 let Some((tool, input)) = asked.remove(call) else { return };
@@ -105,40 +105,40 @@ impl Recorded {
         &self.opening
     }
 
-    /// Finds the recorded call that answers this one: the first unused one with the same tool and arguments (as [`canonical`] JSON). A call
+    /// Finds the recorded call that answers this one: the first unused one with the same tool and arguments (as canonical JSON). A call
     /// of a tool that never asks (plans, answers, notes), whose wording is the model's own, is also answered by the first unused call of
     /// the same tool. Returns the call's index, and `true` if the arguments are the same.
-    pub(super) fn find(&mut self, registry: &Registry, request: &ToolRequest) -> Option<(usize, bool)> {
+    pub(super) fn find_call(&mut self, registry: &Registry, request: &ToolRequest) -> Option<(usize, bool)> {
         let named = |name: &str| registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string());
-        let (tool, input) = (named(&request.name), canonical(&request.input));
+        let (tool, input) = (named(&request.name), normalize_text(&request.input));
         let is_words = registry.get(&request.name).is_some_and(|tool| tool.is_free);
         let unused = || self.calls.iter().enumerate().filter(|(_, known)| !known.is_used);
         let of_tool = || unused().filter(|(_, known)| named(&known.acted.tool) == tool);
-        let same = of_tool().find(|(_, known)| canonical(&known.acted.input) == input).map(|(at, _)| (at, true));
+        let same = of_tool().find(|(_, known)| normalize_text(&known.acted.input) == input).map(|(at, _)| (at, true));
         let found = same.or_else(|| of_tool().next().filter(|_| is_words).map(|(at, _)| (at, false)))?;
         self.calls.get_mut(found.0)?.is_used = true;
         Some(found)
     }
 
     /// Lists the recorded calls not used as an answer.
-    pub(super) fn unused(&self) -> impl Iterator<Item = &KnownCall> {
+    pub(super) fn list_unused(&self) -> impl Iterator<Item = &KnownCall> {
         self.calls.iter().filter(|known| !known.is_used)
     }
 
     /// Returns the entry of messages joined after at most `turns` turns, with the blocks of `before` in front.
-    pub(super) fn news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
+    pub(super) fn take_news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
         let (_, entry) = self.news.pop_front_if(|(after, _)| *after <= turns)?;
         let Entry::Said { raw, messages, handles, head, taint } = entry else { return None };
-        let raw = behind(before, &raw)?;
+        let raw = append_blocks(before, &raw)?;
         Some(Entry::Said { raw, messages, handles, head, taint })
     }
 
-    pub(super) fn folded(&mut self) -> Option<Entry> {
+    pub(super) fn take_fold(&mut self) -> Option<Entry> {
         self.folded.pop_front()
     }
 
     /// Returns the question to continue, with the decision on it.
-    pub(super) fn decided(&self, question: &str) -> Vec<Entry> {
+    pub(super) fn list_decisions(&self, question: &str) -> Vec<Entry> {
         let is_of = |entry: &&Entry| match entry {
             Entry::Judged { call, .. } | Entry::Decided { call, .. } => call == question,
             _ => false,
@@ -149,7 +149,7 @@ impl Recorded {
 
 impl KnownCall {
     /// Returns its outcome under another call's id.
-    pub(super) fn outcome_of(&self, id: &str) -> Entry {
+    pub(super) fn to_outcome(&self, id: &str) -> Entry {
         let mut entry = self.outcome.clone();
         if let Entry::Outcome { call, .. } = &mut entry {
             id.clone_into(call);
@@ -159,7 +159,7 @@ impl KnownCall {
 }
 
 /// Appends a user message's blocks to those of another, without results of calls.
-fn behind(before: Option<&str>, raw: &str) -> Option<String> {
+fn append_blocks(before: Option<&str>, raw: &str) -> Option<String> {
     let blocks = |raw: &str| -> Option<Vec<serde_json::Value>> {
         let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;
         Some(std::mem::take(message.get_mut("content")?.as_array_mut()?))

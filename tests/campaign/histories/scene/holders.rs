@@ -116,8 +116,8 @@ impl Scene {
         let send = Change::Send(turns::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
-            0 => store.journal_mut().record(&cycle, &Entry::Asked, &[send, done]),
-            1 => store.journal_mut().change(&cycle, &[send, done]),
+            0 => store.journal_mut().record_entry(&cycle, &Entry::Asked, &[send, done]),
+            1 => store.journal_mut().apply_changes(&cycle, &[send, done]),
             2 => store.cycles_mut().end_cycle(&cycle, &end(CycleState::Done)),
             3 => store.cycles_mut().end_cycle(&cycle, &end(CycleState::Abandoned)),
             4 => store.cycles_mut().resume_cycle(&cycle),

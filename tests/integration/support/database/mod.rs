@@ -47,7 +47,7 @@ pub(crate) fn of_a_world() -> Option<String> {
 #[cfg(feature = "postgres")]
 pub(crate) fn open(url: &str) -> Store {
     let address = reveille_store::DatabaseAddress::parse(url, None).unwrap();
-    Store::open_shared(&address).unwrap()
+    Store::open_shared_database(&address).unwrap()
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -58,7 +58,7 @@ pub(crate) fn open(url: &str) -> Store {
 /// Another database with all that is in this one.
 pub(crate) fn copy(url: &str) -> String {
     let copy = postgres::new_database().unwrap();
-    open(url).copy_to(&mut open(&copy)).unwrap();
+    open(url).copy_all_rows(&mut open(&copy)).unwrap();
     copy
 }
 

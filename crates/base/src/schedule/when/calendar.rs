@@ -7,7 +7,7 @@ use super::{
     draft::{Distance, DraftDay, DraftWhich, Feast, Month},
 };
 use crate::{
-    schedule::rule::{easter_sunday, nth_weekday_of},
+    schedule::rule::{easter_sunday, find_nth_weekday},
     zone::Tz,
 };
 
@@ -26,12 +26,12 @@ pub(super) struct Present {
 }
 
 impl Present {
-    pub(super) fn at(now: DateTime<Tz>) -> Self {
+    pub(super) fn new(now: DateTime<Tz>) -> Self {
         Self { now, today: now.date_naive() }
     }
 
     /// The possible dates of a day, mostly one. `is_ahead` returns true if the stated time on that date is still to come.
-    pub(super) fn dates(
+    pub(super) fn resolve_day(
         &self,
         day: DraftDay,
         is_ahead: impl Fn(NaiveDate) -> bool,
@@ -48,29 +48,32 @@ impl Present {
             DraftDay::Weekday(weekday, DraftWhich::Coming)
                 if weekday == self.today.weekday() && is_ahead(self.today) =>
             {
-                Ok([Some(self.today), self.weekday(weekday, DraftWhich::Coming)].into_iter().flatten().collect())
+                Ok([Some(self.today), self.resolve_weekday(weekday, DraftWhich::Coming)]
+                    .into_iter()
+                    .flatten()
+                    .collect())
             }
             // "Next Friday", said on a Monday: some people mean this week's.
             DraftDay::Weekday(weekday, DraftWhich::ComingOrNext) => {
-                let either = [DraftWhich::Coming, DraftWhich::Next].map(|which| self.weekday(weekday, which));
+                let either = [DraftWhich::Coming, DraftWhich::Next].map(|which| self.resolve_weekday(weekday, which));
                 Ok(either.into_iter().flatten().collect())
             }
-            DraftDay::Weekday(weekday, which) => one(self.weekday(weekday, which)),
-            DraftDay::Weekend(DraftWhich::Next) => one(self.weekday(Weekday::Sat, DraftWhich::Next)),
+            DraftDay::Weekday(weekday, which) => one(self.resolve_weekday(weekday, which)),
+            DraftDay::Weekend(DraftWhich::Next) => one(self.resolve_weekday(Weekday::Sat, DraftWhich::Next)),
             DraftDay::Weekend(_) => {
                 let mut weekend =
                     self.today.iter_days().take(8).filter(|date| date.weekday().num_days_from_monday() > 4);
                 one(weekend.find(|date| is_ahead(*date)))
             }
-            DraftDay::NextWeek => one(self.weekday(Weekday::Mon, DraftWhich::Next)),
-            DraftDay::NextMonth => one(self.month(1)),
+            DraftDay::NextWeek => one(self.resolve_weekday(Weekday::Mon, DraftWhich::Next)),
+            DraftDay::NextMonth => one(self.find_month_start(1)),
             DraftDay::NextYear => one(NaiveDate::from_ymd_opt(self.today.year() + 1, 1, 1)),
             DraftDay::Exact(date) => Ok(vec![date]),
-            DraftDay::Date { year, month, day } => self.on_date(year, month, day, is_ahead),
+            DraftDay::Date { year, month, day } => self.resolve_date(year, month, day, is_ahead),
             DraftDay::EitherDate { year, one, two } => {
                 let mut dates: Vec<NaiveDate> = Vec::new();
                 for (month, day) in [(one, two), (two, one)] {
-                    dates.extend(self.on_date(year, month, day, &is_ahead).unwrap_or_default());
+                    dates.extend(self.resolve_date(year, month, day, &is_ahead).unwrap_or_default());
                 }
                 // One date is today: don't take the other just because today's time has passed.
                 if dates.contains(&self.today) && !is_ahead(self.today) {
@@ -82,11 +85,11 @@ impl Present {
                 if !(-31..=31).contains(&day) || day == 0 {
                     return Err(TimeTrouble::NoSuchDay);
                 }
-                self.in_month(month, |first| day_of(first, day), is_ahead)
+                self.resolve_month_day(month, |first| find_day(first, day), is_ahead)
             }
             DraftDay::WeekdayOfMonth(weekday, day) => self.weekday_of_month(weekday, day, is_ahead),
             DraftDay::NthWeekday(nth, weekday, month) => {
-                self.in_month(month, |first| nth_weekday_of(first, nth, weekday), is_ahead)
+                self.resolve_month_day(month, |first| find_nth_weekday(first, nth, weekday), is_ahead)
             }
             DraftDay::Feast(feast, year) => {
                 let years = year.map_or(self.today.year()..self.today.year() + 2, |year| year..year + 1);
@@ -97,7 +100,7 @@ impl Present {
         }
     }
 
-    fn weekday(&self, weekday: Weekday, which: DraftWhich) -> Option<NaiveDate> {
+    fn resolve_weekday(&self, weekday: Weekday, which: DraftWhich) -> Option<NaiveDate> {
         let coming = self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == weekday);
         let in_next_week = || {
             let monday = self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == Weekday::Mon)?;
@@ -113,7 +116,7 @@ impl Present {
         }
     }
 
-    fn on_date(
+    fn resolve_date(
         &self,
         year: Option<i32>,
         month: u32,
@@ -129,13 +132,13 @@ impl Present {
         dates.find(|date| *date == self.today || is_ahead(*date)).map(|date| vec![date]).ok_or(TimeTrouble::NoSuchDay)
     }
 
-    fn in_month(
+    fn resolve_month_day(
         &self,
         month: Month,
         day_in: impl Fn(NaiveDate) -> Option<NaiveDate>,
         is_ahead: impl Fn(NaiveDate) -> bool,
     ) -> Result<Vec<NaiveDate>, TimeTrouble> {
-        let in_months = |ahead| day_in(self.month(ahead)?);
+        let in_months = |ahead| day_in(self.find_month_start(ahead)?);
         let date = match month {
             Month::This => in_months(0),
             Month::Next => in_months(1),
@@ -157,17 +160,19 @@ impl Present {
         if !(1..=31).contains(&day) {
             return Err(TimeTrouble::NoSuchDay);
         }
-        let fits = |ahead| self.month(ahead)?.with_day(day).filter(|date| date.weekday() == weekday && is_ahead(*date));
+        let fits = |ahead| {
+            self.find_month_start(ahead)?.with_day(day).filter(|date| date.weekday() == weekday && is_ahead(*date))
+        };
         (0..=MONTHS_FOR_WEEKDAY).find_map(fits).map(|date| vec![date]).ok_or(TimeTrouble::WrongWeekday)
     }
 
     /// The first day of the month `ahead` months from now.
-    pub(super) fn month(&self, ahead: u32) -> Option<NaiveDate> {
+    pub(super) fn find_month_start(&self, ahead: u32) -> Option<NaiveDate> {
         self.today.with_day(1)?.checked_add_months(Months::new(ahead))
     }
 
     /// Today moved by months and days.
-    pub(super) fn after(&self, distance: Distance) -> Result<NaiveDate, TimeTrouble> {
+    pub(super) fn add_distance(&self, distance: Distance) -> Result<NaiveDate, TimeTrouble> {
         let far = Months::new(u32::try_from(MAX_YEARS_AHEAD).unwrap_or(0) * 12);
         let last = self.today.checked_add_months(far).ok_or(TimeTrouble::TooFar)?;
         Self::shift(self.today, distance).filter(|date| *date <= last).ok_or(TimeTrouble::TooFar)
@@ -184,13 +189,13 @@ impl Present {
     }
 
     /// The present minute, as a start for counting.
-    pub(super) fn minute(&self) -> Option<DateTime<chrono::Utc>> {
+    pub(super) fn current_minute(&self) -> Option<DateTime<chrono::Utc>> {
         self.now.to_utc().with_nanosecond(0)
     }
 }
 
 /// A day of a month, if the month has it; negative numbers count from the end.
-fn day_of(first: NaiveDate, day: i32) -> Option<NaiveDate> {
+fn find_day(first: NaiveDate, day: i32) -> Option<NaiveDate> {
     match u32::try_from(day) {
         Ok(day) => first.with_day(day),
         Err(_) => {
@@ -205,7 +210,7 @@ pub(super) fn feast_date(feast: Feast, year: i32) -> Option<NaiveDate> {
     match feast {
         Feast::Easter(days) => easter_sunday(year)?.checked_add_signed(TimeDelta::days(days)),
         Feast::Nth { month, nth, weekday, days } => {
-            nth_weekday_of(NaiveDate::from_ymd_opt(year, month, 1)?, nth, weekday)?
+            find_nth_weekday(NaiveDate::from_ymd_opt(year, month, 1)?, nth, weekday)?
                 .checked_add_signed(TimeDelta::days(days))
         }
         Feast::Advent(nth) => {

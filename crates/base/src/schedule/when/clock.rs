@@ -28,34 +28,35 @@ const ROUGHLY: &str = "around|about|approximately|approx|roughly|circa|ca|exactl
 
 /// Parses "in the morning", "at night", "early in the morning" (which needs an hour).
 pub(super) fn read_part(start: Cursor<'_>) -> Read<'_> {
-    let early = start.phrase("early|late|bright");
+    let early = start.match_phrase("early|late|bright");
     let here = early.unwrap_or(start).skip("?and ?early");
-    let (part, end) = match here.phrase("in the ?early|late") {
-        Some(the) => the.lookup(PARTS).filter(|(part, _)| *part != DraftPart::Night)?,
+    let (part, end) = match here.match_phrase("in the ?early|late") {
+        Some(the) => the.match_table(PARTS).filter(|(part, _)| *part != DraftPart::Night)?,
         None => match early {
-            Some(_) => here.lookup(PARTS)?,
-            None => (DraftPart::Night, start.phrase("at night")?),
+            Some(_) => here.match_table(PARTS)?,
+            None => (DraftPart::Night, start.match_phrase("at night")?),
         },
     };
-    let is_vague = (start.index..end.index).any(|index| matches!(start.to(index).text(), "early" | "late" | "bright"));
-    Some((Draft { is_vague, ..Draft::part(part) }, end))
+    let is_vague =
+        (start.index..end.index).any(|index| matches!(start.move_to(index).text(), "early" | "late" | "bright"));
+    Some((Draft { is_vague, ..Draft::from_part(part) }, end))
 }
 
 /// Parses one time of day, or several joined by "and".
 pub(super) fn read_clocks(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_clock(start)?;
-    while let Some(and) = end.phrase("?, and|&").or_else(|| end.phrase(",|/")) {
+    while let Some(and) = end.match_phrase("?, and|&").or_else(|| end.match_phrase(",|/")) {
         // A final am or pm might hold for all: "at 8 and 10 pm" becomes a question.
-        let next = read_clock(and).or_else(|| bare_hour(and).map(|(clock, end)| (Draft::clock(clock), end)));
+        let next = read_clock(and).or_else(|| bare_hour(and).map(|(clock, end)| (Draft::from_clock(clock), end)));
         let Some((next, after)) = next else { break };
         if next.trouble.is_some() || next.clocks.len() != 1 || draft.zone.is_some() {
-            return Some((Draft::trouble(TimeTrouble::Unsupported), after));
+            return Some((Draft::from_trouble(TimeTrouble::Unsupported), after));
         }
         if is_open(&draft)
             && next.clocks.iter().any(|clock| matches!(clock, DraftClock::Literal(_)))
             && !starts_in_digits(and.skip("?at"))
         {
-            return Some((Draft::trouble(TimeTrouble::Unsupported), after));
+            return Some((Draft::from_trouble(TimeTrouble::Unsupported), after));
         }
         draft.clocks.extend(next.clocks);
         end = after;
@@ -78,17 +79,21 @@ fn starts_in_digits(start: Cursor<'_>) -> bool {
 
 /// Parses a lone hour after "and": "at 8 and 18".
 fn bare_hour(start: Cursor<'_>) -> Option<(DraftClock, Cursor<'_>)> {
-    let (hour, end) = start.number().filter(|(hour, _)| *hour < 24)?;
-    let ends = end.is_end() || end.phrase("to|,|.|!|?|and|&|every|on|that|about").is_some() || read_part(end).is_some();
-    ends.then(|| Some((clock_of(hour, 0, Said::Openly)?, end)))?
+    let (hour, end) = start.read_number().filter(|(hour, _)| *hour < 24)?;
+    let ends =
+        end.is_end() || end.match_phrase("to|,|.|!|?|and|&|every|on|that|about").is_some() || read_part(end).is_some();
+    ends.then(|| Some((make_clock(hour, 0, Said::Openly)?, end)))?
 }
 
 fn read_clock(start: Cursor<'_>) -> Read<'_> {
-    let at = start.phrase("at|@ ?exactly").map(|at| at.skip(&format!("?{ROUGHLY}"))).or_else(|| start.phrase(ROUGHLY));
+    let at = start
+        .match_phrase("at|@ ?exactly")
+        .map(|at| at.skip(&format!("?{ROUGHLY}")))
+        .or_else(|| start.match_phrase(ROUGHLY));
     let here = at.unwrap_or(start);
     let is_said = at.is_some();
     let found = read_noon(here)
-        .or_else(|| read_past_and_to(here, is_said))
+        .or_else(|| read_relative_clock(here, is_said))
         .or_else(|| read_written(here, is_said))
         .or_else(|| read_spoken(here, is_said));
     let (mut draft, mut end) = found?;
@@ -100,48 +105,51 @@ fn read_clock(start: Cursor<'_>) -> Read<'_> {
 }
 
 fn read_noon(here: Cursor<'_>) -> Read<'_> {
-    let noon = |end| Some((Draft::clock(literal(12, 0)?), end));
-    if let Some(end) = here.phrase("?12|twelve noon|midday|noonish").or_else(|| here.phrase("?12:00 noon")) {
+    let noon = |end| Some((Draft::from_clock(make_literal(12, 0)?), end));
+    if let Some(end) = here.match_phrase("?12|twelve noon|midday|noonish").or_else(|| here.match_phrase("?12:00 noon"))
+    {
         return noon(end);
     }
-    let end = here.phrase("?12|twelve midnight").or_else(|| here.phrase("?12|twelve mid night"))?;
-    Some((Draft::clock(DraftClock::Midnight), end))
+    let end = here.match_phrase("?12|twelve midnight").or_else(|| here.match_phrase("?12|twelve mid night"))?;
+    Some((Draft::from_clock(DraftClock::Midnight), end))
 }
 
 /// Parses "half past 8", "half nine", "quarter to nine", "10 past 9", "15 to noon", "twenty minutes before midnight".
-fn read_past_and_to(start: Cursor<'_>, at: bool) -> Read<'_> {
+fn read_relative_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
     let start = start.skip("?a");
-    let (minutes, after) = start.lookup(&[("half", 30), ("quarter", 15)]).or_else(|| {
-        let (minutes, after) = start.number().filter(|(minutes, _)| (1..60).contains(minutes))?;
+    let (minutes, after) = start.match_table(&[("half", 30), ("quarter", 15)]).or_else(|| {
+        let (minutes, after) = start.read_number().filter(|(minutes, _)| (1..60).contains(minutes))?;
         Some((minutes, after.skip("?minutes|mins|min|minute")))
     })?;
-    let joint = after.lookup(&[("past|after", true), ("to|till|til|before|of", false)]);
+    let joint = after.match_table(&[("past|after", true), ("to|till|til|before|of", false)]);
     let Some((is_past, after)) = joint else {
         // "Half nine" is 9:30 in English.
-        let (hour, end) =
-            after.number().filter(|(hour, _)| minutes == 30 && start.text() == "half" && (1..=12).contains(hour))?;
-        let is_amount =
-            goes_on(end) || super::distance::unit_of_time(end).is_some() || end.phrase("of|a|an|past").is_some();
+        let (hour, end) = after
+            .read_number()
+            .filter(|(hour, _)| minutes == 30 && start.text() == "half" && (1..=12).contains(hour))?;
+        let is_amount = is_other_number(end)
+            || super::distance::unit_of_time(end).is_some()
+            || end.match_phrase("of|a|an|past").is_some();
         if is_amount {
             return None;
         }
         let (said, end) = half_of_day(end).unwrap_or((Said::Openly, end));
-        return Some((Draft::clock(clock_of(hour, 30, said)?), end));
+        return Some((Draft::from_clock(make_clock(hour, 30, said)?), end));
     };
     if (minutes == 30 && start.text() == "half" && !is_past)
-        || (start.text() != "half" && after.phrase("the|my|a").is_some())
+        || (start.text() != "half" && after.match_phrase("the|my|a").is_some())
     {
         return None;
     }
-    if let Some(end) = after.phrase("noon|midday") {
-        let clock = if is_past { literal(12, minutes)? } else { literal(11, 60 - minutes)? };
-        return Some((Draft::clock(clock), end));
+    if let Some(end) = after.match_phrase("noon|midday") {
+        let clock = if is_past { make_literal(12, minutes)? } else { make_literal(11, 60 - minutes)? };
+        return Some((Draft::from_clock(clock), end));
     }
-    if let Some(end) = after.phrase("midnight") {
-        let clock = if is_past { literal(0, minutes)? } else { literal(23, 60 - minutes)? };
-        return Some((Draft::clock(clock), end));
+    if let Some(end) = after.match_phrase("midnight") {
+        let clock = if is_past { make_literal(0, minutes)? } else { make_literal(23, 60 - minutes)? };
+        return Some((Draft::from_clock(clock), end));
     }
-    let (hour, end) = after.number().filter(|(hour, _)| (1..=23).contains(hour))?;
+    let (hour, end) = after.read_number().filter(|(hour, _)| (1..=23).contains(hour))?;
     let (said, end) = half_of_day(end).unwrap_or((Said::Openly, end));
     let end = end.skip("?o'clock|oclock");
     // "15 to 20 people" is no time.
@@ -151,13 +159,13 @@ fn read_past_and_to(start: Cursor<'_>, at: bool) -> Read<'_> {
         || said != Said::Openly
         || is_past
         || end.is_end()
-        || end.phrase("to|,|.|!|on|tomorrow|today|tonight|in|every").is_some();
+        || end.match_phrase("to|,|.|!|on|tomorrow|today|tonight|in|every").is_some();
     if !is_meant || super::distance::unit_of_time(end).is_some() {
         return None;
     }
     let (hour, minutes) = if is_past { (hour, minutes) } else { ((hour + 23) % 24, 60 - minutes) };
     let hour = if hour == 0 && said != Said::Am { 12 } else { hour };
-    Some((Draft::clock(clock_of(hour, minutes % 60, said)?), end))
+    Some((Draft::from_clock(make_clock(hour, minutes % 60, said)?), end))
 }
 
 /// Parses "17:30", "5pm", "at 9", "at 17.30", "at 1730", "17h30", "1430 hours".
@@ -189,7 +197,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
         (end, is_exact) = (end.next(), true);
     } else if digits.len() == 4 {
         (hour, minute) = (number / 100, number % 100);
-        let is_meant = at || end.phrase("hours|hrs|h").is_some() || half_of_day(end).is_some();
+        let is_meant = at || end.match_phrase("hours|hrs|h").is_some() || half_of_day(end).is_some();
         is_exact = is_meant;
         end = end.skip("?hours|hrs");
     } else if digits.len() > 2 {
@@ -202,7 +210,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
     let is_ish = end.glued_text() == "ish";
     end = if is_ish { end.next() } else { end };
     let half = half_of_day(end);
-    let o_clock = end.phrase("o'clock|oclock|o’clock").or_else(|| end.phrase("uhr|hrs"));
+    let o_clock = end.match_phrase("o'clock|oclock|o’clock").or_else(|| end.match_phrase("uhr|hrs"));
     let half = half.or_else(|| half_of_day(o_clock?));
     end = half.map(|(_, after)| after).or(o_clock).unwrap_or(end);
     let said = match half {
@@ -211,16 +219,16 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
         None => Said::Openly,
     };
     let has_part = read_part(end).is_some()
-        || end.phrase("tonight").is_some()
-        || end.phrase("?, tonight").is_some()
-        || end.phrase("this").is_some_and(|this| this.lookup(PARTS).is_some());
+        || end.match_phrase("tonight").is_some()
+        || end.match_phrase("?, tonight").is_some()
+        || end.match_phrase("this").is_some_and(|this| this.match_table(PARTS).is_some());
     let is_meant = at || (is_exact && !is_dotted) || half.is_some() || o_clock.is_some() || has_part || is_ish;
-    if !is_meant || goes_on(end) {
+    if !is_meant || is_other_number(end) {
         return None;
     }
-    match clock_at(hour, minute, second, said) {
-        Some(clock) => Some((Draft::clock(clock), end)),
-        None if is_exact || half.is_some() => Some((Draft::trouble(TimeTrouble::NoSuchTime), end)),
+    match make_clock_with_seconds(hour, minute, second, said) {
+        Some(clock) => Some((Draft::from_clock(clock), end)),
+        None if is_exact || half.is_some() => Some((Draft::from_trouble(TimeTrouble::NoSuchTime), end)),
         None => None,
     }
 }
@@ -234,35 +242,35 @@ fn read_spoken(start: Cursor<'_>, at: bool) -> Read<'_> {
         start.text().split_once('-').and_then(|(hour, minute)| Some((hour_word(hour)?, minute_word(minute)?)))
     {
         let (said, end) = half_of_day(start.next()).unwrap_or((Said::Openly, start.next()));
-        return Some((Draft::clock(clock_of(hour, minute, said)?), end));
+        return Some((Draft::from_clock(make_clock(hour, minute, said)?), end));
     }
     let hour = hour_word(start.text())?;
     let after = start.next();
-    let (minute, end) = match after.phrase("oh|o") {
-        Some(oh) => oh.number().filter(|(minute, _)| (1..10).contains(minute)).unwrap_or((0, after)),
+    let (minute, end) = match after.match_phrase("oh|o") {
+        Some(oh) => oh.read_number().filter(|(minute, _)| (1..10).contains(minute)).unwrap_or((0, after)),
         None => after
-            .number()
+            .read_number()
             .filter(|(minute, _)| (10..60).contains(minute) && !starts_in_digits(after))
             .unwrap_or((0, after)),
     };
     let has_minutes = end.index > after.index;
     let end = if has_minutes { end.skip("?minutes") } else { end };
     let half = half_of_day(end);
-    let o_clock = end.phrase("o'clock|oclock");
+    let o_clock = end.match_phrase("o'clock|oclock");
     let has_part = read_part(end).is_some()
-        || end.phrase("tonight").is_some()
-        || end.phrase("this").is_some_and(|this| this.lookup(PARTS).is_some());
+        || end.match_phrase("tonight").is_some()
+        || end.match_phrase("this").is_some_and(|this| this.match_table(PARTS).is_some());
     let is_meant = at
         || half.is_some()
         || o_clock.is_some()
         || has_part
-        || (has_minutes && (end.is_end() || end.phrase("to|,|.|on|tomorrow|today").is_some()));
+        || (has_minutes && (end.is_end() || end.match_phrase("to|,|.|on|tomorrow|today").is_some()));
     if !is_meant || super::distance::unit_of_time(end).is_some() {
         return None;
     }
     let said = half.map_or(Said::Openly, |(half, _)| half);
     let end = half.map(|(_, after)| after).or(o_clock).unwrap_or(end);
-    Some((Draft::clock(clock_of(hour, minute, said)?), end))
+    Some((Draft::from_clock(make_clock(hour, minute, said)?), end))
 }
 
 fn hour_word(word: &str) -> Option<u32> {
@@ -277,7 +285,7 @@ fn minute_word(word: &str) -> Option<u32> {
 }
 
 /// Returns true if the number wasn't an hour: `9%`, `9-year-old`, `9.5`.
-fn goes_on(end: Cursor<'_>) -> bool {
+fn is_other_number(end: Cursor<'_>) -> bool {
     let Some(next) = end.token().filter(|next| next.glued) else {
         return false;
     };
@@ -304,15 +312,15 @@ fn half_of_day(start: Cursor<'_>) -> Option<(Said, Cursor<'_>)> {
     let dotted = start.skip("?.");
     for (letter, whole, said) in [("a", "am", Said::Am), ("p", "pm", Said::Pm)] {
         for here in [start, dotted] {
-            if let Some(end) = here.phrase(whole) {
+            if let Some(end) = here.match_phrase(whole) {
                 return Some((said, end));
             }
-            if let Some(end) = here.phrase(&format!("{letter} ?. m")) {
+            if let Some(end) = here.match_phrase(&format!("{letter} ?. m")) {
                 return Some((said, end.skip("?.")));
             }
         }
         let is_glued = start.glued_text() == letter
-            && start.previous().is_some_and(|word| word.text.ends_with(|c: char| c.is_ascii_digit()));
+            && start.previous_token().is_some_and(|word| word.text.ends_with(|c: char| c.is_ascii_digit()));
         if is_glued && start.next().glued_text().chars().all(|c| !c.is_alphanumeric()) {
             return Some((said, start.next()));
         }
@@ -320,15 +328,15 @@ fn half_of_day(start: Cursor<'_>) -> Option<(Said, Cursor<'_>)> {
     None
 }
 
-fn literal(hour: u32, minute: u32) -> Option<DraftClock> {
+fn make_literal(hour: u32, minute: u32) -> Option<DraftClock> {
     NaiveTime::from_hms_opt(hour, minute, 0).map(DraftClock::Literal)
 }
 
-fn clock_of(hour: u32, minute: u32, said: Said) -> Option<DraftClock> {
-    clock_at(hour, minute, 0, said)
+fn make_clock(hour: u32, minute: u32, said: Said) -> Option<DraftClock> {
+    make_clock_with_seconds(hour, minute, 0, said)
 }
 
-fn clock_at(hour: u32, minute: u32, second: u32, said: Said) -> Option<DraftClock> {
+fn make_clock_with_seconds(hour: u32, minute: u32, second: u32, said: Said) -> Option<DraftClock> {
     let literal = |hour| NaiveTime::from_hms_opt(hour, minute, second).map(DraftClock::Literal);
     match said {
         Said::Am => (1..=12).contains(&hour).then(|| literal(hour % 12))?,
@@ -349,19 +357,19 @@ pub(super) fn read_iso_clock(start: Cursor<'_>) -> Read<'_> {
             6 => (number / 10_000, number / 100 % 100, number % 100),
             _ => return None,
         };
-        (clock_at(hour, minute, second, Said::Literally), start.next())
+        (make_clock_with_seconds(hour, minute, second, Said::Literally), start.next())
     } else {
         let (draft, end) = read_written(start, true)?;
         let clock = match draft.clocks[..] {
-            [DraftClock::Open { hour, minute }] => clock_of(hour, minute, Said::Literally),
+            [DraftClock::Open { hour, minute }] => make_clock(hour, minute, Said::Literally),
             [clock] => Some(clock),
             _ => None,
         };
         (clock, end)
     };
     let mut draft = match clock {
-        Some(clock) => Draft::clock(clock),
-        None => Draft::trouble(TimeTrouble::NoSuchTime),
+        Some(clock) => Draft::from_clock(clock),
+        None => Draft::from_trouble(TimeTrouble::NoSuchTime),
     };
     if end.token().is_some_and(|next| next.glued)
         && let Some((zone, after)) = read_zone(end)
@@ -375,8 +383,8 @@ pub(super) fn read_iso_clock(start: Cursor<'_>) -> Read<'_> {
 pub(super) fn hour_in_figures(figures: &str) -> Option<DraftClock> {
     let number: u32 = figures.parse().ok()?;
     match figures.len() {
-        1 | 2 => clock_of(number, 0, if figures.starts_with('0') { Said::Literally } else { Said::Openly }),
-        4 => clock_of(number / 100, number % 100, Said::Literally),
+        1 | 2 => make_clock(number, 0, if figures.starts_with('0') { Said::Literally } else { Said::Openly }),
+        4 => make_clock(number / 100, number % 100, Said::Literally),
         _ => None,
     }
 }

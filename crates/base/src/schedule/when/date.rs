@@ -26,8 +26,8 @@ pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
 
 /// Parses "on the evening of the 5th", "the morning of Christmas Day", "in the afternoon on Boxing Day".
 fn part_of_date(start: Cursor<'_>) -> Read<'_> {
-    let (part, end) = start.skip("?on|in|by").phrase("the")?.lookup(PARTS)?;
-    let date = end.phrase("of|on")?;
+    let (part, end) = start.skip("?on|in|by").match_phrase("the")?.match_table(PARTS)?;
+    let date = end.match_phrase("of|on")?;
     let (draft, end) = read_bare_date(date).or_else(|| read_day(date)).filter(|(draft, _)| draft.part.is_none())?;
     Some((Draft { part: Some(part), ..draft }, end))
 }
@@ -35,21 +35,21 @@ fn part_of_date(start: Cursor<'_>) -> Read<'_> {
 /// Parses a date and an adjacent weekday, which must match.
 fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on").skip("?around|about");
-    if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.phrase("at|over")?)) {
-        return Some((Draft::day(feast), end));
+    if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.match_phrase("at|over")?)) {
+        return Some((Draft::from_day(feast), end));
     }
     if let Some(found) = nth_of_month(on).or_else(|| end_of_month(start)) {
         return Some(found);
     }
     if let Some((weekday, after)) = on.skip("?this|the|coming|upcoming").weekday_or_short() {
-        return beside_weekday(weekday, after);
+        return read_after_weekday(weekday, after);
     }
     let is_iso = |at: &Cursor<'_>| is_figures(*at) && at.text().len() == 4 && at.next().text() == "-";
     let (mut draft, end) = calendar_date(on)
-        .or_else(|| start.phrase("at").filter(is_iso).and_then(calendar_date))
+        .or_else(|| start.match_phrase("at").filter(is_iso).and_then(calendar_date))
         .or_else(|| day_of_month(start))?;
     // "5 December (Saturday)", "15 May, Friday".
-    let (bracket, weekday) = (end.phrase("("), end.skip("?,|("));
+    let (bracket, weekday) = (end.match_phrase("("), end.skip("?,|("));
     if let Some((named, after)) = weekday.weekday_or_short()
         && (bracket.is_some() || weekday.index > end.index)
         && after.weekday_or_short().is_none()
@@ -61,43 +61,43 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses a date after a weekday: "Friday, 5 December", "Sunday the 6th", "Sunday 6th", "Monday 28".
-fn beside_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
+fn read_after_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
     let here = after.skip("?.").skip("?,|-|(").skip("?on");
     if let Some((draft, end)) = calendar_date(here) {
         return Some((Draft { weekday: Some(weekday), ..draft }, end.skip("?)")));
     }
-    if let Some((draft, end)) = here.phrase("the").and_then(|_| day_of_month(here)) {
+    if let Some((draft, end)) = here.match_phrase("the").and_then(|_| day_of_month(here)) {
         let day = match draft.days[..] {
             [DraftDay::OfMonth(day @ 1.., Month::Any)] => {
-                return Some((Draft::day(DraftDay::WeekdayOfMonth(weekday, u32::try_from(day).ok()?)), end));
+                return Some((Draft::from_day(DraftDay::WeekdayOfMonth(weekday, u32::try_from(day).ok()?)), end));
             }
             _ => draft,
         };
         return Some((Draft { weekday: Some(weekday), ..day }, end));
     }
-    if let Some((day, end)) = here.ordinal() {
-        let of_month = end.lookup(MONTH_WORDS);
+    if let Some((day, end)) = here.read_ordinal() {
+        let of_month = end.match_table(MONTH_WORDS);
         return Some(match of_month {
             Some((month, end)) => (
-                Draft { weekday: Some(weekday), ..Draft::day(DraftDay::OfMonth(i32::try_from(day).ok()?, month)) },
+                Draft { weekday: Some(weekday), ..Draft::from_day(DraftDay::OfMonth(i32::try_from(day).ok()?, month)) },
                 end,
             ),
-            None => (Draft::day(DraftDay::WeekdayOfMonth(weekday, day)), end),
+            None => (Draft::from_day(DraftDay::WeekdayOfMonth(weekday, day)), end),
         });
     }
     // "Friday 23 at 4" names a day, "Friday 14:30" an hour, and "Friday 10" could be either.
-    let number = after.skip("?,").number().filter(|(_, end)| super::distance::unit_of_time(*end).is_none());
+    let number = after.skip("?,").read_number().filter(|(_, end)| super::distance::unit_of_time(*end).is_none());
     let (day, end) = number.filter(|(day, _)| (1..=31).contains(day) && is_figures(after.skip("?,")))?;
     if end.glued_text().is_empty()
         || end.token().is_some_and(|next| matches!(next.text.as_str(), "." | "!" | "," | "?"))
     {
-        let is_clocked = read_clocks(end.skip("?,")).is_some() && end.phrase("am|pm|a|p").is_none();
+        let is_clocked = read_clocks(end.skip("?,")).is_some() && end.match_phrase("am|pm|a|p").is_none();
         let is_clock = read_clocks(after.skip("?,")).is_some();
         if (day > 24 || is_clocked) && !is_clock {
-            return Some((Draft::day(DraftDay::WeekdayOfMonth(weekday, day)), end));
+            return Some((Draft::from_day(DraftDay::WeekdayOfMonth(weekday, day)), end));
         }
         if !is_clock && read_part(end).is_none() {
-            return Some((Draft::trouble(TimeTrouble::DayOrHour), end));
+            return Some((Draft::from_trouble(TimeTrouble::DayOrHour), end));
         }
     }
     None
@@ -119,16 +119,16 @@ const MONTH_WORDS: &[(&str, Month)] = &[
 
 /// Parses "the 15th", "on the 15th of next month", "20th of this month", "the last day of October", "the twenty-third".
 fn day_of_month(start: Cursor<'_>) -> Read<'_> {
-    let the = start.phrase("on|around|about ?the").or_else(|| start.phrase("the"));
+    let the = start.match_phrase("on|around|about ?the").or_else(|| start.match_phrase("the"));
     let here = the.unwrap_or(start);
     let (day, end) = ordinal_from_end(here).or_else(|| {
-        let (day, end) = here.ordinal()?;
+        let (day, end) = here.read_ordinal()?;
         Some((i32::try_from(day).ok()?, end))
     })?;
-    if end.phrase(NOT_A_DAY).is_some() || end.token().is_some_and(|next| next.glued && !next.is_mark()) {
+    if end.match_phrase(NOT_A_DAY).is_some() || end.token().is_some_and(|next| next.glued && !next.is_mark()) {
         return None;
     }
-    let named = end.lookup(MONTH_WORDS).or_else(|| named_month(end));
+    let named = end.match_table(MONTH_WORDS).or_else(|| named_month(end));
     // "First" and "last day" are days only with a month or an article.
     if named.is_none() && (the.is_none() || day < 0) {
         return None;
@@ -139,33 +139,33 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
         return None;
     }
     let (month, end) = named.unwrap_or((Month::Any, end));
-    end.phrase("of").is_none().then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
+    end.match_phrase("of").is_none().then(|| (Draft::from_day(DraftDay::OfMonth(day, month)), end))
 }
 
 /// Returns true if a word may follow a day given by its number alone.
 fn ends_day(end: Cursor<'_>) -> bool {
     const BEHIND: &str = "to|at|in|of|for|from|on|by|around|about|and|or|until|till|every|this|next|that|please|noon|midnight|early|late";
-    end.phrase(BEHIND).is_some()
+    end.match_phrase(BEHIND).is_some()
         || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(|c: char| c.is_ascii_digit()))
-        || end.lookup(PARTS).is_some()
+        || end.match_table(PARTS).is_some()
 }
 
 /// Parses "the end of April", "at the end of January 2027", "the end of the year".
 fn end_of_month(start: Cursor<'_>) -> Read<'_> {
-    let end = start.skip("?at|on|in").skip("?the").phrase("end of")?;
-    if let Some(end) = end.phrase("?the|this year") {
-        return Some((Draft::day(DraftDay::Date { year: None, month: 12, day: 31 }), end));
+    let end = start.skip("?at|on|in").skip("?the").match_phrase("end of")?;
+    if let Some(end) = end.match_phrase("?the|this year") {
+        return Some((Draft::from_day(DraftDay::Date { year: None, month: 12, day: 31 }), end));
     }
-    let (month, end) = end.month()?;
+    let (month, end) = end.read_month()?;
     let year = end.text().parse::<i32>().ok().filter(|year| (1900..=2999).contains(year));
     let end = if year.is_some() { end.next() } else { end };
-    Some((Draft::day(DraftDay::OfMonth(-1, Month::Named(month, year))), end))
+    Some((Draft::from_day(DraftDay::OfMonth(-1, Month::Named(month, year))), end))
 }
 
 /// Parses "last day", "second to last day", "last but one day", "penultimate day".
 pub(super) fn ordinal_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let (n, end) = count_from_end(start)?;
-    Some((n, end.phrase("day")?))
+    Some((n, end.match_phrase("day")?))
 }
 
 /// Parses "last", "second to last", "last but one", "penultimate": -1 is the last.
@@ -185,16 +185,16 @@ pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
         ("third last", -3),
         ("fourth to|from ?the last", -4),
     ];
-    if let Some(found) = start.lookup(FROM_END) {
+    if let Some(found) = start.match_table(FROM_END) {
         return Some(found);
     }
-    let (n, end) = start.ordinal()?;
-    let end = end.phrase("to|from ?the last")?;
+    let (n, end) = start.read_ordinal()?;
+    let end = end.match_phrase("to|from ?the last")?;
     Some((-i32::try_from(n).ok()?, end))
 }
 
 fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
-    let (month, after) = start.phrase("?day of|in")?.month()?;
+    let (month, after) = start.match_phrase("?day of|in")?.read_month()?;
     let (year, end) = read_year(after);
     Some((Month::Named(month, year), end))
 }
@@ -203,16 +203,16 @@ fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
 fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (nth, after) = count_from_end(the).or_else(|| {
-        let (nth, after) = the.ordinal()?;
+        let (nth, after) = the.read_ordinal()?;
         Some((i32::try_from(nth).ok()?, after))
     })?;
     let (weekday, after) = after.weekday_or_short()?;
-    let (month, end) = after.lookup(MONTH_WORDS).or_else(|| {
-        let (month, end) = after.phrase("of|in")?.month()?;
+    let (month, end) = after.match_table(MONTH_WORDS).or_else(|| {
+        let (month, end) = after.match_phrase("of|in")?.read_month()?;
         let (year, end) = read_year(end);
         Some((Month::Named(month, year), end))
     })?;
-    (-5..=5).contains(&nth).then(|| (Draft::day(DraftDay::NthWeekday(nth, weekday, month)), end))
+    (-5..=5).contains(&nth).then(|| (Draft::from_day(DraftDay::NthWeekday(nth, weekday, month)), end))
 }
 
 /// Parses a date with a month, in any usual order.
@@ -228,33 +228,33 @@ pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
 /// Parses "5 December", "the 5th of December 2027", "05-Aug-2016", "23/Sep/2020", "twenty third day of September".
 pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
-    let (day, after) = the.ordinal().or_else(|| the.number())?;
+    let (day, after) = the.read_ordinal().or_else(|| the.read_number())?;
     let after = if after.glued_text() == "." { after.next() } else { after };
     let joined =
         matches!(after.glued_text(), "-" | "/").then(|| after.next()).filter(|month| !month.glued_text().is_empty());
-    let (month, after) = joined.unwrap_or(after.skip("?day ?of")).month()?;
+    let (month, after) = joined.unwrap_or(after.skip("?day ?of")).read_month()?;
     if day > 99 {
         return None;
     }
     let (year, end) = read_year(after);
-    Some((Draft::day(DraftDay::Date { year, month, day }), end))
+    Some((Draft::from_day(DraftDay::Date { year, month, day }), end))
 }
 
 /// Parses "December 5", "December 5th, 2027", "Oct/2", "Sep-23-2020", "May twenty nine".
 pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
-    let (month, after) = start.month()?;
+    let (month, after) = start.read_month()?;
     let joined =
         matches!(after.glued_text(), "-" | "/").then(|| after.next()).filter(|day| !day.glued_text().is_empty());
     let after = joined.unwrap_or(after.skip("?,").skip("?the"));
-    let (day, end) = after.ordinal().or_else(|| after.number())?;
+    let (day, end) = after.read_ordinal().or_else(|| after.read_number())?;
     let is_clock = matches!(end.glued_text(), ":" | "am" | "pm" | "h")
-        || end.phrase("am|pm|p|a ?. m").is_some()
-        || end.phrase("am|pm").is_some();
-    if day > 99 || (is_clock && after.ordinal().is_none()) {
+        || end.match_phrase("am|pm|p|a ?. m").is_some()
+        || end.match_phrase("am|pm").is_some();
+    if day > 99 || (is_clock && after.read_ordinal().is_none()) {
         return None;
     }
     let (year, end) = read_year(end);
-    Some((Draft::day(DraftDay::Date { year, month, day }), end))
+    Some((Draft::from_day(DraftDay::Date { year, month, day }), end))
 }
 
 /// Parses "2019/aug/01", "2019-Aug-1".
@@ -262,10 +262,10 @@ fn year_first(start: Cursor<'_>) -> Read<'_> {
     let year: i32 = start.text().parse().ok().filter(|year| (1900..=2999).contains(year))?;
     let after = start.next();
     let separator = matches!(after.glued_text(), "-" | "/").then(|| after.next())?;
-    let (month, after) = separator.month()?;
+    let (month, after) = separator.read_month()?;
     let day = matches!(after.glued_text(), "-" | "/").then(|| after.next())?;
-    let (day, end) = day.number()?;
-    Some((Draft::day(DraftDay::Date { year: Some(year), month, day }), end))
+    let (day, end) = day.read_number()?;
+    Some((Draft::from_day(DraftDay::Date { year: Some(year), month, day }), end))
 }
 
 /// Parses a year after a date: "2027", ", 2027", "'27", "of 1995", "-2016".
@@ -281,7 +281,7 @@ fn read_year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
         }
         _ => {}
     }
-    let quoted = start.phrase("'|’").filter(|short| is_figures(*short) && short.text().len() == 2);
+    let quoted = start.match_phrase("'|’").filter(|short| is_figures(*short) && short.text().len() == 2);
     let short = quoted.or(joined.filter(|short| short.text().len() == 2));
     match short.and_then(|short| short.text().parse().ok()) {
         Some(short_year) => (Some(full_year(short_year)), year_end(short)),
@@ -290,12 +290,12 @@ fn read_year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
 }
 
 fn year_end(short: Option<Cursor<'_>>) -> Cursor<'_> {
-    short.map_or(Cursor::at(&[], 0), Cursor::next)
+    short.map_or(Cursor::new(&[], 0), Cursor::next)
 }
 
 /// Returns true for "5 December 1430 hours".
 fn is_an_hour(start: Cursor<'_>, year: Cursor<'_>) -> bool {
-    start.index == year.index && year.next().phrase("hours|hrs|h|am|pm").is_some()
+    start.index == year.index && year.next().match_phrase("hours|hrs|h|am|pm").is_some()
 }
 
 fn full_year(short: i32) -> i32 {
@@ -306,7 +306,7 @@ fn full_year(short: i32) -> i32 {
 fn read_iso(start: Cursor<'_>) -> Read<'_> {
     let (day, end) = iso_day(start)?;
     let clock = if end.glued_text() == "t" { Some(end.next()) } else { None };
-    let mut draft = Draft::day(day);
+    let mut draft = Draft::from_day(day);
     let Some(clock) = clock else { return Some((draft, end)) };
     let figures = clock.glued_text();
     if !figures.is_empty() && figures.bytes().all(|b| b.is_ascii_digit()) {
@@ -386,26 +386,27 @@ fn read_numeric(start: Cursor<'_>) -> Read<'_> {
         return None;
     }
     let is_tied =
-        start.previous().is_some_and(|word| matches!(word.text.as_str(), "on" | "until" | "till" | "from" | ","))
-            || start.previous().is_some_and(|word| super::super::words::is_weekday(&word.text));
+        start.previous_token().is_some_and(|word| matches!(word.text.as_str(), "on" | "until" | "till" | "from" | ","))
+            || start.previous_token().is_some_and(|word| super::super::words::is_weekday(&word.text));
     let is_date = year.is_some()
         || is_tied
         || (separator == "." && is_closed)
-        || (separator == "/" && (end.is_end() || read_clocks(end.skip("?,")).is_some() || end.phrase("to").is_some()));
+        || (separator == "/"
+            && (end.is_end() || read_clocks(end.skip("?,")).is_some() || end.match_phrase("to").is_some()));
     if !is_date {
         return None;
     }
     let end = if year.is_none() && separator == "." && is_closed { end.next() } else { end };
-    let date = |month, day| Some((Draft::day(DraftDay::Date { year, month, day }), end));
+    let date = |month, day| Some((Draft::from_day(DraftDay::Date { year, month, day }), end));
     // Fully written dates with dots put the day first everywhere.
     let is_day_first = separator == "." && (year.is_some() || is_closed);
     match (one, two) {
         (1..=31, 1..=12) if one > 12 || one == two || is_day_first => date(two, one),
         (1..=12, 13..=31) => date(one, two),
-        (1..=12, 1..=12) => Some((Draft::day(DraftDay::EitherDate { year, one, two }), end)),
+        (1..=12, 1..=12) => Some((Draft::from_day(DraftDay::EitherDate { year, one, two }), end)),
         _ if separator == "." && !is_closed => None,
         _ if separator == "-" && year.is_none() => None,
-        _ => Some((Draft::trouble(TimeTrouble::NoSuchDay), end)),
+        _ => Some((Draft::from_trouble(TimeTrouble::NoSuchDay), end)),
     }
 }
 

@@ -31,7 +31,7 @@ const UNITS: &[(&str, Unit)] = &[
 ];
 
 pub(super) fn unit_of_time(start: Cursor<'_>) -> Option<(Unit, Cursor<'_>)> {
-    let (unit, end) = start.lookup(UNITS)?;
+    let (unit, end) = start.match_table(UNITS)?;
     // "2 m" and "5 s" glued to something else are no units; nor is "5 d" in "5 d'or".
     let ends = end.glued_text().is_empty()
         || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(char::is_numeric));
@@ -40,39 +40,39 @@ pub(super) fn unit_of_time(start: Cursor<'_>) -> Option<(Unit, Cursor<'_>)> {
 
 /// Parses a distance from now, or from a day or time after it.
 pub(super) fn read_distance(start: Cursor<'_>) -> Read<'_> {
-    if let Some(found) = week_on(start) {
+    if let Some(found) = read_weeks_from_day(start) {
         return Some(found);
     }
     // "The day before Christmas".
-    if let Some((unit, end)) = start.phrase("the").and_then(unit_of_time)
-        && end.phrase("before|after").is_some()
+    if let Some((unit, end)) = start.match_phrase("the").and_then(unit_of_time)
+        && end.match_phrase("before|after").is_some()
     {
-        return from_named(multiply(unit, 4)?, end);
+        return read_anchored_distance(multiply_unit(unit, 4)?, end);
     }
-    let begin = start.phrase("in|within ?about|around|exactly|another").filter(|_| start.text() == "in");
+    let begin = start.match_phrase("in|within ?about|around|exactly|another").filter(|_| start.text() == "in");
     let (mut total, mut end) = read_amount(begin.unwrap_or(start))?;
     while let Some((more, after)) = read_amount(end.skip("?, ?and")) {
-        (total, end) = (sum(total, more)?, after);
+        (total, end) = (add_distances(total, more)?, after);
     }
-    let end = match (begin, end.phrase("from now").or_else(|| end.phrase("later|hence"))) {
+    let end = match (begin, end.match_phrase("from now").or_else(|| end.match_phrase("later|hence"))) {
         (_, Some(after)) => after,
         (Some(_), None) => end.skip("?time").skip("?from now"),
-        (None, None) => return from_named(total, end),
+        (None, None) => return read_anchored_distance(total, end),
     };
-    if let Some(found) = begin.and_then(|_| from_named(total, end)) {
+    if let Some(found) = begin.and_then(|_| read_anchored_distance(total, end)) {
         return Some(found);
     }
-    Some((Draft::distance(total), end))
+    Some((Draft::from_distance(total), end))
 }
 
 /// Parses the anchor: "3 days after 12 January", "2 weeks from tomorrow", "half an hour before noon", "4 months from today".
-fn from_named(total: Distance, end: Cursor<'_>) -> Read<'_> {
+fn read_anchored_distance(total: Distance, end: Cursor<'_>) -> Read<'_> {
     let (is_back, after) =
-        end.lookup(&[("from|after|past", false), ("before", true), ("prior to", true), ("ahead of", true)])?;
+        end.match_table(&[("from|after|past", false), ("before", true), ("prior to", true), ("ahead of", true)])?;
     let is_short = total.seconds > 0;
     let (mut draft, mut end) = read_day(after)
         .or_else(|| read_date(after))
-        .or_else(|| read_date_after(after))
+        .or_else(|| read_anchor_date(after))
         .or_else(|| read_clocks(after).filter(|_| is_short))?;
     if draft.distance.is_some() || draft.every.is_some() || draft.trouble.is_some() {
         return None;
@@ -85,34 +85,34 @@ fn from_named(total: Distance, end: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "the 12th" after an already parsed preposition.
-fn read_date_after(after: Cursor<'_>) -> Read<'_> {
-    let the = after.phrase("the")?;
-    let (day, end) = the.ordinal()?;
-    Some((Draft::day(DraftDay::OfMonth(i32::try_from(day).ok()?, super::draft::Month::Any)), end))
+fn read_anchor_date(after: Cursor<'_>) -> Read<'_> {
+    let the = after.match_phrase("the")?;
+    let (day, end) = the.read_ordinal()?;
+    Some((Draft::from_day(DraftDay::OfMonth(i32::try_from(day).ok()?, super::draft::Month::Any)), end))
 }
 
 /// Parses weeks from a day: "a week on Friday", "two weeks from Monday", "a week tomorrow", "Friday week".
-fn week_on(start: Cursor<'_>) -> Read<'_> {
-    if let Some((weekday, after)) = start.skip("?on").weekday()
-        && let Some(end) = after.phrase("week").filter(|end| end.phrase("on|from|of").is_none())
+fn read_weeks_from_day(start: Cursor<'_>) -> Read<'_> {
+    if let Some((weekday, after)) = start.skip("?on").read_weekday()
+        && let Some(end) = after.match_phrase("week").filter(|end| end.match_phrase("on|from|of").is_none())
     {
-        return Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(1))), end));
+        return Some((Draft::from_day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(1))), end));
     }
     let here = start.skip("?in");
     let (count, after) = read_quarters(here)?;
     let (Unit::Days(days @ (7 | 14)), after) = unit_of_time(after)? else { return None };
     let days = days.checked_mul(count)?.checked_div(4).filter(|_| count % 4 == 0)?;
     if let Some((day, end)) =
-        after.lookup(&[("?from|on today", 0), ("?from|on tomorrow", 1), ("?from|on the day after tomorrow", 2)])
+        after.match_table(&[("?from|on today", 0), ("?from|on tomorrow", 1), ("?from|on the day after tomorrow", 2)])
     {
-        return Some((Draft::day(DraftDay::FromToday(i64::from(days) + day)), end));
+        return Some((Draft::from_day(DraftDay::FromToday(i64::from(days) + day)), end));
     }
-    let (weekday, end) = after.phrase("on|from|after ?this|coming")?.weekday_or_short()?;
+    let (weekday, end) = after.match_phrase("on|from|after ?this|coming")?.weekday_or_short()?;
     // "In two weeks on Friday" counts from now.
     if here.index > start.index {
         return None;
     }
-    Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(days / 7))), end))
+    Some((Draft::from_day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(days / 7))), end))
 }
 
 /// Parses an amount: "2 hours", "an hour and a half", "half an hour", "1h", "1:30 hours", "1h30".
@@ -123,15 +123,16 @@ pub(super) fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     let (mut count, after) = read_quarters(start)?;
     let (unit, mut end) = unit_of_time(after.skip("?more").skip("?of ?a|an"))?;
     const MORE: &[(&str, u32)] = &[("and a half", 2), ("and a quarter", 1), ("and three quarters", 3), ("and half", 2)];
-    if let Some((more, half)) = end.lookup(MORE).filter(|(_, half)| unit_of_time(half.skip("?of ?a|an")).is_none()) {
+    if let Some((more, half)) = end.match_table(MORE).filter(|(_, half)| unit_of_time(half.skip("?of ?a|an")).is_none())
+    {
         (count, end) = (count.checked_add(more)?, half);
     }
-    Some((multiply(unit, count)?, end))
+    Some((multiply_unit(unit, count)?, end))
 }
 
 /// Parses `1:30 hours`, `1h30`, `2 h 15`.
 fn hours_and_minutes(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
-    let (hours, after) = start.number().filter(|_| start.text().bytes().all(|b| b.is_ascii_digit()))?;
+    let (hours, after) = start.read_number().filter(|_| start.text().bytes().all(|b| b.is_ascii_digit()))?;
     let minutes = |at: Cursor<'_>| {
         let text = at.glued_text();
         (text.len() == 2).then(|| text.parse::<u32>().ok()).flatten().filter(|minutes| *minutes < 60)
@@ -139,13 +140,13 @@ fn hours_and_minutes(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     let seconds = |minutes: u32| hours.checked_mul(3600)?.checked_add(minutes * 60);
     let of = |seconds| Distance { seconds, ..Distance::default() };
     if after.glued_text() == ":" {
-        let end = after.next().next().phrase("hours|hour|hrs|hr|h")?;
+        let end = after.next().next().match_phrase("hours|hour|hrs|hr|h")?;
         return Some((of(seconds(minutes(after.next())?)?), end));
     }
     if after.glued_text() == "h" {
         let end = after.next().next();
         let found = minutes(after.next())?;
-        return (unit_of_time(end).is_none() || end.phrase("m|min|mins").is_some())
+        return (unit_of_time(end).is_none() || end.match_phrase("m|min|mins").is_some())
             .then(|| Some((of(seconds(found)?), end.skip("?m|min|mins"))))?;
     }
     None
@@ -172,11 +173,11 @@ pub(super) fn read_quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
         ("an", 4),
         ("another", 4),
     ];
-    if let Some((count, end)) = start.lookup(FIXED) {
+    if let Some((count, end)) = start.match_table(FIXED) {
         // "A 20 minute walk" begins with a number.
-        return (end.number().is_none()).then_some((count, end));
+        return (end.read_number().is_none()).then_some((count, end));
     }
-    let (whole, after) = start.number()?;
+    let (whole, after) = start.read_number()?;
     let whole = whole.checked_mul(4)?;
     if let ("." | ",", fraction @ ("5" | "25" | "75" | "0" | "50")) = (after.glued_text(), after.next().glued_text()) {
         let part = match fraction {
@@ -188,11 +189,11 @@ pub(super) fn read_quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
         return Some((whole.checked_add(part)?, after.next().next()));
     }
     const MORE: &[(&str, u32)] = &[("and a half", 2), ("½", 2), ("1 / 2", 2), ("and a quarter", 1)];
-    let (more, after) = after.lookup(MORE).unwrap_or((0, after));
+    let (more, after) = after.match_table(MORE).unwrap_or((0, after));
     Some((whole.checked_add(more)?, after))
 }
 
-pub(super) fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
+pub(super) fn multiply_unit(unit: Unit, quarters: u32) -> Option<Distance> {
     let whole = |n: u32| Some(n.checked_mul(quarters)?).filter(|n| n % 4 == 0).map(|n| n / 4);
     let in_seconds = |n: u32| Some(Distance { seconds: whole(n)?, ..Distance::default() });
     match unit {
@@ -205,7 +206,7 @@ pub(super) fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
     }
 }
 
-pub(super) fn sum(one: Distance, two: Distance) -> Option<Distance> {
+pub(super) fn add_distances(one: Distance, two: Distance) -> Option<Distance> {
     Some(Distance {
         months: one.months.checked_add(two.months)?,
         days: one.days.checked_add(two.days)?,

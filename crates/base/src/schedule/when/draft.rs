@@ -155,27 +155,27 @@ pub(super) enum Every {
 }
 
 impl Draft {
-    pub(super) fn day(day: DraftDay) -> Self {
+    pub(super) fn from_day(day: DraftDay) -> Self {
         Self { days: vec![day], ..Self::default() }
     }
 
-    pub(super) fn clock(clock: DraftClock) -> Self {
+    pub(super) fn from_clock(clock: DraftClock) -> Self {
         Self { clocks: vec![clock], ..Self::default() }
     }
 
-    pub(super) fn part(part: DraftPart) -> Self {
+    pub(super) fn from_part(part: DraftPart) -> Self {
         Self { part: Some(part), ..Self::default() }
     }
 
-    pub(super) fn distance(distance: Distance) -> Self {
+    pub(super) fn from_distance(distance: Distance) -> Self {
         Self { distance: Some(distance), ..Self::default() }
     }
 
-    pub(super) fn every(every: Every) -> Self {
+    pub(super) fn from_every(every: Every) -> Self {
         Self { every: Some(every), ..Self::default() }
     }
 
-    pub(super) fn trouble(trouble: TimeTrouble) -> Self {
+    pub(super) fn from_trouble(trouble: TimeTrouble) -> Self {
         Self { trouble: Some(trouble), ..Self::default() }
     }
 
@@ -192,19 +192,19 @@ impl Draft {
                 return hours.merge(&rest);
             }
         }
-        let before = || other.distance.and_then(|_| other.confirm(self));
-        if let Some(confirmed) = self.confirm(other).or_else(before) {
+        let before = || other.distance.and_then(|_| other.confirm_weekday(self));
+        if let Some(confirmed) = self.confirm_weekday(other).or_else(before) {
             return confirmed.filter(Self::is_sound);
         }
         let merged = Self {
             days: merge_days(self, other)?,
-            weekday: one_of(self.weekday, other.weekday)?,
+            weekday: pick_one(self.weekday, other.weekday)?,
             clocks: one_list(&self.clocks, &other.clocks)?,
             part: merge_parts(self, other)?,
             is_vague: self.is_vague || other.is_vague,
-            zone: one_of(self.zone, other.zone)?,
-            distance: one_of(self.distance, other.distance)?,
-            every: one_of(self.every.clone(), other.every.clone())?,
+            zone: pick_one(self.zone, other.zone)?,
+            distance: pick_one(self.distance, other.distance)?,
+            every: pick_one(self.every.clone(), other.every.clone())?,
             bounds: self.bounds.merge(&other.bounds)?,
             trouble: self.trouble.or(other.trouble),
         };
@@ -213,7 +213,7 @@ impl Draft {
 
     /// Merges a weekday that only confirms another day: "in 3 days on Friday", "tomorrow, Sunday". The outer `None` means another
     /// case; the inner `None` means two different weekdays.
-    fn confirm(&self, weekday: &Self) -> Option<Option<Self>> {
+    fn confirm_weekday(&self, weekday: &Self) -> Option<Option<Self>> {
         let [DraftDay::Weekday(named, DraftWhich::Coming)] = weekday.days[..] else { return None };
         if !matches!(self.days[..], [DraftDay::FromToday(_)])
             && self.distance.is_none_or(|distance| distance.seconds > 0)
@@ -221,7 +221,7 @@ impl Draft {
             return None;
         }
         let rest = Self { days: Vec::new(), ..weekday.clone() };
-        Some(self.merge(&rest).and_then(|both| Some(Self { weekday: one_of(both.weekday, Some(named))?, ..both })))
+        Some(self.merge(&rest).and_then(|both| Some(Self { weekday: pick_one(both.weekday, Some(named))?, ..both })))
     }
 
     fn is_sound(&self) -> bool {
@@ -233,7 +233,7 @@ impl Draft {
         }
         match &self.every {
             None => true,
-            Some(every) => self.distance.is_none() && self.days.iter().all(|day| goes_with(every, *day)),
+            Some(every) => self.distance.is_none() && self.days.iter().all(|day| is_compatible(every, *day)),
         }
     }
 }
@@ -241,20 +241,20 @@ impl Draft {
 impl Bounds {
     fn merge(&self, other: &Self) -> Option<Self> {
         Some(Self {
-            from: one_of(self.from, other.from)?,
-            until: one_of(self.until, other.until)?,
-            count: one_of(self.count, other.count)?,
-            span: one_of(self.span, other.span)?,
+            from: pick_one(self.from, other.from)?,
+            until: pick_one(self.until, other.until)?,
+            count: pick_one(self.count, other.count)?,
+            span: pick_one(self.span, other.span)?,
             except: one_list(&self.except, &other.except)?,
             except_on: one_set(self.except_on, other.except_on)?,
             only_on: one_set(self.only_on, other.only_on)?,
-            hours: one_of(self.hours, other.hours)?,
+            hours: pick_one(self.hours, other.hours)?,
         })
     }
 }
 
 /// Returns true if a recurrence can come on such a day.
-fn goes_with(every: &Every, day: DraftDay) -> bool {
+fn is_compatible(every: &Every, day: DraftDay) -> bool {
     match (every, day) {
         (Every::Weeks(_, on), DraftDay::Weekday(_, DraftWhich::Coming)) => on.is_empty(),
         (Every::Months(_), DraftDay::OfMonth(_, Month::Any)) => true,
@@ -265,7 +265,7 @@ fn goes_with(every: &Every, day: DraftDay) -> bool {
 }
 
 /// The present value of two; `None` if both are present.
-fn one_of<T>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
+fn pick_one<T>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
     match (one, two) {
         (Some(_), Some(_)) => None,
         (one, two) => Some(one.or(two)),
@@ -293,7 +293,7 @@ fn merge_parts(one: &Draft, two: &Draft) -> Option<Option<DraftPart>> {
         (Some(DraftPart::Night), Some(DraftPart::Tonight)) | (Some(DraftPart::Tonight), Some(DraftPart::Night)) => {
             Some(Some(DraftPart::Tonight))
         }
-        (one, two) => one_of(one, two),
+        (one, two) => pick_one(one, two),
     }
 }
 

@@ -104,20 +104,21 @@ const BEHIND_A_DAY: &str = "to|,|.|!|?|;|at|on|in|of|and|or|morning|evening|afte
 fn is_said_as_day(start: Cursor<'_>, end: Cursor<'_>) -> bool {
     const BEFORE: &str =
         "on|at|of|over|around|about|until|till|before|after|from|by|for|every|each|next|this|coming|upcoming|following";
-    let is_led =
-        start.previous().is_some_and(|_| start.to(start.index - 1).phrase(BEFORE).is_some()) || start.index == 0;
-    let ends =
-        end.is_end() || end.phrase(BEHIND_A_DAY).is_some() || end.text().starts_with(|c: char| c.is_ascii_digit());
+    let is_led = start.previous_token().is_some_and(|_| start.move_to(start.index - 1).match_phrase(BEFORE).is_some())
+        || start.index == 0;
+    let ends = end.is_end()
+        || end.match_phrase(BEHIND_A_DAY).is_some()
+        || end.text().starts_with(|c: char| c.is_ascii_digit());
     ends && (is_led || end.is_end())
 }
 
 /// Parses a named day, with a year or "this" and "next".
 pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     let named = start.skip("?the").skip("?next|this|coming|upcoming|following");
-    let moving = named.lookup(MOVING).map(|(feast, end)| (DraftDay::Feast(feast, None), end));
+    let moving = named.match_table(MOVING).map(|(feast, end)| (DraftDay::Feast(feast, None), end));
     let fixed = || {
         let (_, month, day, end) =
-            FIXED.iter().find_map(|(name, month, day)| Some((name, *month, *day, named.phrase(name)?)))?;
+            FIXED.iter().find_map(|(name, month, day)| Some((name, *month, *day, named.match_phrase(name)?)))?;
         Some((DraftDay::Date { year: None, month, day }, end))
     };
     let (day, end) = moving.or_else(fixed)?;

@@ -33,7 +33,7 @@ pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
 /// Parses the parts that fit together, and stops before anything else.
 pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_one(start, true).or_else(|| bound_first(start))?;
-    end = end.phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
+    end = end.match_phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
     loop {
         let here = end.skip("?,|;").skip("?-|–");
         if let Some((day, after)) = joined_day(&draft, end) {
@@ -41,7 +41,7 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
             end = after;
             continue;
         }
-        let next = clock_behind_for(&draft, end)
+        let next = read_for_clock(&draft, end)
             .or_else(|| read_one(here, false))
             .or_else(|| read_one(end, false))
             .or_else(|| read_bound(here))
@@ -69,9 +69,9 @@ fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
 fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t>)> {
     let is_day =
         |draft: &Draft| Draft { days: Vec::new(), ..draft.clone() } == Draft::default() && !draft.days.is_empty();
-    let and = end.phrase("?, and|&").filter(|_| is_day(draft))?;
+    let and = end.match_phrase("?, and|&").filter(|_| is_day(draft))?;
     // "On the 5th and 12th".
-    if let ([.., DraftDay::OfMonth(_, month)], Some((day, after))) = (draft.days.as_slice(), and.ordinal())
+    if let ([.., DraftDay::OfMonth(_, month)], Some((day, after))) = (draft.days.as_slice(), and.read_ordinal())
         && and.text().starts_with(|c: char| c.is_ascii_digit())
     {
         return Some((DraftDay::OfMonth(i32::try_from(day).ok()?, *month), after));
@@ -91,8 +91,8 @@ fn bound_first(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "October 14 for 8:00am": a clock in figures can't be a span.
-fn clock_behind_for<'t>(draft: &Draft, end: Cursor<'t>) -> Read<'t> {
-    let (clock, after) = read_clocks(end.phrase("for")?)?;
+fn read_for_clock<'t>(draft: &Draft, end: Cursor<'t>) -> Read<'t> {
+    let (clock, after) = read_clocks(end.match_phrase("for")?)?;
     (!draft.days.is_empty() && !draft.has_clock()).then_some((clock, after))
 }
 
@@ -115,18 +115,18 @@ fn bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
     }
     let end = start.next();
     let ends = end.is_end()
-        || end.phrase("to|,|!|?|that|about|every|in|on").is_some()
+        || end.match_phrase("to|,|!|?|that|about|every|in|on").is_some()
         || (end.text() == "." && end.next().glued_text().is_empty())
         || end.token().is_some_and(|next| {
             !next.glued
                 && !next.is_mark()
                 && unit_of_time(end).is_none()
-                && end.phrase("times|people|or|and|-").is_none()
+                && end.match_phrase("times|people|or|and|-").is_none()
         });
     if !ends {
         return None;
     }
-    super::clock::hour_in_figures(figures).map(|clock| (Draft::clock(clock), end))
+    super::clock::hour_in_figures(figures).map(|clock| (Draft::from_clock(clock), end))
 }
 
 /// Finds words after a time that would change it: "or at 10", "until Friday", another number.
@@ -136,7 +136,7 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     // "Tomorrow at 9, on Friday I travel" contains a second time.
     let second = ["and|or|&|/|-|–", "?, and|or ?at|on", "?,"]
         .iter()
-        .filter_map(|joint| end.phrase(joint))
+        .filter_map(|joint| end.match_phrase(joint))
         .chain([end])
         .find_map(|joint| read_one(joint, false).or_else(|| bare_number(joint)).map(|(_, after)| after));
     if second.is_some() {
@@ -149,29 +149,32 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
         return Some(after);
     }
     // "15 April of 87", "Independence Day of this year"; "of Anna's birthday" is the reminder's text.
-    if let Some(of) = here.phrase("of").filter(|of| of.number().is_some() || of.phrase("this|next|last|the").is_some())
+    if let Some(of) = here
+        .match_phrase("of")
+        .filter(|of| of.read_number().is_some() || of.match_phrase("this|next|last|the").is_some())
     {
         return Some(of.next());
     }
     // "July 13 to 15".
-    if let Some(number) = here.phrase("to").filter(|number| number.number().is_some()) {
+    if let Some(number) = here.match_phrase("to").filter(|number| number.read_number().is_some()) {
         return Some(number.next());
     }
     const CHANGERS: &str = "until|till|til|except|excluding|unless|starting|beginning|between|before|after|or|sometime|somewhen|ish|every|each|but|not|since|ago|instead";
-    if let Some(after) = here.phrase(CHANGERS).or_else(|| here.phrase("on the hour|half-hour")) {
+    if let Some(after) = here.match_phrase(CHANGERS).or_else(|| here.match_phrase("on the hour|half-hour")) {
         return Some(after);
     }
     // "March fifteenth nineteen eighty-six", "tomorrow 1430 hours", "Friday 3 4".
-    let is_number = here.number().is_some() || is_spoken_number(here.text()) || here.ordinal().is_some();
-    let is_timely = is_number && !is_apart && here.phrase("one").is_none_or(|one| one.phrase("to|of").is_none());
+    let is_number = here.read_number().is_some() || is_spoken_number(here.text()) || here.read_ordinal().is_some();
+    let is_timely =
+        is_number && !is_apart && here.match_phrase("one").is_none_or(|one| one.match_phrase("to|of").is_none());
     is_timely.then(|| here.next())
 }
 
 /// Parses `8` after "at 7 and".
 fn bare_number(start: Cursor<'_>) -> Read<'_> {
-    let (hour, end) = start.number()?;
+    let (hour, end) = start.read_number()?;
     let is_joined =
-        start.previous().is_some_and(|word| matches!(word.text.as_str(), "and" | "or" | "&" | "/" | "-" | "–"));
-    let ends = end.is_end() || end.phrase("to|,|.|!|?|am|pm|o'clock|every").is_some();
+        start.previous_token().is_some_and(|word| matches!(word.text.as_str(), "and" | "or" | "&" | "/" | "-" | "–"));
+    let ends = end.is_end() || end.match_phrase("to|,|.|!|?|am|pm|o'clock|every").is_some();
     (is_joined && hour < 24 && ends).then(|| (Draft::default(), end))
 }

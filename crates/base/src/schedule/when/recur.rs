@@ -43,7 +43,7 @@ pub(super) fn settle_rule(draft: &Draft, present: &Present) -> Result<Rule, Time
             except: Exceptions::default(),
         },
     };
-    bounded(rule, &draft.bounds, present)
+    apply_bounds(rule, &draft.bounds, present)
 }
 
 fn is_own_zone(zone: Option<SaidZone>, present: &Present) -> bool {
@@ -66,7 +66,7 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
         for clock in &clocks {
             let one =
                 Draft { days: day.iter().copied().collect(), clocks: clock.iter().copied().collect(), ..draft.clone() };
-            slots.push(super::settle::one_of(super::settle::moments(&one, present)?, present)?);
+            slots.push(super::settle::pick_moment(super::settle::list_moments(&one, present)?, present)?);
         }
     }
     let mut dates: Vec<NaiveDate> = slots.iter().map(|slot| slot.civil.date()).collect();
@@ -118,7 +118,7 @@ fn rule_time(clock: DraftClock, draft: &Draft) -> Result<NaiveTime, TimeTrouble>
 fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let bounds = &draft.bounds;
     let is_timed = draft.has_clock() || draft.part.is_some() || !draft.days.is_empty();
-    let anchor = present.minute().ok_or(TimeTrouble::TooFar)?;
+    let anchor = present.current_minute().ok_or(TimeTrouble::TooFar)?;
     if let Some((first, last)) = bounds.hours {
         if is_timed {
             return Err(TimeTrouble::Unsupported);
@@ -141,7 +141,7 @@ fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule
             on => CalendarDays::Weekly { n: 1, on, anchor },
         };
         let rule = Calendar { days, times, from: None, until: None, except: Exceptions::default() };
-        return bounded(rule, &Bounds { hours: None, ..bounds.clone() }, present);
+        return apply_bounds(rule, &Bounds { hours: None, ..bounds.clone() }, present);
     }
     if is_timed {
         return Err(TimeTrouble::NeedsHours);
@@ -191,7 +191,7 @@ fn plain_rule(
         (CalendarDays::Weekly { n: 1, on, .. }, _) => Some(Rule::Weekly { on, at }),
         (CalendarDays::Weekly { n, on, .. }, _) => {
             let is_named = !draft.days.is_empty() || matches!(every, Every::Weeks(_, on) if !on.is_empty());
-            let anchor = if is_named { first_day_of(&Rule::Weekly { on, at }, present) } else { present.today };
+            let anchor = if is_named { find_first_day(&Rule::Weekly { on, at }, present) } else { present.today };
             Some(Rule::Weeks { n, on, anchor, at })
         }
         (CalendarDays::Monthly { n, days, .. }, _) => match days[..] {
@@ -205,13 +205,13 @@ fn plain_rule(
                 if n == 1 {
                     return Ok(Some(monthly));
                 }
-                let anchor = if draft.days.is_empty() { present.today } else { first_day_of(&monthly, present) };
+                let anchor = if draft.days.is_empty() { present.today } else { find_first_day(&monthly, present) };
                 Some(Rule::Months { n, day, anchor, at })
             }
             _ => None,
         },
         (CalendarDays::MonthWeekdays { n: 1, which, .. }, _) => match which[..] {
-            [(nth, weekday)] => Nth::numbered(nth).map(|nth| Rule::MonthWeekday { nth, weekday, at }),
+            [(nth, weekday)] => Nth::from_number(nth).map(|nth| Rule::MonthWeekday { nth, weekday, at }),
             _ => None,
         },
         (CalendarDays::Yearly { n: 1, month, day, .. }, _) => Some(Rule::Yearly { month, day, at }),
@@ -219,7 +219,7 @@ fn plain_rule(
     })
 }
 
-fn first_day_of(rule: &Rule, present: &Present) -> NaiveDate {
+fn find_first_day(rule: &Rule, present: &Present) -> NaiveDate {
     rule.next_after(present.now.to_utc(), present.now.timezone()).map_or(present.today, |slot| slot.civil.date())
 }
 
@@ -248,7 +248,7 @@ fn calendar_days(every: &Every, draft: &Draft, present: &Present) -> Result<Cale
         }
         Every::Nth(n, which) => CalendarDays::MonthWeekdays { n: *n, which: which.clone(), anchor },
         Every::Workday(n, nth) => CalendarDays::MonthWorkday { n: *n, nth: *nth, anchor },
-        Every::Years(n) => yearly(*n, draft, present)?,
+        Every::Years(n) => settle_yearly(*n, draft, present)?,
     })
 }
 
@@ -268,7 +268,7 @@ fn month_days(draft: &Draft, present: &Present) -> Result<Vec<i32>, TimeTrouble>
     Ok(days)
 }
 
-fn yearly(n: u32, draft: &Draft, present: &Present) -> Result<CalendarDays, TimeTrouble> {
+fn settle_yearly(n: u32, draft: &Draft, present: &Present) -> Result<CalendarDays, TimeTrouble> {
     /// Any leap year, which has every possible date.
     const LEAP_YEAR: i32 = 2028;
     let anchor = present.today;
@@ -292,10 +292,10 @@ fn yearly(n: u32, draft: &Draft, present: &Present) -> Result<CalendarDays, Time
 }
 
 /// Applies the limits to a rule: a count or a span becomes the last allowed time.
-fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rule, TimeTrouble> {
+fn apply_bounds(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rule, TimeTrouble> {
     let own = present.now.timezone();
     let on = |day: DraftDay| -> Result<NaiveDate, TimeTrouble> {
-        let dates = present.dates(day, |date| date >= present.today)?;
+        let dates = present.resolve_day(day, |date| date >= present.today)?;
         match dates[..] {
             [date] => Ok(date),
             _ => Err(TimeTrouble::Unsupported),
@@ -308,7 +308,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
     if let Some(day) = bounds.from {
         let from = on(day)?;
         rule.from = Some(from);
-        rule.days = rule.days.anchored(from);
+        rule.days = rule.days.with_anchor(from);
     }
     if let Some(day) = bounds.until {
         // "Until Friday" includes Friday.
@@ -319,7 +319,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
         if span.seconds > 0 {
             return Err(TimeTrouble::Unsupported);
         }
-        rule.until = Some(last_moment_of(span, start, &rule, present)?);
+        rule.until = Some(find_last_moment(span, start, &rule, present)?);
     }
     if let Some(count) = bounds.count {
         if bounds.span.is_some() || bounds.until.is_some() || count == 0 || count > MAX_COUNT {
@@ -339,7 +339,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
 }
 
 /// The end of a span. "For the next 10 days" means ten days from the first occurrence.
-fn last_moment_of(
+fn find_last_moment(
     span: super::draft::Distance,
     start: NaiveDate,
     rule: &Calendar,

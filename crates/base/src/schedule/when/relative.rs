@@ -6,12 +6,12 @@ use std::ops::Range;
 use chrono::{DateTime, NaiveDate};
 
 use super::{
-    super::{Slot, resolve, words::Cursor},
+    super::{Slot, resolve_local_time, words::Cursor},
     DEFAULT_TIME, TimeTrouble,
     calendar::Present,
     distance::{read_amount, unit_of_time},
     draft::Distance,
-    parse_when, settle, tokens_of,
+    parse_when, settle, split_tokens,
 };
 use crate::zone::Tz;
 
@@ -31,8 +31,8 @@ impl RelativeTime {
     /// # Errors
     /// Fails if the result has passed or is too far ahead.
     pub fn from_slot(&self, slot: Slot, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
-        let present = Present::at(now);
-        settle::one_of(vec![settle::moved(slot, self.distance, &present)?], &present)
+        let present = Present::new(now);
+        settle::pick_moment(vec![settle::move_slot(slot, self.distance, &present)?], &present)
     }
 
     /// Counts from the day of a thing without a known time. Only whole days work.
@@ -43,18 +43,18 @@ impl RelativeTime {
         if self.distance.seconds > 0 {
             return Err(TimeTrouble::NeedsTime);
         }
-        self.from_slot(resolve(day.and_time(DEFAULT_TIME), now.timezone()), now)
+        self.from_slot(resolve_local_time(day.and_time(DEFAULT_TIME), now.timezone()), now)
     }
 }
 
 /// Finds a relative expression. Distances from a day or time ("half an hour before noon") don't count, as they need no lookup.
 pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
-    let tokens = tokens_of(text);
+    let tokens = split_tokens(text);
     (0..tokens.len()).find_map(|index| {
-        let start = Cursor::at(&tokens, index);
+        let start = Cursor::new(&tokens, index);
         let (distance, end) = read_total(start)?;
         let (is_back, after) =
-            end.lookup(&[("before", true), ("ahead of", true), ("prior to", true), ("after", false)])?;
+            end.match_table(&[("before", true), ("ahead of", true), ("prior to", true), ("after", false)])?;
         let from = after.token()?.span.start;
         // "Before the meeting to print the slides": the words before " to " name the thing.
         let rest = text.get(from..)?;
@@ -74,18 +74,18 @@ pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
 
 /// Parses a total distance: "15 minutes", "an hour and a half", "the day".
 fn read_total(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
-    if let Some((unit, end)) = start.phrase("the").and_then(unit_of_time) {
-        return Some((super::distance::multiply(unit, 4)?, end));
+    if let Some((unit, end)) = start.match_phrase("the").and_then(unit_of_time) {
+        return Some((super::distance::multiply_unit(unit, 4)?, end));
     }
     let (mut total, mut end) = read_amount(start)?;
     while let Some((more, after)) = read_amount(end.skip("?, ?and")) {
-        (total, end) = (super::distance::sum(total, more)?, after);
+        (total, end) = (super::distance::add_distances(total, more)?, after);
     }
     Some((total, end))
 }
 
 /// Returns true if a text is a distance alone: "1 hour", "in 20 minutes", "for 2 days".
 pub fn is_distance(text: &str) -> bool {
-    let tokens = tokens_of(text);
-    read_total(Cursor::at(&tokens, 0).skip("?in|for|by")).is_some_and(|(_, end)| end.skip("?later|more").is_end())
+    let tokens = split_tokens(text);
+    read_total(Cursor::new(&tokens, 0).skip("?in|for|by")).is_some_and(|(_, end)| end.skip("?later|more").is_end())
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, TimeDelta, Timelike as _};
 
 use super::{
-    super::{Slot, resolve},
+    super::{Slot, resolve_local_time},
     AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, TimeTrouble, When,
     calendar::Present,
     draft::{Distance, Draft, DraftClock, DraftDay, DraftPart},
@@ -27,18 +27,18 @@ pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, TimeTroub
     if draft.is_vague && !draft.has_clock() {
         return Err(TimeTrouble::NeedsTime);
     }
-    let present = Present::at(now);
+    let present = Present::new(now);
     if draft.every.is_some() {
         return recur::settle_rule(draft, &present).map(When::Every);
     }
     if draft.days.len() > 1 || draft.clocks.len() > 1 {
         return recur::settle_several(draft, &present).map(When::Every);
     }
-    one_of(moments(draft, &present)?, &present).map(When::At)
+    pick_moment(list_moments(draft, &present)?, &present).map(When::At)
 }
 
 /// Picks the only moment ahead. Two are a question; without any, the time has passed.
-pub(super) fn one_of(mut moments: Vec<Slot>, present: &Present) -> Result<Slot, TimeTrouble> {
+pub(super) fn pick_moment(mut moments: Vec<Slot>, present: &Present) -> Result<Slot, TimeTrouble> {
     moments.retain(|slot| slot.at > present.now);
     moments.sort();
     moments.dedup();
@@ -124,21 +124,21 @@ fn part_time(part: DraftPart) -> NaiveTime {
 }
 
 /// All possible moments of a draft with one day and one time, including past ones.
-pub(super) fn moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+pub(super) fn list_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
     // "EST" in July: its own offset, or the local time there?
     if let Some(SaidZone::Half(minutes, region)) = draft.zone {
-        let mut both = moments(&Draft { zone: Some(SaidZone::Offset(minutes)), ..draft.clone() }, present)?;
-        both.extend(moments(&Draft { zone: Some(SaidZone::Region(region)), ..draft.clone() }, present)?);
+        let mut both = list_moments(&Draft { zone: Some(SaidZone::Offset(minutes)), ..draft.clone() }, present)?;
+        both.extend(list_moments(&Draft { zone: Some(SaidZone::Region(region)), ..draft.clone() }, present)?);
         return Ok(both);
     }
     let said = match draft.distance {
-        Some(distance) if !distance.is_from_said => return after_now(distance, draft, present),
+        Some(distance) if !distance.is_from_said => return list_moments_ahead(distance, draft, present),
         _ => said_moments(draft, present)?,
     };
     match draft.distance {
         Some(distance) => {
             let moved: Vec<Slot> =
-                said.into_iter().map(|slot| moved(slot, distance, present)).collect::<Result<_, _>>()?;
+                said.into_iter().map(|slot| move_slot(slot, distance, present)).collect::<Result<_, _>>()?;
             let is_other = |slot: &Slot| draft.weekday.is_some_and(|weekday| weekday != slot.civil.weekday());
             if moved.iter().any(is_other) { Err(TimeTrouble::WrongWeekday) } else { Ok(moved) }
         }
@@ -153,20 +153,27 @@ fn said_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTroub
         None if times.is_empty() => Err(TimeTrouble::NeedsTime),
         None => without_day(clock, draft, &times, present),
         Some(DraftDay::FromToday(0)) if times.is_empty() && draft.distance.is_none() => Err(TimeTrouble::NeedsTime),
-        Some(DraftDay::FromToday(0)) => Ok(on_today(clock, draft, &times, present)),
+        Some(DraftDay::FromToday(0)) => Ok(list_moments_today(clock, draft, &times, present)),
         Some(day) => {
             let times = if times.is_empty() { vec![TimeOfDay::same_day(DEFAULT_TIME)] } else { times };
-            let dates = present.dates(*day, |date| {
-                times.iter().any(|at| slot(date, *at, draft, present).is_some_and(|slot| slot.at > present.now))
+            let dates = present.resolve_day(*day, |date| {
+                times.iter().any(|at| make_slot(date, *at, draft, present).is_some_and(|slot| slot.at > present.now))
             })?;
-            let dates = confirmed(dates, draft, present)?;
-            Ok(dates.iter().flat_map(|date| times.iter().filter_map(|at| slot(*date, *at, draft, present))).collect())
+            let dates = filter_by_weekday(dates, draft, present)?;
+            Ok(dates
+                .iter()
+                .flat_map(|date| times.iter().filter_map(|at| make_slot(*date, *at, draft, present)))
+                .collect())
         }
     }
 }
 
 /// Keeps the dates that match the weekday: "Monday, 5 December" must be a Monday.
-fn confirmed(mut dates: Vec<NaiveDate>, draft: &Draft, _present: &Present) -> Result<Vec<NaiveDate>, TimeTrouble> {
+fn filter_by_weekday(
+    mut dates: Vec<NaiveDate>,
+    draft: &Draft,
+    _present: &Present,
+) -> Result<Vec<NaiveDate>, TimeTrouble> {
     if let Some(weekday) = draft.weekday.filter(|_| draft.distance.is_none()) {
         dates.retain(|date| date.weekday() == weekday);
         if dates.is_empty() {
@@ -177,18 +184,18 @@ fn confirmed(mut dates: Vec<NaiveDate>, draft: &Draft, _present: &Present) -> Re
 }
 
 /// The slot of a local time on a day, in the stated zone.
-pub(super) fn slot(date: NaiveDate, at: TimeOfDay, draft: &Draft, present: &Present) -> Option<Slot> {
+pub(super) fn make_slot(date: NaiveDate, at: TimeOfDay, draft: &Draft, present: &Present) -> Option<Slot> {
     let civil = date.checked_add_days(Days::new(at.days_later))?.and_time(at.time);
     let own = present.now.timezone();
     let instant = match draft.zone {
-        None => return Some(resolve(civil, own)),
+        None => return Some(resolve_local_time(civil, own)),
         Some(SaidZone::Unsure) => return None,
         Some(SaidZone::Offset(minutes) | SaidZone::Half(minutes, _)) => {
             civil.checked_sub_signed(TimeDelta::minutes(minutes.into()))?.and_utc()
         }
-        Some(SaidZone::Region(tz)) => resolve(civil, tz).at,
+        Some(SaidZone::Region(tz)) => resolve_local_time(civil, tz).at,
     };
-    Some(Slot::of_instant(instant, own))
+    Some(Slot::from_instant(instant, own))
 }
 
 /// The next occurrence of a time without a day. An hour without am or pm means the nearer reading if that comes soon.
@@ -201,7 +208,11 @@ fn without_day(
     let next = |at: TimeOfDay| {
         let at = TimeOfDay { days_later: 0, ..at };
         let start = if draft.zone.is_some() { present.today.pred_opt()? } else { present.today };
-        start.iter_days().take(4).filter_map(|date| slot(date, at, draft, present)).find(|slot| slot.at > present.now)
+        start
+            .iter_days()
+            .take(4)
+            .filter_map(|date| make_slot(date, at, draft, present))
+            .find(|slot| slot.at > present.now)
     };
     if let Some(DraftClock::Open { hour, minute }) = clock
         && draft.part.is_none()
@@ -226,10 +237,10 @@ fn without_day(
 }
 
 /// Moments today. "Today at 9", said at noon, is the evening; "tonight at 2", said at 00:30, is in an hour and a half.
-fn on_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], present: &Present) -> Vec<Slot> {
+fn list_moments_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], present: &Present) -> Vec<Slot> {
     let is_night = present.now.hour() < NIGHT_ENDS && draft.part == Some(DraftPart::Tonight);
     let times: Vec<TimeOfDay> = if times.is_empty() { vec![TimeOfDay::same_day(DEFAULT_TIME)] } else { times.to_vec() };
-    let on = |at: TimeOfDay| slot(present.today, at, draft, present);
+    let on = |at: TimeOfDay| make_slot(present.today, at, draft, present);
     if is_night && times.iter().all(|at| at.days_later > 0) {
         let now = times.iter().filter_map(|at| on(TimeOfDay { days_later: at.days_later - 1, ..*at }));
         let under_way: Vec<Slot> = now.filter(|slot| slot.at > present.now).collect();
@@ -254,9 +265,9 @@ fn on_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], prese
 }
 
 /// Moments at a distance from now: minutes elapse, days and months keep the local time.
-fn after_now(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+fn list_moments_ahead(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
     let elapsed = TimeDelta::seconds(distance.seconds.into());
-    let date = present.after(distance)?;
+    let date = present.add_distance(distance)?;
     if let Some(weekday) = draft.weekday.filter(|weekday| *weekday != date.weekday()) {
         return Err(if distance.months == 0 && distance.days == 0 {
             TimeTrouble::WrongWeekday
@@ -267,15 +278,15 @@ fn after_now(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec
     let own = present.now.timezone();
     if date == present.today {
         let at = present.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
-        return Ok(vec![Slot::of_instant(at + elapsed, own)]);
+        return Ok(vec![Slot::from_instant(at + elapsed, own)]);
     }
     let same_time = present.now.time().with_nanosecond(0).unwrap_or(DEFAULT_TIME);
     let mut times = times_of_day(draft.clocks.first().copied(), draft.part)?;
     if times.is_empty() {
         times.push(TimeOfDay::same_day(same_time));
     }
-    let slots = times.iter().filter_map(|at| slot(date, *at, draft, present));
-    Ok(slots.map(|slot| if elapsed.is_zero() { slot } else { Slot::of_instant(slot.at + elapsed, own) }).collect())
+    let slots = times.iter().filter_map(|at| make_slot(date, *at, draft, present));
+    Ok(slots.map(|slot| if elapsed.is_zero() { slot } else { Slot::from_instant(slot.at + elapsed, own) }).collect())
 }
 
 /// Asks about "Monday two weeks from now", said on a Wednesday: the Monday before that day, or the next.
@@ -286,8 +297,8 @@ fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, prese
         (1..7).filter_map(|days| date.checked_sub_days(Days::new(days))).find(|date| date.weekday() == weekday);
     let after = date.iter_days().skip(1).take(6).find(|date| date.weekday() == weekday);
     match (
-        before.and_then(|date| slot(date, at, draft, present)),
-        after.and_then(|date| slot(date, at, draft, present)),
+        before.and_then(|date| make_slot(date, at, draft, present)),
+        after.and_then(|date| make_slot(date, at, draft, present)),
     ) {
         (Some(one), Some(other)) => TimeTrouble::Either(one.civil, other.civil),
         _ => TimeTrouble::WrongWeekday,
@@ -295,11 +306,11 @@ fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, prese
 }
 
 /// Moves a slot by a distance: "3 days after 12 January", "half an hour before noon".
-pub(super) fn moved(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
+pub(super) fn move_slot(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
     let own = present.now.timezone();
     let date = Present::shift(slot.civil.date(), distance).ok_or(TimeTrouble::TooFar)?;
-    let civil = resolve(date.and_time(slot.civil.time()), own);
+    let civil = resolve_local_time(date.and_time(slot.civil.time()), own);
     let elapsed = TimeDelta::seconds(distance.seconds.into());
     let elapsed = if distance.is_back { -elapsed } else { elapsed };
-    Ok(if elapsed.is_zero() { civil } else { Slot::of_instant(civil.at + elapsed, own) })
+    Ok(if elapsed.is_zero() { civil } else { Slot::from_instant(civil.at + elapsed, own) })
 }

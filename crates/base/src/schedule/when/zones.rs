@@ -92,19 +92,24 @@ const MAX_HOURS: u32 = 14;
 /// Parses a zone after a time of day.
 pub(super) fn read_zone(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
     let start = start
-        .phrase("in the")
-        .filter(|end| end.next().phrase("?standard time|timezone|zone").is_some())
+        .match_phrase("in the")
+        .filter(|end| end.next().match_phrase("?standard time|timezone|zone").is_some())
         .unwrap_or(start);
-    let start = start.phrase("(").unwrap_or(start);
+    let start = start.match_phrase("(").unwrap_or(start);
     let (zone, end) = read_named(start).or_else(|| read_offset(start))?;
-    Some((zone, end.phrase(")").filter(|_| start.previous().is_some_and(|before| before.text == "(")).unwrap_or(end)))
+    Some((
+        zone,
+        end.match_phrase(")")
+            .filter(|_| start.previous_token().is_some_and(|before| before.text == "("))
+            .unwrap_or(end),
+    ))
 }
 
 fn read_named(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
-    if let Some((name, end)) = start.lookup(REGIONS) {
+    if let Some((name, end)) = start.match_table(REGIONS) {
         return Some((SaidZone::Region(name.parse().ok()?), end));
     }
-    if let Some(end) = start.phrase("?utc|gmt").filter(|end| end.index > start.index)
+    if let Some(end) = start.match_phrase("?utc|gmt").filter(|end| end.index > start.index)
         && let Some((SaidZone::Offset(minutes), end)) = read_offset(end)
     {
         return Some((SaidZone::Offset(minutes), end));
@@ -116,7 +121,7 @@ fn read_named(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
         };
         return Some((zone, start.next().skip("?time")));
     }
-    if let Some(end) = start.phrase(UNSURE) {
+    if let Some(end) = start.match_phrase(UNSURE) {
         return Some((SaidZone::Unsure, end));
     }
     read_city(start)
@@ -130,8 +135,8 @@ fn read_city(start: Cursor<'_>) -> Option<(SaidZone, Cursor<'_>)> {
         let word = end.token().filter(|word| !word.is_mark())?;
         name = if name.is_empty() { word.text.clone() } else { format!("{name} {}", word.text) };
         end = end.next();
-        if let Some(after) = end.phrase("time") {
-            return Some((SaidZone::Region(Tz::meant(&name)?.parse().ok()?), after));
+        if let Some(after) = end.match_phrase("time") {
+            return Some((SaidZone::Region(Tz::find_name(&name)?.parse().ok()?), after));
         }
     }
     None

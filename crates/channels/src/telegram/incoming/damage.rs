@@ -8,7 +8,7 @@ use super::*;
 const ANA: i64 = 4_242;
 
 /// Contents of messages, and updates, in the shape in which Telegram sends them.
-fn examples() -> Vec<Value> {
+fn load_examples() -> Vec<Value> {
     let all: Value =
         serde_json::from_str(include_str!("../../../../../tests/integration/fixtures/updates.json")).unwrap();
     let each = |name: &str| all[name].as_object().unwrap().clone().into_iter();
@@ -32,7 +32,7 @@ fn examples() -> Vec<Value> {
 }
 
 /// What stands in a field's place.
-fn damage() -> impl Strategy<Value = Option<Value>> {
+fn any_damage() -> impl Strategy<Value = Option<Value>> {
     prop_oneof![
         Just(None),
         Just(Some(Value::Null)),
@@ -51,16 +51,16 @@ fn damage() -> impl Strategy<Value = Option<Value>> {
 }
 
 /// How many values there are in a value.
-fn size(value: &Value) -> usize {
+fn count_values(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(size).sum::<usize>(),
-        Value::Object(fields) => fields.values().map(size).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum::<usize>(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
     }
 }
 
 /// Puts `damage` in the place of the `nth` value within a value, counted in the order of writing; none takes it out.
-fn damaged(value: &mut Value, nth: &mut usize, damage: Option<&Value>) -> bool {
+fn damage_value(value: &mut Value, nth: &mut usize, damage: Option<&Value>) -> bool {
     let (mut keep, mut at) = (None, 0);
     let mut meet = |inner: &mut Value| {
         if *nth == 0 {
@@ -71,7 +71,7 @@ fn damaged(value: &mut Value, nth: &mut usize, damage: Option<&Value>) -> bool {
             }
         } else if *nth != usize::MAX {
             *nth -= 1;
-            damaged(inner, nth, damage);
+            damage_value(inner, nth, damage);
         }
         at += 1;
     };
@@ -98,13 +98,13 @@ proptest! {
     #[test]
     fn damage_never_panics_and_admits_nobody(
         pick in any::<prop::sample::Index>(),
-        wounds in proptest::collection::vec((any::<prop::sample::Index>(), damage()), 1..4),
+        wounds in proptest::collection::vec((any::<prop::sample::Index>(), any_damage()), 1..4),
     ) {
         static EXAMPLES: std::sync::OnceLock<Vec<Value>> = std::sync::OnceLock::new();
-        let mut update = pick.get(EXAMPLES.get_or_init(examples)).clone();
+        let mut update = pick.get(EXAMPLES.get_or_init(load_examples)).clone();
         for (at, damage) in &wounds {
-            let mut nth = at.index(size(&update));
-            damaged(&mut update, &mut nth, damage.as_ref());
+            let mut nth = at.index(count_values(&update));
+            damage_value(&mut update, &mut nth, damage.as_ref());
         }
         update["update_id"] = json!(5);
         let raw = RawValue::from_string(update.to_string()).unwrap();

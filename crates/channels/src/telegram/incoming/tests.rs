@@ -66,7 +66,7 @@ fn a_text_is_read_whole() {
     assert_eq!(
         got,
         NewMessage {
-            chat: ChatRef::telegram(ANA),
+            chat: ChatRef::from_telegram(ANA),
             thread_id: None,
             telegram_message_id: Some(7),
             sender_id: ANA,

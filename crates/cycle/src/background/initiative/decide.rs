@@ -29,7 +29,7 @@ pub struct InitiativeSlot {
 
 impl InitiativeSlot {
     /// The background job of this slot.
-    pub fn work(&self) -> OwnWork {
+    pub fn background_job(&self) -> OwnWork {
         OwnWork::Initiative { slot: self.civil.format("%Y-%m-%dT%H:%M").to_string() }
     }
 }
@@ -45,18 +45,18 @@ pub struct DueInitiative {
 
 impl DueInitiative {
     /// Describes the work in a few words for people, starting with the best candidate.
-    pub fn what(&self) -> String {
-        let others = match self.weighed.worthy().len() {
+    pub fn describe(&self) -> String {
+        let others = match self.weighed.worthy_candidates().len() {
             0 | 1 => String::new(),
             n => format!(", the first of {n}"),
         };
-        let best = self.weighed.worthy().first().map(|best| format!(": “{}”{others}", best.title));
+        let best = self.weighed.worthy_candidates().first().map(|best| format!(": “{}”{others}", best.title));
         format!("something useful unasked{}", best.unwrap_or_default())
     }
 }
 
 /// Returns the slot due now.
-pub(crate) fn slot_due(
+pub(crate) fn find_due_slot(
     level: InitiativeLevel,
     quiet_hours: Option<QuietHours>,
     now: DateTime<Utc>,
@@ -73,7 +73,8 @@ pub(crate) fn slot_due(
     }
     let today = local.date_naive();
     let days = [today.checked_sub_days(Days::new(1)), Some(today)].into_iter().flatten();
-    let slots = days.flat_map(|day| times.iter().map(move |time| schedule::resolve(day.and_time(*time), tz)));
+    let slots =
+        days.flat_map(|day| times.iter().map(move |time| schedule::resolve_local_time(day.and_time(*time), tz)));
     let last = slots.filter(|slot| slot.at <= now).max_by_key(|slot| slot.at)?;
     let late = now - last.at;
     (late < SLOT_GRACE).then(|| InitiativeSlot { civil: last.civil, is_ending: late >= WAITS_FOR_MODEL })
@@ -87,8 +88,8 @@ mod tests {
     fn slot_at(level: InitiativeLevel, quiet: Option<(&str, &str)>, now: &str) -> Option<String> {
         let time = |text: &str| NaiveTime::parse_from_str(text, "%H:%M").unwrap();
         let quiet = quiet.map(|(from, until)| QuietHours { from: time(from), until: time(until) });
-        let slot = slot_due(level, quiet, parse_time(now).unwrap(), "Europe/Berlin".parse::<Tz>().unwrap())?;
-        let OwnWork::Initiative { slot: name } = slot.work() else { panic!() };
+        let slot = find_due_slot(level, quiet, parse_time(now).unwrap(), "Europe/Berlin".parse::<Tz>().unwrap())?;
+        let OwnWork::Initiative { slot: name } = slot.background_job() else { panic!() };
         Some(if slot.is_ending { format!("{name} ends") } else { name })
     }
 

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::approval_text::sha256;
+use reveille_base::approval_text::hash_action;
 use reveille_config::Config;
 use reveille_memory as memory;
 use reveille_memory::{
@@ -15,7 +15,7 @@ use reveille_store::{Store, StoreError};
 use reveille_tools::{Documents, known_projects};
 
 use crate::{
-    background::initiative::decide::{DueInitiative, slot_due},
+    background::initiative::decide::{DueInitiative, find_due_slot},
     decide::situation::DueWork,
 };
 
@@ -24,16 +24,25 @@ pub(crate) const ASKED: &str = "initiative/asked";
 
 /// Returns the due slot with its candidates. `None` while the last proposal waits for an answer, without candidates, and if the same
 /// question was asked in vain.
-pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DueInitiative>, StoreError> {
-    let Some(slot) = slot_due(config.initiative, config.quiet_hours, now, config.timezone) else { return Ok(None) };
-    if store.maintenance().handled(&DueWork::key_of(&slot.work()))?.is_some()
+pub(crate) fn find_due(
+    store: &Store,
+    config: &Config,
+    now: DateTime<Utc>,
+) -> Result<Option<DueInitiative>, StoreError> {
+    let Some(slot) = find_due_slot(config.initiative, config.quiet_hours, now, config.timezone) else {
+        return Ok(None);
+    };
+    if store.maintenance().find_handled_value(&DueWork::format_key(&slot.background_job()))?.is_some()
         || store.outbox().is_proposal_unanswered(config.owner_chat)?
     {
         return Ok(None);
     }
-    let weighed = weighed(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
-    if !weighed.worthy().is_empty()
-        && store.maintenance().handled(ASKED)?.is_some_and(|asked| asked == question(&weighed, config, now))
+    let weighed = weigh_candidates(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
+    if !weighed.worthy_candidates().is_empty()
+        && store
+            .maintenance()
+            .find_handled_value(ASKED)?
+            .is_some_and(|asked| asked == digest_question(&weighed, config, now))
     {
         return Ok(None);
     }
@@ -42,15 +51,17 @@ pub(crate) fn due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<
 }
 
 /// Computes a digest of the question to the model about these candidates. It stays the same within a week until a task or a score changes.
-pub(crate) fn question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
+pub(crate) fn digest_question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
     let week = now.with_timezone(&config.timezone).format("%G-W%V").to_string();
-    let told =
-        weighed.worthy().iter().map(|one| format!("{}\n{}", one.told(), one.next.as_deref().unwrap_or_default()));
-    sha256(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
+    let told = weighed
+        .worthy_candidates()
+        .iter()
+        .map(|one| format!("{}\n{}", one.describe(), one.next.as_deref().unwrap_or_default()));
+    hash_action(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
 }
 
 /// Weighs the candidates by the rules.
-pub(crate) fn weighed(
+pub(crate) fn weigh_candidates(
     store: &Store,
     config: &Config,
     documents: &Documents,
@@ -58,12 +69,12 @@ pub(crate) fn weighed(
 ) -> Result<Weighed, StoreError> {
     let projects: Vec<(String, Project)> = known_projects(documents)
         .into_iter()
-        .map(|(name, path)| (name, Project::read(&documents.text(&path))))
+        .map(|(name, path)| (name, Project::parse(&documents.text(&path))))
         .collect();
     let is_owners = |chat| view::foreign_chat(Some(chat), config.owner_chat).is_none();
     let reminders: Vec<(DateTime<Utc>, String)> = store
         .reminders()
-        .reminders()?
+        .list_reminders()?
         .into_iter()
         .filter(|reminder| is_owners(reminder.what.chat))
         .map(|reminder| (reminder.what.next_at, reminder.what.text))

@@ -1,7 +1,7 @@
 //! Initiative: a search for the one most useful unasked action. This builds the model's input, the line for the log, and the proposal at
 //! the end.
 
-use reveille_base::words::{one_line, shortened};
+use reveille_base::words::{one_line, truncate_text};
 use reveille_git::Repo;
 use reveille_memory::initiative::InitiativeCandidate;
 use reveille_policy::Decision;
@@ -41,29 +41,29 @@ Take few steps. What you do is read in the log, so don't report it.";
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begun, WakeError> {
     let config = session.context.config;
     let documents = Documents::new(repo.root(), Vec::new());
-    let weighed = initiative::look::weighed(&session.store, config, &documents, session.now())?;
+    let weighed = initiative::look::weigh_candidates(&session.store, config, &documents, session.now())?;
     crate::context::check_readable(&documents)?;
     let mut block = format!("<initiative>\n{ASKED}");
-    for candidate in weighed.worthy() {
-        block.push_str(&element(candidate));
+    for candidate in weighed.worthy_candidates() {
+        block.push_str(&render_candidate(candidate));
     }
     block.push_str("\n</initiative>");
-    let rule = Deeds::noted(vec![format!("Weighed what to do unasked: {}", weighed.told())]);
+    let rule = Deeds::from_receipts(vec![format!("Weighed what to do unasked: {}", weighed.describe())]);
     Ok(Begun { block, rule, ..Begun::default() })
 }
 
-fn element(candidate: &InitiativeCandidate) -> String {
+fn render_candidate(candidate: &InitiativeCandidate) -> String {
     let next = match (&candidate.next, candidate.is_project) {
         (Some(goal), true) => format!("\nIts goal: {}\nIt has no open task.", escape(goal)),
         (Some(next), false) => format!("\nIts next step: {}", escape(next)),
         (None, _) => String::new(),
     };
-    format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.told()))
+    format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.describe()))
 }
 
 /// Returns `true` if the allowance is used up.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
-    let spent = session.store.ledger().spent_by(&live.cycle.id)?;
+    let spent = session.store.ledger().sum_cycle_cost(&live.cycle.id)?;
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
 }
 
@@ -76,49 +76,49 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(),
     let has_done =
         |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());
     let has_told = live.state.receipts.iter().any(|receipt| receipt.tool == TELL);
-    if !has_told && live.state.is_at_rest() && proposes(live.state.last_text()) {
-        return tell(session, live);
+    if !has_told && live.state.is_at_rest() && is_proposal(live.state.last_text()) {
+        return send_proposal(session, live);
     }
     if !has_done(live) {
         let (config, now) = (session.context.config, session.now());
         let documents = Documents::new(&config.repo_dir(), Vec::new());
-        let weighed = initiative::look::weighed(&session.store, config, &documents, now)?;
-        let value = initiative::look::question(&weighed, config, now);
+        let weighed = initiative::look::weigh_candidates(&session.store, config, &documents, now)?;
+        let value = initiative::look::digest_question(&weighed, config, now);
         session
             .store
             .journal_mut()
-            .change(&live.cycle.id, &[Change::Handled { key: initiative::look::ASKED.to_owned(), value }])?;
+            .apply_changes(&live.cycle.id, &[Change::Handled { key: initiative::look::ASKED.to_owned(), value }])?;
     }
     Ok(())
 }
 
-fn proposes(text: &str) -> bool {
+fn is_proposal(text: &str) -> bool {
     let lower = text.to_lowercase();
     text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
 }
 
 /// Sends the model's last words, if the policy allows it.
-fn tell(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
+fn send_proposal(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let tooling = session.tooling();
     let text = live.state.last_text().to_owned();
     let input = serde_json::json!({"key": "initiative", "text": text}).to_string();
     live.world.now = session.now();
-    let taint = taint::origin(&live.state.taints);
+    let taint = taint::join_taints(&live.state.taints);
     let verdict = tooling.registry.judge(TELL, &input, &live.world, taint.as_deref());
     let is_allowed = verdict.is_some_and(|verdict| verdict.decision == Decision::Allow);
-    let refused = || Refusal("It would have to ask first.".to_owned());
+    let refused = || Refusal("It would need approval first.".to_owned());
     let told = if is_allowed { tooling.registry.call(TELL, &input, &live.world) } else { Err(refused()) };
     let (receipt, changes) = match told {
         Ok(done) => (done.receipt.unwrap_or_default(), done.changes),
         Err(why) => (
-            format!("Didn't tell the proposal “{}”: {}", shortened(&one_line(&text), MAX_LOGGED_CHARS), why.0),
+            format!("Didn't send the proposal “{}”: {}", truncate_text(&one_line(&text), MAX_LOGGED_CHARS), why.0),
             Vec::new(),
         ),
     };
     let receipt = session.context.redactor.redact(&receipt);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
     let changes = record::fit_to_leave(session, changes);
-    record::record(session, live, &done, &changes)
+    record::record_entry(session, live, &done, &changes)
 }
 
 #[cfg(test)]
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn a_report_is_no_proposal() {
         for text in ["Shall I sort them?", "I could call the bank for you.", "The tax is due. Want me to start?"] {
-            assert!(proposes(text), "{text}");
+            assert!(is_proposal(text), "{text}");
         }
         for text in ["", "Nothing is worth their attention.", "I noted the next step."] {
-            assert!(!proposes(text), "{text}");
+            assert!(!is_proposal(text), "{text}");
         }
     }
 }

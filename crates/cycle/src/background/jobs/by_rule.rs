@@ -21,7 +21,7 @@ use reveille_sandbox::{
     exec::{
         Exec,
         beneath::{PathUse, Roots},
-        session::{End, described},
+        session::{End, describe_end},
     },
     web::{FetchLimits, WatchedPage},
 };
@@ -78,37 +78,37 @@ struct Opened {
 }
 
 /// Checks the due jobs. Returns `true` if there was anything to do.
-pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+pub(crate) async fn check_due_jobs(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if session.is_to_end()?.is_some() || session.is_stopped()? || !jobs::look::is_due(&session.store, session.context)?
     {
         return Ok(false);
     }
-    let sign = jobs::look::sign(session.context.config);
+    let sign = jobs::look::compute_signature(session.context.config);
     // Another machine may check the jobs; findings from here are still reported.
     let is_on_duty = lease::is_on_duty(session.context.config);
-    let found = if is_on_duty { read(session, repo)? } else { Jobs::default() };
+    let found = if is_on_duty { read_jobs(session, repo)? } else { Jobs::default() };
     if is_on_duty {
-        plan(session, &found, &sign)?;
+        plan_jobs(session, &found, &sign)?;
         session.store.jobs_mut().fail_lost_job_runs()?;
-        rewind(session)?;
+        recompute_slots(session)?;
     }
     let is_quiet = jobs::look::is_quiet(session.context.config, session.now());
     let mut has_said = !is_quiet
         && session.store.jobs().has_held_job_message()?
         && session.store.jobs_mut().say_held_job_messages()?;
     let now = session.now();
-    let due: Vec<JobRow> = session.store.jobs().jobs()?.into_iter().filter(|row| row.is_due(now)).collect();
+    let due: Vec<JobRow> = session.store.jobs().list_jobs()?.into_iter().filter(|row| row.is_due(now)).collect();
     let mut exec = None;
     for row in due.iter().take(LOOKS_MAX) {
         let Some(job) = found.get(&row.name) else { continue };
         if session.is_to_end()?.is_some() || sync::is_somebody_waiting(session, repo)? {
             break;
         }
-        let exec: &Exec = exec.get_or_insert_with(|| hands(session));
-        match one(session, repo, exec, job, row).await? {
+        let exec: &Exec = exec.get_or_insert_with(|| build_exec(session));
+        match check_job(session, repo, exec, job, row).await? {
             Some(look) => {
                 has_said |= look.message.as_ref().is_some_and(|(_, waits)| !waits);
-                session.store.jobs_mut().job_looked(&look)?;
+                session.store.jobs_mut().record_job_look(&look)?;
             }
             None => break,
         }
@@ -120,7 +120,7 @@ pub(crate) async fn look(session: &mut Session<'_>, repo: &Repo) -> Result<bool,
 }
 
 /// Reads the jobs from their files.
-fn read(session: &mut Session<'_>, repo: &Repo) -> Result<Jobs, WakeError> {
+fn read_jobs(session: &mut Session<'_>, repo: &Repo) -> Result<Jobs, WakeError> {
     let paths = repo.list_markdown(&[JOBS_DIR])?;
     let mut texts = std::collections::BTreeMap::new();
     for path in &paths {
@@ -132,11 +132,11 @@ fn read(session: &mut Session<'_>, repo: &Repo) -> Result<Jobs, WakeError> {
     Ok(found)
 }
 
-fn plan(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeError> {
+fn plan_jobs(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeError> {
     let zone = session.context.config.timezone;
     let now = session.now().with_timezone(&zone);
     let plan = |job: &Job| {
-        let planned = job.planned(now).ok()?;
+        let planned = job.resolve_schedule(now).ok()?;
         Some(JobPlan {
             name: job.name.clone(),
             read_from: if job.is_paused { format!("paused: {}", job.when) } else { job.when.clone() },
@@ -151,29 +151,29 @@ fn plan(session: &mut Session<'_>, found: &Jobs, sign: &str) -> Result<(), WakeE
 }
 
 /// Computes the next slots again after the clock was set back.
-fn rewind(session: &mut Session<'_>) -> Result<(), WakeError> {
+fn recompute_slots(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
-    for row in session.store.jobs().jobs()?.iter().filter(|row| row.is_set_back(now)) {
+    for row in session.store.jobs().list_jobs()?.iter().filter(|row| row.is_set_back(now)) {
         let Some(next) = row.next else { continue };
         let history = session.store.jobs().job_history(&row.name, (now - HISTORY).naive_utc())?;
         let created = row.created_at.unwrap_or(next.at);
-        let rewound = row.series(next, Missed::Run, tz).rewound(&history, created, now).unwrap_or(next);
+        let rewound = row.series(next, Missed::Run, tz).find_rewound_slot(&history, created, now).unwrap_or(next);
         session.store.jobs_mut().set_next_job_slot(&row.name, Some(rewound))?;
     }
     Ok(())
 }
 
 /// Builds the tools for the checks.
-fn hands(session: &Session<'_>) -> Exec {
+fn build_exec(session: &Session<'_>) -> Exec {
     let config = session.context.config;
     let rules = policy::load(&config.policy_path(), config.home.as_deref()).rules.with_scratch(&config.scratch_dir());
-    let exec = Exec::new(session.shelter(&rules), rules);
-    let web = exec.web().clone().within(FetchLimits { timeout: GATE_BOUND, ..FetchLimits::default() });
+    let exec = Exec::new(session.build_shelter(&rules), rules);
+    let web = exec.web().clone().with_limits(FetchLimits { timeout: GATE_BOUND, ..FetchLimits::default() });
     exec.with_web(web)
 }
 
 /// Checks one due job. `None` if a person waits.
-async fn one(
+async fn check_job(
     session: &Session<'_>,
     repo: &Repo,
     exec: &Exec,
@@ -187,15 +187,16 @@ async fn one(
     let mut late = None;
     if let Some(next) = row.next.filter(|slot| slot.at <= now) {
         let history = session.store.jobs().job_history(&row.name, next.civil)?;
-        let turn = row.series(next, job.missed, tz).turn(&history, now);
+        let turn = row.series(next, job.missed, tz).decide_turn(&history, now);
         (slot, look.next) = (turn.happens, turn.next);
-        late = slot.filter(|_| turn.is_late).map(|slot| time(slot, row, tz));
+        late = slot.filter(|_| turn.is_late).map(|slot| format_time(slot, row, tz));
         if let Some(passed) = turn.passed.filter(|_| turn.has_missed(now) || turn.happens.is_none()) {
-            let span = span(passed, row, tz);
+            let span = format_span(passed, row, tz);
             look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
             if job.missed == Missed::Tell && slot.is_none() {
                 let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
-                look.message = Some(message(session, &text, None, jobs::look::is_quiet(session.context.config, now)));
+                look.message =
+                    Some(build_message(session, &text, None, jobs::look::is_quiet(session.context.config, now)));
             }
         }
     }
@@ -203,24 +204,24 @@ async fn one(
         return Ok(Some(look));
     }
     if session.store.jobs().has_open_job_run(&row.name)? {
-        let why = "the run before it wasn't over".to_owned();
+        let why = "its previous run wasn't over".to_owned();
         look.message = row.is_asked.then(|| {
-            let text = format!("The job **{}** wasn't started again: the run before it isn't over yet.", job.name);
-            message(session, &text, None, false)
+            let text = format!("The job **{}** wasn't started again: its previous run isn't over yet.", job.name);
+            build_message(session, &text, None, false)
         });
         look.runs.push(run(slot, JobState::Missed, None, Some(why)));
         return Ok(Some(look));
     }
     // A person who asked for the run is awake.
     let waits = !row.is_asked && jobs::look::is_quiet(session.context.config, now);
-    match saw(session, repo, exec, job, row).await? {
+    match check_gate(session, repo, exec, job, row).await? {
         Saw::GivesWay => return Ok(None),
         Saw::Shut { why, seen } => {
             look.seen = seen;
             look.ended = Some(Ok(()));
             look.message = look.message.or_else(|| {
-                let text = format!("The job **{}** has nothing to tell: {why}.", job.name);
-                row.is_asked.then(|| message(session, &text, None, false))
+                let text = format!("The job **{}** has nothing to report: {why}.", job.name);
+                row.is_asked.then(|| build_message(session, &text, None, false))
             });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
         }
@@ -231,9 +232,9 @@ async fn one(
             let tell_after = if is_new { 1 } else { TELL_AFTER };
             let is_told = row.failures + 1 == tell_after || look.next.is_none() || row.is_asked;
             if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
-                let again = if look.next.is_some() { " I try it again at its next time." } else { "" };
+                let again = if look.next.is_some() { " I'll try again at its next time." } else { "" };
                 let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));
-                look.message = Some(message(session, &text, None, waits));
+                look.message = Some(build_message(session, &text, None, waits));
             }
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
             look.ended = Some(Err(why));
@@ -249,9 +250,9 @@ async fn one(
             let before = before.filter(|_| matches!(job.gate, Some(JobGate::If(_))));
             look.seen = opened.seen;
             look.ended = Some(Ok(()));
-            if row.is_asked || jobs::decide::is_told(job.notify, &found, before.as_deref()) {
-                let text = jobs::decide::told(job, &found, opened.is_feed, late.as_deref());
-                look.message = Some(message(session, &text, Some(opened.origin), waits));
+            if row.is_asked || jobs::decide::is_reportable(job.notify, &found, before.as_deref()) {
+                let text = jobs::decide::render_report(job, &found, opened.is_feed, late.as_deref());
+                look.message = Some(build_message(session, &text, Some(opened.origin), waits));
             }
             look.runs.push(run(slot, JobState::Told, None, Some(found)));
         }
@@ -264,20 +265,24 @@ fn run(slot: Option<Slot>, state: JobState, found: Option<String>, output: Optio
 }
 
 /// Builds a message to the owner. `origin` is the origin of its untrusted text.
-fn message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
+fn build_message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
     let text = session.context.redactor.redact(text);
     let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
     (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, waits)
 }
 
-fn time(slot: Slot, row: &JobRow, tz: Tz) -> String {
+fn format_time(slot: Slot, row: &JobRow, tz: Tz) -> String {
     day_and_time(slot.wall_time(row.rule.as_ref(), row.zone(tz)))
 }
 
-fn span(passed: Passed, row: &JobRow, tz: Tz) -> String {
+fn format_span(passed: Passed, row: &JobRow, tz: Tz) -> String {
     match passed.count {
-        1 => time(passed.first, row, tz),
-        count => format!("{count} times from {} to {}", time(passed.first, row, tz), time(passed.last, row, tz)),
+        1 => format_time(passed.first, row, tz),
+        count => format!(
+            "{count} times from {} to {}",
+            format_time(passed.first, row, tz),
+            format_time(passed.last, row, tz)
+        ),
     }
 }
 
@@ -286,9 +291,15 @@ fn is_without_sandbox(job: &Job, exec: &Exec) -> bool {
 }
 
 /// Checks a job's gate until a person waits.
-async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &JobRow) -> Result<Saw, WakeError> {
+async fn check_gate(
+    session: &Session<'_>,
+    repo: &Repo,
+    exec: &Exec,
+    job: &Job,
+    row: &JobRow,
+) -> Result<Saw, WakeError> {
     let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
-    let looking = looked(session, exec, &job.name, gate, row);
+    let looking = evaluate_gate(session, exec, &job.name, gate, row);
     tokio::pin!(looking);
     loop {
         tokio::select! {
@@ -302,12 +313,12 @@ async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &J
     }
 }
 
-async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
+async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
     let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
     let home = session.context.config.home.as_deref();
     let sighting = match gate {
         JobGate::If(command) => {
-            return match printed(exec, command, home).await {
+            return match run_command(exec, command, home).await {
                 Ok((printed, 0)) => Saw::Open(Opened {
                     found: Some(fit(&printed)),
                     origin: format!("the command of the job {name}"),
@@ -317,12 +328,12 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
                 Err(why) => Saw::Failed(why),
             };
         }
-        JobGate::Watch(WatchTarget::Command(command)) => printed(exec, command, home)
+        JobGate::Watch(WatchTarget::Command(command)) => run_command(exec, command, home)
             .await
             .map(|(printed, _)| (Sighting::Text(printed), format!("the command of the job {name}"))),
-        JobGate::Watch(WatchTarget::File(path)) => file(exec, path, home, &session.context.config.workspace_dir)
+        JobGate::Watch(WatchTarget::File(path)) => read_file(exec, path, home, &session.context.config.workspace_dir)
             .map(|text| (Sighting::Text(text), format!("a file ({path})"))),
-        JobGate::Watch(WatchTarget::Page(url)) => page(exec, url).await,
+        JobGate::Watch(WatchTarget::Page(url)) => fetch_page(exec, url).await,
     };
     let (sighting, origin) = match sighting {
         Ok(seen) => seen,
@@ -336,49 +347,54 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
     let Compared { kept, news, is_first } = jobs::decide::compare(row.seen.as_deref(), &sighting);
     match news {
         Some(news) => Saw::Open(Opened { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
-        None if is_first => Saw::Shut { why: "the first look: kept to compare with".to_owned(), seen: Some(kept) },
+        None if is_first => {
+            Saw::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
+        }
         None => Saw::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
     }
 }
 
 /// Runs a command and returns its output and exit code.
-async fn printed(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
-    may(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
+async fn run_command(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
+    check_access(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
     // A subshell, so that `exit` only ends the command.
-    let ran = exec.look_with(&format!("(\n{command}\n)"), home, GATE_BOUND).await.map_err(|error| error.to_string())?;
+    let ran = exec
+        .run_in_fresh_shell(&format!("(\n{command}\n)"), home, GATE_BOUND)
+        .await
+        .map_err(|error| error.to_string())?;
     match ran.end {
         End::Code(code) => Ok((ran.printed, code)),
         End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),
         // The output is untrusted text, so it is left out.
-        end => Err(format!("its command couldn't be run: {}", described(end, GATE_BOUND))),
+        end => Err(format!("its command couldn't be run: {}", describe_end(end, GATE_BOUND))),
     }
 }
 
-fn file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Result<String, String> {
+fn read_file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Result<String, String> {
     let path = match (path.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below).display().to_string(),
         _ => path.to_owned(),
     };
     if exec.rules().keeps_back(EDITOR, Path::new(&path)) {
-        return Err(format!("your rules keep {path} back"));
+        return Err(format!("your rules don't let me read {path}"));
     }
-    may(exec, EDITOR, What::Path { path: Path::new(&path), is_write: false })?;
+    check_access(exec, EDITOR, What::Path { path: Path::new(&path), is_write: false })?;
     let roots = Roots::new(exec.shelter().scratch(), workspace)
-        .with_granted(&exec.rules().readable(), &exec.rules().writable())
-        .without(exec.key_files());
-    let read = roots.find(&path, PathUse::Read).and_then(|place| place.read(FILE_BYTES_MAX));
+        .with_granted_folders(&exec.rules().readable_folders(), &exec.rules().writable_folders())
+        .without_files(exec.key_files());
+    let read = roots.resolve(&path, PathUse::Read).and_then(|place| place.read(FILE_BYTES_MAX));
     let (bytes, _) = read.map_err(|error| error.to_string())?;
     if content::is_text(&bytes) || bytes.is_empty() {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let hash = reveille_base::random::hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
+    let hash = reveille_base::random::format_hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
     Ok(format!("a file of {} bytes that isn't text, SHA-256 {hash}", bytes.len()))
 }
 
-async fn page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
+async fn fetch_page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
     const FETCH: &str = "web_fetch";
-    may(exec, FETCH, What::Url(url))?;
-    let came = exec.web().watched(url, &|to| exec.rules().keeps_from(FETCH, to.as_str(), url)).await;
+    check_access(exec, FETCH, What::Url(url))?;
+    let came = exec.web().fetch_watched(url, &|to| exec.rules().keeps_from(FETCH, to.as_str(), url)).await;
     Ok(match came.map_err(|error| error.to_string())? {
         WatchedPage::Page(page) => (Sighting::Text(page.text), page.origin),
         WatchedPage::Feed(origin, entries) => (Sighting::Feed(entries), origin),
@@ -386,7 +402,7 @@ async fn page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
 }
 
 /// Refuses an access that the person's rules deny, whoever wrote the job. An access that would ask was approved with the job.
-fn may(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
+fn check_access(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
     if let Some(why) = exec.rules().refusal() {
         return Err(why.to_owned());
     }

@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use reveille_base::{
-    approval_text::{fenced, sha256, visible},
-    words::{count, first_bytes, one_line, shortened},
+    approval_text::{escape_hidden, hash_action, render_code_block},
+    words::{first_bytes, format_count, one_line, truncate_text},
 };
 use reveille_memory::{
-    changes::lines_changed,
+    changes::diff_lines,
     job::{Job, JobGate, JobNotify, WatchTarget},
 };
 use reveille_sandbox::web::FeedEntry;
@@ -74,18 +74,18 @@ pub(crate) fn compare(last: Option<&str>, now: &Sighting) -> Compared {
     let (kept, news) = match (now, last) {
         (Sighting::Text(text), last) => {
             let news = match &last {
-                Some(Kept::Text { hash, text: before, .. }) if *hash != sha256(text) => {
-                    Some(Some(changed(before, first_bytes(text, KEPT_BYTES))))
+                Some(Kept::Text { hash, text: before, .. }) if *hash != hash_action(text) => {
+                    Some(Some(render_changes(before, first_bytes(text, KEPT_BYTES))))
                 }
                 Some(Kept::Text { .. }) => Some(None),
                 Some(Kept::Feed { .. }) | None => None,
             };
             let entries = last.and_then(Kept::into_entries).unwrap_or_default();
-            (Kept::Text { hash: sha256(text), text: first_bytes(text, KEPT_BYTES).to_owned(), entries }, news)
+            (Kept::Text { hash: hash_action(text), text: first_bytes(text, KEPT_BYTES).to_owned(), entries }, news)
         }
         (Sighting::Feed(entries), last) => {
             let (entries, new) = compare_entries(last.and_then(Kept::into_entries), entries);
-            (Kept::Feed { ids: Vec::new(), entries }, new.map(|new| (!new.is_empty()).then(|| listed(&new))))
+            (Kept::Feed { ids: Vec::new(), entries }, new.map(|new| (!new.is_empty()).then(|| render_entries(&new))))
         }
     };
     let kept = serde_json::to_string(&kept).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Kept {
     fn into_entries(self) -> Option<Vec<EntryMarks>> {
         match self {
             Self::Feed { ids, mut entries } => {
-                entries.extend(ids.into_iter().map(EntryMarks::of_id));
+                entries.extend(ids.into_iter().map(EntryMarks::from_id));
                 Some(entries)
             }
             Self::Text { entries, .. } => Some(entries).filter(|entries| !entries.is_empty()),
@@ -106,7 +106,7 @@ impl Kept {
 }
 
 /// Renders new entries, with title and link on separate lines.
-fn listed(new: &[&FeedEntry]) -> String {
+fn render_entries(new: &[&FeedEntry]) -> String {
     let entry = |entry: &&FeedEntry| {
         let title = if entry.title.is_empty() { "(without a title)" } else { &entry.title };
         entry.link.as_ref().map_or_else(|| title.to_owned(), |link| format!("{title}\n{link}"))
@@ -119,46 +119,46 @@ fn listed(new: &[&FeedEntry]) -> String {
 }
 
 /// Renders the removed and added lines.
-fn changed(before: &str, now: &str) -> String {
-    let lines = lines_changed(before, now);
+fn render_changes(before: &str, now: &str) -> String {
+    let lines = diff_lines(before, now);
     let shown = lines.iter().take(MAX_TOLD_LINES).map(|(is_added, line)| {
         let sign = if *is_added { '+' } else { '-' };
-        format!("{sign} {}", shortened(line, MAX_LINE_CHARS))
+        format!("{sign} {}", truncate_text(line, MAX_LINE_CHARS))
     });
     let mut text = shown.collect::<Vec<_>>().join("\n");
     match lines.len() {
-        0 => "(It changed in its spaces, or beyond what I keep of it.)".clone_into(&mut text),
-        n if n > MAX_TOLD_LINES => text.push_str(&format!("\n… and {} more", count(n - MAX_TOLD_LINES, "line"))),
+        0 => "(Only spaces changed, or something beyond the part that I keep.)".clone_into(&mut text),
+        n if n > MAX_TOLD_LINES => text.push_str(&format!("\n… and {} more", format_count(n - MAX_TOLD_LINES, "line"))),
         _ => {}
     }
     text
 }
 
 /// Renders the report to a person about a gate's finding.
-pub(crate) fn told(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String {
+pub(crate) fn render_report(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String {
     let what = match &job.gate {
-        Some(JobGate::Watch(target)) if is_feed => format!("there is news in `{}`", code(target)),
-        Some(JobGate::Watch(target)) => format!("`{}` has changed", code(target)),
+        Some(JobGate::Watch(target)) if is_feed => format!("there is news in `{}`", format_target(target)),
+        Some(JobGate::Watch(target)) => format!("`{}` has changed", format_target(target)),
         Some(JobGate::If(_)) | None => "it found something".to_owned(),
     };
     let late = late.map(|at| format!(" (It was due {at}.)")).unwrap_or_default();
-    format!("**{}**: {what}.{late}\n{}", job.name, quoted(found))
+    format!("**{}**: {what}.{late}\n{}", job.name, quote_as_code(found))
 }
 
 /// Renders the target on one line, without anything that would end a code span.
-fn code(target: &WatchTarget) -> String {
-    shortened(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)
+fn format_target(target: &WatchTarget) -> String {
+    truncate_text(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)
 }
 
 /// Renders untrusted text as code, so that clients make no links of it.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote_as_code(text: &str) -> String {
     let text = text.trim_end();
     let text = if text.trim().is_empty() { "(nothing was printed)" } else { text };
-    fenced(&visible(&shortened(text, MAX_TOLD_CHARS)))
+    render_code_block(&escape_hidden(&truncate_text(text, MAX_TOLD_CHARS)))
 }
 
 /// Returns `true` if an output should be reported, given the output of the run before.
-pub(crate) fn is_told(notify: JobNotify, output: &str, before: Option<&str>) -> bool {
+pub(crate) fn is_reportable(notify: JobNotify, output: &str, before: Option<&str>) -> bool {
     match notify {
         JobNotify::Always => true,
         JobNotify::Changes => before.is_none_or(|before| before.trim() != output.trim()),
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn what_an_older_build_has_kept_is_read() {
-        let hash = |id: &str| sha256(id).chars().take(16).collect::<String>();
+        let hash = |id: &str| hash_action(id).chars().take(16).collect::<String>();
         let kept = format!("{{\"kind\":\"feed\",\"ids\":[\"{}\"]}}", hash("1"));
         assert_eq!(compare(Some(&kept), &feed(&["2", "1"])).news.as_deref(), Some("Title 2\nhttps://example.org/2"));
-        let kept = format!("{{\"kind\":\"text\",\"hash\":\"{}\",\"text\":\"a\"}}", sha256("a"));
+        let kept = format!("{{\"kind\":\"text\",\"hash\":\"{}\",\"text\":\"a\"}}", hash_action("a"));
         assert_eq!(compare(Some(&kept), &text("b")).news.as_deref(), Some("- a\n+ b"));
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let first = compare(None, &text(&long));
         assert!(first.kept.len() < 3 * KEPT_BYTES);
         let news = compare(Some(&first.kept), &text(&format!("{long}end"))).news.unwrap();
-        assert_eq!(news, "(It changed in its spaces, or beyond what I keep of it.)");
+        assert_eq!(news, "(Only spaces changed, or something beyond the part that I keep.)");
         let lines: String = (0..100).map(|n| format!("{n}\n")).collect();
         let news = compare(Some(&compare(None, &text("")).kept), &text(&lines)).news.unwrap();
         assert!(news.ends_with("\n+ 39\n… and 60 lines more"), "{news}");
@@ -241,14 +241,16 @@ mod tests {
 
     #[test]
     fn others_words_are_code_that_they_cant_leave() {
-        let told = quoted("```\n[here](https://evil.example)\u{202e}");
+        let told = quote_as_code("```\n[here](https://evil.example)\u{202e}");
         assert_eq!(told, "````\n```\n[here](https://evil.example)\\u{202e}\n````");
     }
 
     #[test]
     fn what_is_told_is_what_differs_unless_all_or_nothing_is() {
-        assert!(is_told(JobNotify::Changes, "a", None) && is_told(JobNotify::Changes, "a", Some("b")));
-        assert!(!is_told(JobNotify::Changes, "a\n", Some("a")) && is_told(JobNotify::Always, "a", Some("a")));
-        assert!(!is_told(JobNotify::Never, "a", None));
+        assert!(is_reportable(JobNotify::Changes, "a", None) && is_reportable(JobNotify::Changes, "a", Some("b")));
+        assert!(
+            !is_reportable(JobNotify::Changes, "a\n", Some("a")) && is_reportable(JobNotify::Always, "a", Some("a"))
+        );
+        assert!(!is_reportable(JobNotify::Never, "a", None));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use reveille_base::approval_text::sha256;
+use reveille_base::approval_text::hash_action;
 use reveille_sandbox::web::FeedEntry;
 
 /// The maximum number of remembered entries per feed.
@@ -23,11 +23,11 @@ pub(crate) struct EntryMarks([String; 3]);
 
 impl EntryMarks {
     /// Builds the marks of an entry from the hash of its id alone.
-    pub(crate) fn of_id(hash: String) -> Self {
+    pub(crate) fn from_id(hash: String) -> Self {
         Self([hash, String::new(), String::new()])
     }
 
-    fn of(entry: &FeedEntry) -> Self {
+    fn from_entry(entry: &FeedEntry) -> Self {
         let link = entry.link.as_deref().and_then(comparable_link).unwrap_or_default();
         Self([hash(&entry.id), hash(&link), hash(&entry.title)])
     }
@@ -53,7 +53,7 @@ impl EntryMarks {
 }
 
 fn hash(text: &str) -> String {
-    if text.is_empty() { String::new() } else { sha256(text).chars().take(DIGITS).collect() }
+    if text.is_empty() { String::new() } else { hash_action(text).chars().take(DIGITS).collect() }
 }
 
 /// Normalises a link, dropping parts that don't change the page. `None` for a whole site, which identifies no entry.
@@ -73,9 +73,9 @@ pub(crate) fn compare_entries(
     known: Option<Vec<EntryMarks>>,
     entries: &[FeedEntry],
 ) -> (Vec<EntryMarks>, Option<Vec<&FeedEntry>>) {
-    let now: Vec<EntryMarks> = entries.iter().map(EntryMarks::of).collect();
+    let now: Vec<EntryMarks> = entries.iter().map(EntryMarks::from_entry).collect();
     let Some(known) = known else { return (now, None) };
-    let comparison = Comparison::of(&known, &now);
+    let comparison = Comparison::new(&known, &now);
     let new = now.iter().zip(entries).filter(|(marks, _)| !comparison.is_known(marks)).map(|(_, entry)| entry);
     // Marks of an earlier format may contain no ids that match today's.
     let is_first = comparison.has_ids_alone && !now.iter().any(|marks| comparison.knows_id(marks));
@@ -106,7 +106,7 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn of(known: &'a [EntryMarks], now: &'a [EntryMarks]) -> Self {
+    fn new(known: &'a [EntryMarks], now: &'a [EntryMarks]) -> Self {
         let (mut by_id, mut by_link) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
         for marks in known {
             by_id.entry(marks.id()).or_default().push(marks);
@@ -117,8 +117,8 @@ impl<'a> Comparison<'a> {
             by_id,
             by_link,
             words: known.iter().map(EntryMarks::words).collect(),
-            ids: count(now.iter().map(EntryMarks::id)),
-            links: count(now.iter().map(EntryMarks::link)),
+            ids: count_marks(now.iter().map(EntryMarks::id)),
+            links: count_marks(now.iter().map(EntryMarks::link)),
             pages: now.iter().map(EntryMarks::page).collect(),
             do_ids_change: false,
             do_links_change: false,
@@ -126,7 +126,7 @@ impl<'a> Comparison<'a> {
         };
         let same_pages = || now.iter().filter(|marks| comparison.knows_page(marks) && !marks.id().is_empty());
         let do_ids_change = same_pages().next().is_some() && !same_pages().any(|marks| comparison.knows_id(marks));
-        let words = count(now.iter().map(EntryMarks::words));
+        let words = count_marks(now.iter().map(EntryMarks::words));
         let same_words = || {
             let is_own = |marks: &&EntryMarks| words.get(marks.words()) == Some(&1) && !marks.words().is_empty();
             now.iter().filter(is_own).filter(|marks| comparison.words.contains(marks.words()))
@@ -194,7 +194,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-fn count<'a>(marks: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
+fn count_marks<'a>(marks: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
     let mut counts = HashMap::new();
     for mark in marks {
         *counts.entry(mark).or_default() += 1;
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_before_links_were_goes_on_and_tells_nothing_twice() {
-        let known = || Some(vec![EntryMarks::of_id(hash("1"))]);
+        let known = || Some(vec![EntryMarks::from_id(hash("1"))]);
         let tell = |texts: &[&str]| {
             let entries: Vec<FeedEntry> = texts.iter().map(|text| entry(text)).collect();
             compare_entries(known(), &entries).1.map(|new| new.len())

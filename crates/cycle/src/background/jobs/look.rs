@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::approval_text::sha256;
+use reveille_base::approval_text::hash_action;
 use reveille_config::Config;
 use reveille_memory::job::{JOBS_DIR, MAX_JOBS};
 use reveille_store::{Store, StoreError};
@@ -31,11 +31,11 @@ pub(crate) fn is_any_due(store: &Store, config: &Config, now: DateTime<Utc>) -> 
 
 /// Returns `true` if the folder has changed since the jobs were planned.
 fn has_changed(store: &Store, config: &Config) -> Result<bool, StoreError> {
-    Ok(store.maintenance().handled(PLANNED)?.unwrap_or_default() != sign(config))
+    Ok(store.maintenance().find_handled_value(PLANNED)?.unwrap_or_default() != compute_signature(config))
 }
 
 /// Computes a signature of the folder: names, sizes and times of its files, and the time zone for their schedules. Empty without files.
-pub(crate) fn sign(config: &Config) -> String {
+pub(crate) fn compute_signature(config: &Config) -> String {
     let Ok(entries) = fs::read_dir(config.repo_dir().join(JOBS_DIR)) else { return String::new() };
     let mut files: Vec<String> = entries
         .take(MAX_ENTRIES)
@@ -50,7 +50,7 @@ pub(crate) fn sign(config: &Config) -> String {
         return String::new();
     }
     files.sort();
-    sha256(&format!("{}\n{}", config.timezone.name(), files.join("\n")))
+    hash_action(&format!("{}\n{}", config.timezone.name(), files.join("\n")))
 }
 
 /// Returns `true` during quiet hours.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reveille_base::words::{day_and_time, one_line, shortened};
+use reveille_base::words::{day_and_time, one_line, truncate_text};
 use reveille_git::Repo;
 use reveille_memory::job::{Job, job_path};
 use reveille_store::{Change, Entry, JobEnd, JobState, NewOutgoing};
@@ -35,7 +35,7 @@ them as they are: be brief, and don't use `tell` for it. If there is nothing tha
 /// Builds the start of the job's cycle.
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo, name: &str, run: i64) -> Result<Begun, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
-    let job = read(&documents, name);
+    let job = read_job(&documents, name);
     crate::context::check_readable(&documents)?;
     let (Some(job), Some(row)) = (job, session.store.jobs().job_run(run)?) else { return Ok(Begun::default()) };
     let due = row.slot.map(|slot| format!(" due=\"{}\"", day_and_time(slot))).unwrap_or_default();
@@ -44,8 +44,8 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, name: &str, run: i64) ->
     if let Some(found) = &row.found {
         block.push_str(&format!("\n<found>\n{}\n</found>", escape(found)));
     }
-    if let Some(before) = before(session, name, run)? {
-        block.push_str(&format!("\n<last_time>\n{}\n</last_time>", escape(&shortened(&before, BEFORE_CHARS_MAX))));
+    if let Some(before) = find_previous_result(session, name, run)? {
+        block.push_str(&format!("\n<last_time>\n{}\n</last_time>", escape(&truncate_text(&before, BEFORE_CHARS_MAX))));
     }
     block.push_str("\n</job>");
     let rule = Deeds { changes: vec![Change::TakeUpJob { run }], ..Deeds::default() };
@@ -53,25 +53,25 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, name: &str, run: i64) ->
 }
 
 /// Returns the result of the previous run, if it is untainted.
-fn before(session: &Session<'_>, name: &str, run: i64) -> Result<Option<String>, WakeError> {
+fn find_previous_result(session: &Session<'_>, name: &str, run: i64) -> Result<Option<String>, WakeError> {
     let last = session.store.jobs().job_runs(Some(name), 20)?;
     let Some(last) = last.into_iter().find(|row| row.id < run && row.state == JobState::Worked) else {
         return Ok(None);
     };
     let is_own = match &last.cycle_id {
-        Some(cycle) => session.store.outbox().taints_of(cycle)?.is_none() && last.found.is_none(),
+        Some(cycle) => session.store.outbox().find_cycle_taints(cycle)?.is_none() && last.found.is_none(),
         None => false,
     };
     Ok(last.output.filter(|_| is_own))
 }
 
-fn read(documents: &Documents, name: &str) -> Option<Job> {
+fn read_job(documents: &Documents, name: &str) -> Option<Job> {
     Job::parse(name, &documents.get(&job_path(name))?).ok()
 }
 
 /// Returns the tools allowed for the job. An unreadable file allows none.
-pub(crate) fn assignment(documents: &Documents, name: &str) -> Assignment {
-    Assignment::Job(match read(documents, name) {
+pub(crate) fn build_assignment(documents: &Documents, name: &str) -> Assignment {
+    Assignment::Job(match read_job(documents, name) {
         Some(job) => job.tools.map(BTreeSet::from_iter),
         None => Some(BTreeSet::new()),
     })
@@ -84,15 +84,15 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, name: &str) -> Result<
 
 /// Returns the spending and the budget, once the budget is spent.
 fn out_of_money(session: &Session<'_>, live: &Live, name: &str) -> Result<Option<(f64, f64)>, WakeError> {
-    let budget = read(&live.world.documents, name).map_or(0.0, |job| job.budget_usd);
-    let spent = session.store.ledger().spent_by(&live.cycle.id)?.cost_usd;
+    let budget = read_job(&live.world.documents, name).map_or(0.0, |job| job.budget_usd);
+    let spent = session.store.ledger().sum_cycle_cost(&live.cycle.id)?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
 
 /// Records the result, and reports it as the job's file says.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, run: i64) -> Result<(), WakeError> {
     let Some(row) = session.store.jobs().job_run(run)?.filter(|row| row.state == JobState::Open) else { return Ok(()) };
-    let notify = read(&live.world.documents, name).map(|job| job.notify).unwrap_or_default();
+    let notify = read_job(&live.world.documents, name).map(|job| job.notify).unwrap_or_default();
     let said = session.context.redactor.redact(live.state.last_text());
     // A run that ended by itself is complete, even if its last turn exceeded the budget.
     let spent = if live.state.is_at_rest() { None } else { out_of_money(session, live, name)? };
@@ -108,23 +108,23 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, r
         }
         None => (JobState::Worked, said),
     };
-    let output = shortened(&output, OUTPUT_CHARS_MAX);
+    let output = truncate_text(&output, OUTPUT_CHARS_MAX);
     let is_silent = output.is_empty() || output.trim_matches(['`', '.', '"']).eq_ignore_ascii_case(SILENT);
     let before = session.store.jobs().last_job_output(name, run)?;
     // A person who started a run gets its result, whatever the file says.
     let is_asked = row.slot.is_none();
-    let is_told = is_asked || !is_silent && jobs::decide::is_told(notify, &output, before.as_deref());
+    let is_told = is_asked || !is_silent && jobs::decide::is_reportable(notify, &output, before.as_deref());
     let message = is_told.then(|| {
         let owner = session.context.config.owner_chat;
-        let output = if is_silent { "It ran, and there was nothing to tell." } else { &output };
+        let output = if is_silent { "It ran and had nothing to report." } else { &output };
         let notice = NewOutgoing::notice(owner, format!("**{name}**\n\n{output}"));
         let waits = !is_asked && jobs::look::is_quiet(session.context.config, session.now());
         (NewOutgoing { links_as_text: !live.state.taints.is_empty(), ..notice }, waits)
     });
     let told = if message.is_some() { "" } else { ", and told nobody" };
-    let receipt = format!("Ran the job {name}{told}: {}", shortened(&one_line(&output), LOGGED_CHARS_MAX));
-    let receipt = if is_silent { format!("Ran the job {name}: nothing to tell") } else { receipt };
+    let receipt = format!("Ran the job {name}{told}: {}", truncate_text(&one_line(&output), LOGGED_CHARS_MAX));
+    let receipt = if is_silent { format!("Ran the job {name}: nothing to report") } else { receipt };
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
     let output = if is_silent { SILENT.to_owned() } else { output };
-    record::record(session, live, &done, &[Change::EndJob(JobEnd { run, state, output, message })])
+    record::record_entry(session, live, &done, &[Change::EndJob(JobEnd { run, state, output, message })])
 }

@@ -14,7 +14,7 @@ const DAYS_MAX: u64 = 14;
 const CALM: TimeDelta = TimeDelta::minutes(30);
 
 /// Returns the days to reflect on, without today. `None` before the hour, during a conversation, and for days without events.
-pub(crate) fn days_due(
+pub(crate) fn find_due_days(
     store: &Store,
     config: &Config,
     now: DateTime<Utc>,
@@ -30,10 +30,10 @@ pub(crate) fn days_due(
     }
     let earliest = today.checked_sub_days(Days::new(DAYS_MAX)).unwrap_or(today);
     let from = last.map_or(earliest, |last| last.max(earliest));
-    let begin = |day: NaiveDate| schedule::resolve(day.and_time(NaiveTime::MIN), config.timezone).at;
+    let begin = |day: NaiveDate| schedule::resolve_local_time(day.and_time(NaiveTime::MIN), config.timezone).at;
     let (since, until) = (begin(from), begin(today));
     let Some(first) = store.maintenance().first_worked_between(since, until)? else { return Ok(None) };
-    if store.maintenance().last_heard_at()?.is_some_and(|heard| heard <= now && now - heard < CALM) {
+    if store.maintenance().find_last_message_time()?.is_some_and(|heard| heard <= now && now - heard < CALM) {
         return Ok(None);
     }
     // Days before the first event need no summary.

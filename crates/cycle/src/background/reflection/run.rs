@@ -6,9 +6,9 @@ use chrono::{NaiveDate, TimeDelta};
 
 use reveille_base::{
     types::ChatRef,
-    words::{local, one_line},
+    words::{format_local_time, one_line},
 };
-use reveille_git::{Repo, trailer};
+use reveille_git::{Repo, find_trailer};
 use reveille_memory as memory;
 use reveille_memory::{
     ARCHIVE_DIR, SEMANTIC_MEMORY, others,
@@ -22,7 +22,7 @@ use reveille_tools::{Asking, Documents};
 use crate::run::record::effects::Deeds;
 use crate::{
     context::WakeError,
-    decide::brief::{attribute, clip, escape},
+    decide::brief::{clip, escape, escape_attribute},
     session::Session,
 };
 
@@ -56,27 +56,32 @@ sources (days or message numbers). Twice is a coincidence.
 Don't write to your person. If there is nothing to add, end without a word.";
 
 /// Collects the facts added or removed by a person. An undo counts as a person's word.
-pub(crate) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
+pub(crate) fn collect_hand_edits(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     let mut by_hand = PersonsDoing::default();
     let mut theirs = Vec::new();
-    for commit in repo.log(SEARCHED_MAX)? {
-        if !commit.is_ours() || trailer(&repo.message(commit.id)?, "Undoes").is_some() {
+    for commit in repo.history().list_commits(SEARCHED_MAX)? {
+        if !commit.is_ours() || find_trailer(&repo.history().read_message(commit.id)?, "Undoes").is_some() {
             theirs.push(commit);
         }
     }
     for commit in theirs.into_iter().take(COMMITS_MAX) {
-        if !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
+        if !repo.history().list_changed_paths(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
             continue;
         }
-        let before = repo.before(commit.id)?.map(|id| repo.read_at(id, SEMANTIC_MEMORY)).transpose()?.flatten();
-        let after = repo.read_at(commit.id, SEMANTIC_MEMORY)?;
-        by_hand.note(&before.unwrap_or_default(), &after.unwrap_or_default());
+        let before = repo
+            .history()
+            .find_parent(commit.id)?
+            .map(|id| repo.history().read_text_at(id, SEMANTIC_MEMORY))
+            .transpose()?
+            .flatten();
+        let after = repo.history().read_text_at(commit.id, SEMANTIC_MEMORY)?;
+        by_hand.note_edit(&before.unwrap_or_default(), &after.unwrap_or_default());
     }
     Ok(by_hand)
 }
 
 /// Applies the rules to these days.
-pub(crate) fn by_rule(
+pub(crate) fn apply_rules(
     session: &Session<'_>,
     repo: &Repo,
     cycle: &NewCycle,
@@ -84,14 +89,14 @@ pub(crate) fn by_rule(
 ) -> Result<(Deeds, LookedBack), WakeError> {
     let (config, now) = (session.context.config, session.now());
     let documents = Documents::new(repo.root(), Vec::new());
-    let holds_nudges = Preferences::of(&documents.text(memory::CONTEXT)).holds_nudges();
+    let holds_nudges = Preferences::parse(&documents.text(memory::CONTEXT)).holds_nudges();
     let told = session
         .store
         .outbox()
         .tells_since(config.owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
-    let archive = archived(&documents, days);
-    let asked = asked(session)?;
+    let archive = read_archived_logs(&documents, days);
+    let asked = list_past_messages(session)?;
     let mut noted = session.store.maintenance().handled_keys(CONTRADICTION)?;
     noted.extend(session.store.maintenance().handled_keys(HABIT)?);
     let found = reflect::look_back(&LookBack {
@@ -101,7 +106,7 @@ pub(crate) fn by_rule(
         read: &|path| documents.text(path),
         archive: &archive,
         asked: &asked,
-        by_hand: &by_hand(repo)?,
+        by_hand: &collect_hand_edits(repo)?,
         noted: &noted,
         owner_chat: config.owner_chat,
         // If no question may ever be asked, only a mark shows the contradiction.
@@ -115,18 +120,18 @@ pub(crate) fn by_rule(
         may_ask: has_room,
     };
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
-    changes.extend(asking.question(&found.disputes));
+    changes.extend(asking.build_question(&found.disputes));
     crate::context::check_readable(&documents)?;
     Ok((Deeds { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
 }
 
 /// Returns the archived logs of the days' months.
-fn archived(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
+fn read_archived_logs(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
     let months: BTreeSet<String> = [days.start, days.end].iter().map(|day| day.format("%Y-%m").to_string()).collect();
     months.iter().filter_map(|month| documents.get(&format!("{ARCHIVE_DIR}/{month}.md"))).collect()
 }
 
-fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
+fn list_past_messages(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
     let said = session.store.maintenance().own_words_since(session.now() - HABITS, SAID_MAX)?;
     let kept = session.store.chats().local_chats()?;
@@ -142,7 +147,7 @@ fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
 }
 
 /// Renders the block for the model. Untrusted text is left out.
-pub(crate) fn shown(
+pub(crate) fn render_block(
     session: &Session<'_>,
     repo: &Repo,
     days: &Range<NaiveDate>,
@@ -154,11 +159,11 @@ pub(crate) fn shown(
         text.push_str(&format!("\n- {}", escape(line)));
     }
     text.push_str("\n</done>\n<log>");
-    let mut logs = archived(&documents, days);
+    let mut logs = read_archived_logs(&documents, days);
     logs.push(documents.text(memory::EPISODIC_MEMORY));
     let mut entries = String::new();
     for log in &logs {
-        let (log, _) = others::without(memory::EPISODIC_MEMORY, log, None);
+        let (log, _) = others::remove_untrusted(memory::EPISODIC_MEMORY, log, None);
         for day in memory::episodic::Log::parse(&log).0.days.iter().filter(|day| days.contains(&day.date)) {
             for entry in &day.entries {
                 let at = entry.time.map(|time| time.format(" %H:%M").to_string()).unwrap_or_default();
@@ -173,12 +178,12 @@ pub(crate) fn shown(
     let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
     // Local chats are left out, because the results go to the memory, which all models see.
     for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
-        for one in session.store.inbox().exchanges(chat, EXCHANGES_MAX)? {
+        for one in session.store.inbox().list_exchanges(chat, EXCHANGES_MAX)? {
             let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };
             if one.taint.is_none() {
-                let who = attribute(one.from.as_deref().unwrap_or("you"));
+                let who = escape_attribute(one.from.as_deref().unwrap_or("you"));
                 let words = escape(&clip(&one.text, EXCHANGE_CHARS_MAX));
-                let (at, number) = (local(at, tz), one.number());
+                let (at, number) = (format_local_time(at, tz), one.format_number());
                 said.push_str(&format!("\n<said by=\"{who}\" at=\"{at}\" entry=\"{number}\">{words}</said>"));
             }
         }

@@ -9,7 +9,7 @@ use reveille_store::{Entry, StoreError};
 use reveille_tools as tool;
 use reveille_tools::{Assignment, BUDGET_USD, Documents, StepInHand};
 
-use crate::run::record::{self, lasting::lasting};
+use crate::run::record::{self, lasting::list_lasting_receipts};
 use crate::{
     background::begun::Begun,
     context::WakeError,
@@ -41,25 +41,25 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32)
     let text = steps_path(plan).map(|path| documents.text(&path)).unwrap_or_default();
     crate::context::check_readable(&documents)?;
     let steps = TaskSteps::parse(&text).0;
-    let Some(step) = steps.step(number) else { return Ok(Begun::default()) };
-    let before = done_before(session, plan, number)?;
-    Ok(Begun { block: told(plan, &steps, step, &before), ..Begun::default() })
+    let Some(step) = steps.find_step(number) else { return Ok(Begun::default()) };
+    let before = list_earlier_effects(session, plan, number)?;
+    Ok(Begun { block: render_step(plan, &steps, step, &before), ..Begun::default() })
 }
 
 /// Lists the lasting effects of earlier runs of the step that weren't undone.
-fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
+fn list_earlier_effects(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
     let mut done = Vec::new();
-    for row in session.store.cycles().ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
-        if session.store.undos().undone(&row.cycle.id)? == Some(true) {
+    for row in session.store.cycles().ended_work(&format!("{}{number}/", OwnWork::plan_prefix(plan)))? {
+        if session.store.undos().find_undo_state(&row.cycle.id)? == Some(true) {
             continue;
         }
-        let journal = match session.store.journal().journal(&row.cycle.id) {
+        let journal = match session.store.journal().read_journal(&row.cycle.id) {
             Err(StoreError::Damaged(_)) => continue,
             journal => journal?,
         };
         // A receipt of a tainted run may contain untrusted text, so only the run is named.
-        if session.store.outbox().taints_of(&row.cycle.id)?.is_none() {
-            done.extend(lasting(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
+        if session.store.outbox().find_cycle_taints(&row.cycle.id)?.is_none() {
+            done.extend(list_lasting_receipts(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
         } else {
             done.push(format!(
                 "Something (wake {}, which had read others' words: look before you repeat it)",
@@ -72,8 +72,8 @@ fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<Str
 }
 
 /// Renders the opening's block, whose length doesn't grow with the number of steps.
-fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) -> String {
-    let all = steps.all();
+fn render_step(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) -> String {
+    let all = steps.steps();
     let mut text = format!(
         "<long_task name=\"{plan}\" step=\"{}\" of=\"{}\">\n{ASKED}\n<goal>{}</goal>",
         step.number,
@@ -86,11 +86,11 @@ fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) 
         matches!(one.state, StepState::Done | StepState::Skipped)
             && (is_near(*index) || steps.is_needed_by(one.number, step))
     });
-    let over: Vec<String> = over.map(|(_, one)| line_of(one)).collect();
+    let over: Vec<String> = over.map(|(_, one)| format_step(one)).collect();
     if !over.is_empty() {
         text.push_str(&format!("\n<done count=\"{}\">\n{}\n</done>", steps.n_over(), over.join("\n")));
     }
-    let learned = learned(all);
+    let learned = render_lessons(all);
     if !learned.is_empty() {
         text.push_str(&format!("\n<learned>\n{learned}\n</learned>"));
     }
@@ -118,7 +118,7 @@ fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) 
     text
 }
 
-fn line_of(step: &TaskStep) -> String {
+fn format_step(step: &TaskStep) -> String {
     let result = match &step.result {
         Some(result) if step.is_tainted => {
             format!(
@@ -133,7 +133,7 @@ fn line_of(step: &TaskStep) -> String {
 }
 
 /// Renders the lessons so far, the newest if there are too many.
-fn learned(steps: &[TaskStep]) -> String {
+fn render_lessons(steps: &[TaskStep]) -> String {
     let own = steps
         .iter()
         .rev()
@@ -152,7 +152,7 @@ fn learned(steps: &[TaskStep]) -> String {
 }
 
 /// Returns the assignment for the step's tools.
-pub(crate) fn assignment(plan: &str, step: u32) -> Assignment {
+pub(crate) fn build_assignment(plan: &str, step: u32) -> Assignment {
     Assignment::Step(StepInHand { plan: plan.to_owned(), step, done: BTreeSet::new() })
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<
 fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
-    let spent = session.store.ledger().spent_on(&OwnWork::of_plan(plan))?.cost_usd;
+    let spent = session.store.ledger().sum_job_cost(&OwnWork::plan_prefix(plan))?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
                 learned: None,
                 is_tainted: false,
             };
-            tool::ended(&live.world, &hand, &report, &[])
+            tool::record_step_end(&live.world, &hand, &report, &[])
         }
     };
     // A step removed by the person meanwhile needs no conclusion.
@@ -207,5 +207,5 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
     let receipt = session.context.redactor.redact(&ended.told);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
     let changes = record::fit_to_leave(session, ended.changes);
-    record::record(session, live, &done, &changes)
+    record::record_entry(session, live, &done, &changes)
 }

@@ -4,7 +4,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::decide::brief::text::attribute;
+use crate::decide::brief::text::escape_attribute;
 
 /// A file of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,19 +45,19 @@ pub enum FileView {
 }
 
 /// Renders the element inside the message.
-pub(crate) fn element(file: &File) -> String {
-    let mut text = format!("<attachment id=\"{}\" kind=\"{}\"", file.id, attribute(&file.kind));
+pub(crate) fn render_attachment(file: &File) -> String {
+    let mut text = format!("<attachment id=\"{}\" kind=\"{}\"", file.id, escape_attribute(&file.kind));
     let bytes = file.bytes.map(|bytes| bytes.to_string());
     for (name, value) in [("name", &file.name), ("type", &file.mime), ("bytes", &bytes)] {
         if let Some(value) = value {
-            text.push_str(&format!(" {name}=\"{}\"", attribute(value)));
+            text.push_str(&format!(" {name}=\"{}\"", escape_attribute(value)));
         }
     }
     let note = match &file.view {
         FileView::Image { .. } | FileView::Document { .. } => "shown behind the messages",
         FileView::Described(note) => note,
     };
-    text.push_str(&format!(" note=\"{}\"/>", attribute(note)));
+    text.push_str(&format!(" note=\"{}\"/>", escape_attribute(note)));
     text
 }
 
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_its_sender_wrote_can_not_leave_its_place() {
         assert_eq!(
-            element(&picture(3)),
+            render_attachment(&picture(3)),
             "<attachment id=\"3\" kind=\"photo\" name=\"a&quot;b &lt;c>.png\" type=\"image/png\" bytes=\"3\" note=\"shown behind the messages\"/>"
         );
     }

@@ -5,11 +5,11 @@
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, shortened},
+    words::{format_count, truncate_text},
 };
 use reveille_memory as memory;
 use reveille_memory::{
-    DocKind, episodic, others, sections::Document, templates::without_explanation, unsettled::unsettled,
+    DocKind, episodic, others, sections::Document, templates::without_explanation, unsettled::find_conflicts,
 };
 use reveille_tools::Documents;
 
@@ -40,11 +40,22 @@ pub(super) fn is_whole(path: &str) -> bool {
 }
 
 /// Renders the lasting and the changing documents. `recall` is true if search results are shown too.
-pub(super) fn memories(documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> [String; 2] {
-    [LASTING, CURRENT].map(|paths| element(&paths, documents, reader, rate, recall))
+pub(super) fn render_memories(
+    documents: &Documents,
+    reader: Option<ChatRef>,
+    rate: &TokenRate,
+    recall: bool,
+) -> [String; 2] {
+    [LASTING, CURRENT].map(|paths| render_memory(&paths, documents, reader, rate, recall))
 }
 
-fn element(paths: &[&str], documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> String {
+fn render_memory(
+    paths: &[&str],
+    documents: &Documents,
+    reader: Option<ChatRef>,
+    rate: &TokenRate,
+    recall: bool,
+) -> String {
     let mut text = String::from("<memory>");
     for &path in paths {
         let Some(content) = documents.get(path) else {
@@ -52,10 +63,11 @@ fn element(paths: &[&str], documents: &Documents, reader: Option<ChatRef>, rate:
             continue;
         };
         let content = without_explanation(path, &content);
-        let (content, withheld) = others::without(path, &content, reader);
-        let Shown { text: shown, cut } = shown(path, &content, rate, recall);
+        let (content, withheld) = others::remove_untrusted(path, &content, reader);
+        let Shown { text: shown, cut } = fit_document(path, &content, rate, recall);
         let cut = cut.map(|cut| format!(" cut=\"{}\"", escape(&cut))).unwrap_or_default();
-        let withheld = withheld_parts(path, withheld) + if unsettled(&content).is_empty() { "" } else { UNSETTLED };
+        let withheld =
+            withheld_parts(path, withheld) + if find_conflicts(&content).is_empty() { "" } else { UNSETTLED };
         text.push_str(&format!("\n<file path=\"{path}\"{cut}{withheld}>\n{}\n</file>", escape(shown.trim_end())));
     }
     text.push_str("\n</memory>");
@@ -68,25 +80,27 @@ struct Shown {
     cut: Option<String>,
 }
 
-fn shown(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
-    let room = if recall && !is_whole(path) { rate.bytes_in(OTHERS_TOKENS) } else { MAX_DOCUMENT_BYTES };
+fn fit_document(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
+    let room = if recall && !is_whole(path) { rate.count_fitting_bytes(OTHERS_TOKENS) } else { MAX_DOCUMENT_BYTES };
     let text = match path {
-        memory::EPISODIC_MEMORY => episodic::recent(content, if recall { LAST_LOG_LINES } else { LOG_LINES }),
-        memory::SEMANTIC_MEMORY if recall && content.len() > room => return by_what_fits(content),
-        _ => head(content, room),
+        memory::EPISODIC_MEMORY => {
+            episodic::take_recent_lines(content, if recall { LAST_LOG_LINES } else { LOG_LINES })
+        }
+        memory::SEMANTIC_MEMORY if recall && content.len() > room => return shorten_to_topics(content),
+        _ => take_first_lines(content, room),
     };
     let cut = (text.len() < content.len()).then(|| CUT.to_owned());
     Shown { text, cut }
 }
 
 /// Replaces facts without room by their topics.
-fn by_what_fits(content: &str) -> Shown {
+fn shorten_to_topics(content: &str) -> Shown {
     let document = Document::split(content);
-    let facts = count(document.parts.iter().map(|part| part.items.len()).sum(), "fact");
+    let facts = format_count(document.parts.iter().map(|part| part.items.len()).sum(), "fact");
     let topics: Vec<&str> = document.sections().map(|section| section.title.as_str()).collect();
     let text = match topics.as_slice() {
         [] => String::new(),
-        topics => shortened(&format!("Topics: {}", topics.join("; ")), TOPICS_CHARS_MAX),
+        topics => truncate_text(&format!("Topics: {}", topics.join("; ")), TOPICS_CHARS_MAX),
     };
     Shown { text, cut: Some(format!("{facts}: those that fit stand in recalled; look_up shows the others")) }
 }
@@ -96,7 +110,7 @@ pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one nu
 
 /// The attribute that counts the withheld entries of a document.
 fn withheld_parts(path: &str, count: usize) -> String {
-    let what = match DocKind::of(path) {
+    let what = match DocKind::from_path(path) {
         DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
         DocKind::Tasks => "tasks of other chats, or that nobody has confirmed",
         _ => "facts of other chats, or that nobody has confirmed",
@@ -105,7 +119,7 @@ fn withheld_parts(path: &str, count: usize) -> String {
 }
 
 /// Returns the first whole lines of a text within a limit.
-pub(super) fn head(text: &str, max_bytes: usize) -> String {
+pub(super) fn take_first_lines(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }

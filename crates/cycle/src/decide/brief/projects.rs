@@ -3,21 +3,21 @@
 
 use reveille_base::{
     types::ChatRef,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_memory as memory;
 use reveille_memory::{
     others,
-    project::{project_path, spoken_of},
+    project::{find_mentioned_projects, project_path},
     tasks::{Task, TaskList},
-    unsettled::unsettled,
+    unsettled::find_conflicts,
 };
 use reveille_tools::{Documents, known_projects};
 
 use crate::decide::{
     brief::{
-        memories::{UNSETTLED, head},
-        text::{attribute, escape},
+        memories::{UNSETTLED, take_first_lines},
+        text::{escape, escape_attribute},
     },
     tokens::TokenRate,
 };
@@ -49,17 +49,17 @@ pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &s
     }
     let known = known_projects(documents);
     let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
-    let tasks: Vec<Task> = tasks(documents).into_iter().map(|(_, task)| task).collect();
-    let spoken = spoken_of(words, &names, &tasks).into_iter().take(PROJECTS_MAX);
+    let tasks: Vec<Task> = list_open_tasks(documents).into_iter().map(|(_, task)| task).collect();
+    let spoken = find_mentioned_projects(words, &names, &tasks).into_iter().take(PROJECTS_MAX);
     let path_of = |name: &str| known.iter().find(|(other, _)| other == name).map(|(_, path)| path.clone());
     spoken.map(|name| SpokenProject { path: path_of(&name).unwrap_or_else(|| project_path(&name)), name }).collect()
 }
 
 /// Lists the owner's open tasks, each with its list's name. Tasks with untrusted text are left out.
-fn tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
+fn list_open_tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
     let lists = [(memory::ACTIVE, "in hand"), (memory::BACKLOG, "waiting")];
     let of_list = |(path, list): (&str, &'static str)| {
-        let text = others::without(path, &documents.text(path), None).0;
+        let text = others::remove_untrusted(path, &documents.text(path), None).0;
         let tasks = TaskList::parse(&text).0.tasks().to_vec();
         tasks.into_iter().filter(|task| !task.is_done()).map(move |task| (list, task)).collect::<Vec<_>>()
     };
@@ -67,32 +67,32 @@ fn tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
 }
 
 /// Renders the projects' documents and tasks. `None` if no project is mentioned.
-pub(super) fn projects(
+pub(super) fn render_projects(
     documents: &Documents,
     spoken: &[SpokenProject],
     rate: &TokenRate,
     is_short: bool,
 ) -> Option<String> {
     let tokens = if is_short { SHORT_PROJECTS_TOKENS } else { PROJECTS_TOKENS };
-    let room = rate.bytes_in(tokens) / spoken.len().max(1);
-    let tasks = tasks(documents);
+    let room = rate.count_fitting_bytes(tokens) / spoken.len().max(1);
+    let tasks = list_open_tasks(documents);
     let mut text = String::from("<projects note=\"spoken of\">");
     for SpokenProject { name, path } in spoken {
-        text.push_str(&format!("\n<project name=\"{}\" path=\"{}\"", attribute(name), attribute(path)));
+        text.push_str(&format!("\n<project name=\"{}\" path=\"{}\"", escape_attribute(name), escape_attribute(path)));
         match documents.get(path) {
             None => text.push_str(" missing=\"true\">"),
             Some(document) => {
-                let (document, withheld) = others::without(path, &document, None);
-                let shown = fitting(&document, room);
+                let (document, withheld) = others::remove_untrusted(path, &document, None);
+                let shown = fit_document(&document, room);
                 let cut = if shown.len() < document.len() { " cut=\"look_up shows the rest\"" } else { "" };
                 let withheld = if withheld > 0 { " withheld=\"look_up shows the rest\"" } else { "" };
-                let unsettled = if unsettled(&document).is_empty() { "" } else { UNSETTLED };
+                let unsettled = if find_conflicts(&document).is_empty() { "" } else { UNSETTLED };
                 text.push_str(&format!("{cut}{withheld}{unsettled}>\n{}", escape(shown.trim_end())));
             }
         }
         let own: Vec<_> = tasks.iter().filter(|(_, task)| task.project().as_ref() == Some(name)).collect();
         for (list, task) in own.iter().take(TASKS_MAX) {
-            let next = task.get("next").map(|next| format!(", next: {}", shortened(&one_line(next), NEXT_CHARS)));
+            let next = task.get("next").map(|next| format!(", next: {}", truncate_text(&one_line(next), NEXT_CHARS)));
             let due = task.get("due").map(|due| format!(", due {}", one_line(due)));
             let said = format!("{} ({list}{}{})", task.title, due.unwrap_or_default(), next.unwrap_or_default());
             text.push_str(&format!("\n<task>{}</task>", escape(&said)));
@@ -107,11 +107,11 @@ pub(super) fn projects(
 }
 
 /// Fits a document into its room: its beginning and the end of its log if it is too long.
-fn fitting(document: &str, room: usize) -> String {
+fn fit_document(document: &str, room: usize) -> String {
     if document.len() <= room {
         return document.to_owned();
     }
-    let begins = head(document, room / 2);
+    let begins = take_first_lines(document, room / 2);
     let mut left = room.saturating_sub(begins.len());
     let behind = document.get(begins.len()..).unwrap_or_default();
     let last: Vec<&str> = behind
@@ -148,7 +148,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let documents = documents(&dir);
         let spoken = spoken_projects(&documents, None, "How is the greenhouse?");
-        insta::assert_snapshot!(projects(&documents, &spoken, &TokenRate::default(), false).unwrap(), @r#"
+        insta::assert_snapshot!(render_projects(&documents, &spoken, &TokenRate::default(), false).unwrap(), @r#"
         <projects note="spoken of">
         <project name="greenhouse" path="memory/project-memory/greenhouse.md">
         # Greenhouse
@@ -163,8 +163,8 @@ mod tests {
         </projects>
         "#);
         assert_eq!(spoken_projects(&documents, None, "How are you?"), []);
-        assert_eq!(spoken_projects(&documents, Some(ChatRef::telegram(5)), "How is the greenhouse?"), []);
-        assert_eq!(projects(&documents, &[], &TokenRate::default(), false), None);
+        assert_eq!(spoken_projects(&documents, Some(ChatRef::from_telegram(5)), "How is the greenhouse?"), []);
+        assert_eq!(render_projects(&documents, &[], &TokenRate::default(), false), None);
         let by_task = spoken_projects(&documents, None, "order the glass");
         assert_eq!(by_task, spoken);
     }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_long_document_shows_its_beginning_and_what_happened_last() {
         let log: String = (0..2_000).map(|n| format!("- 2026-11-20 step {n}\n")).collect();
-        let shown = fitting(&format!("# Boat\n\n## Goal\nSail\n\n## Log\n{log}"), 4_000);
+        let shown = fit_document(&format!("# Boat\n\n## Goal\nSail\n\n## Log\n{log}"), 4_000);
         assert!(shown.starts_with("# Boat\n\n## Goal\nSail\n") && shown.ends_with("step 1999\n"), "{shown}");
         assert!(shown.len() <= 4_010 && shown.contains("[…]"), "{}", shown.len());
     }

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 use crate::decide::{
-    brief::text::{attribute, clip, escape},
+    brief::text::{clip, escape, escape_attribute},
     tokens::TokenRate,
 };
 
@@ -34,12 +34,16 @@ pub struct Recollection {
 }
 
 /// Renders the results that fit, best first. `is_shown` identifies those shown elsewhere. `None` if no result remains.
-pub(super) fn recalled(found: &[Recollection], rate: &TokenRate, is_shown: impl Fn(&str) -> bool) -> Option<String> {
-    let mut room = rate.bytes_in(RECALLED_TOKENS);
+pub(super) fn render_recollections(
+    found: &[Recollection],
+    rate: &TokenRate,
+    is_shown: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let mut room = rate.count_fitting_bytes(RECALLED_TOKENS);
     let mut text = String::from("<recalled note=\"what fits, the best first; look_up finds more\">");
     let mut is_empty = true;
     for one in found.iter().filter(|one| !is_shown(&one.path)) {
-        let element = element(one);
+        let element = render_recollection(one);
         if element.len() > room {
             break;
         }
@@ -51,10 +55,10 @@ pub(super) fn recalled(found: &[Recollection], rate: &TokenRate, is_shown: impl 
     (!is_empty).then_some(text)
 }
 
-fn element(one: &Recollection) -> String {
+fn render_recollection(one: &Recollection) -> String {
     let is_said = one.origin.1.is_some_and(|id| one.path.ends_with(&format!("/{id}")));
     let at = if is_said { one.path.clone() } else { format!("{}:{}", one.path, one.line) };
-    let mut text = format!("\n<found at=\"{}\"", attribute(&at));
+    let mut text = format!("\n<found at=\"{}\"", escape_attribute(&at));
     if let Some(date) = one.date {
         text.push_str(&format!(" date=\"{date}\""));
     }
@@ -75,7 +79,7 @@ fn element(one: &Recollection) -> String {
     ];
     for (name, value) in named {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            text.push_str(&format!(" {name}=\"{}\"", attribute(value)));
+            text.push_str(&format!(" {name}=\"{}\"", escape_attribute(value)));
         }
     }
     text + &format!(">\n{}\n</found>", escape(&clip(one.text.trim(), MAX_CHARS)))

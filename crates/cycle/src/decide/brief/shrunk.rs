@@ -23,7 +23,7 @@ const SPARED: [(&str, &str); 5] = [
 ];
 
 /// Returns a shorter message, aiming at half the size. `None` if less than a tenth can be left out.
-pub fn shrunk(raw: &str) -> Option<String> {
+pub fn shrink_message(raw: &str) -> Option<String> {
     let (bytes, counted) = (raw.len(), message_bytes(raw));
     let message: Value = serde_json::from_str(raw).ok()?;
     let mut blocks = message.get("content")?.as_array()?.clone();
@@ -35,7 +35,7 @@ pub fn shrunk(raw: &str) -> Option<String> {
         let raw = json!({"role": "user", "content": blocks}).to_string();
         (message_bytes(&raw) < counted / 10 * 9 || raw.len() < bytes / 10 * 9).then_some(raw)
     };
-    for fewer in [without_pictures, without_spared, halved] {
+    for fewer in [without_pictures, remove_spare_blocks, halve_blocks] {
         blocks = fewer(blocks, counted / 2);
         if let Some(raw) = gain(&blocks) {
             return Some(raw);
@@ -53,12 +53,12 @@ fn without_pictures(blocks: Vec<Value>, _: usize) -> Vec<Value> {
 }
 
 /// Removes blocks of the dispensable kinds until the rest is at most this long.
-fn without_spared(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
+fn remove_spare_blocks(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
     for (beginning, name) in SPARED {
         if blocks.iter().map(|block| block.to_string().len()).sum::<usize>() <= max_bytes {
             break;
         }
-        for block in blocks.iter_mut().filter(|block| text(block).starts_with(beginning)) {
+        for block in blocks.iter_mut().filter(|block| extract_text(block).starts_with(beginning)) {
             *block = text_block(&format!(
                 "(Left out, since this conversation became too long: {name}. Look it up if you need it.)"
             ));
@@ -67,14 +67,14 @@ fn without_spared(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
     blocks
 }
 
-fn halved(blocks: Vec<Value>, _: usize) -> Vec<Value> {
+fn halve_blocks(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     blocks.into_iter().map(with_half).collect()
 }
 
 /// Halves each long run of lines without an element of ours. Such lines are escaped words, so no element loses its end and no quoted text
 /// leaves its element.
 fn with_half(block: Value) -> Value {
-    let text = text(&block);
+    let text = extract_text(&block);
     if text.is_empty() {
         return block;
     }
@@ -82,18 +82,18 @@ fn with_half(block: Value) -> Value {
     let mut run: Vec<&str> = Vec::new();
     for line in text.split('\n') {
         if line.contains('<') {
-            kept.extend(half(&run));
+            kept.extend(halve_run(&run));
             run.clear();
             kept.push(line.to_owned());
         } else {
             run.push(line);
         }
     }
-    kept.extend(half(&run));
+    kept.extend(halve_run(&run));
     text_block(&kept.join("\n"))
 }
 
-fn half(run: &[&str]) -> Option<String> {
+fn halve_run(run: &[&str]) -> Option<String> {
     let words = run.join("\n");
     let chars = words.chars().count();
     if run.is_empty() || chars <= MIN_RUN_CHARS {
@@ -104,7 +104,7 @@ fn half(run: &[&str]) -> Option<String> {
     Some(format!("{kept}\n<left_out characters=\"{left_out}\" why=\"too long for this AI model\"/>"))
 }
 
-fn text(block: &Value) -> &str {
+fn extract_text(block: &Value) -> &str {
     block.get("text").and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     fn texts(raw: &str) -> Vec<String> {
         let message: Value = serde_json::from_str(raw).unwrap();
-        message["content"].as_array().unwrap().iter().map(|block| text(block).to_owned()).collect()
+        message["content"].as_array().unwrap().iter().map(|block| extract_text(block).to_owned()).collect()
     }
 
     #[test]
@@ -135,13 +135,13 @@ mod tests {
         let mut first: Value = serde_json::from_str(&message(&[&memory, &said])).unwrap();
         first["content"].as_array_mut().unwrap().push(picture);
 
-        let without_picture = shrunk(&first.to_string()).unwrap();
+        let without_picture = shrink_message(&first.to_string()).unwrap();
         assert!(
             without_picture.contains("Not shown") && texts(&without_picture)[..2] == [memory.clone(), said.clone()]
         );
-        let without_memory = shrunk(&without_picture).unwrap();
+        let without_memory = shrink_message(&without_picture).unwrap();
         assert!(texts(&without_memory)[0].starts_with("(Left out") && texts(&without_memory)[1] == said);
-        let halved = texts(&shrunk(&without_memory).unwrap())[1].clone();
+        let halved = texts(&shrink_message(&without_memory).unwrap())[1].clone();
         assert!(halved.starts_with("<messages>\n<message id=\"1\">\n<quoted>old</quoted>\nword word"), "{halved}");
         assert!(halved.ends_with("too long for this AI model\"/>\n</message>\n</messages>"), "{halved}");
         assert!(halved.len() < said.len() / 2 + 200);
@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn where_the_memory_is_small_what_was_said_is_halved_at_once() {
         let said = format!("<messages>\n<message id=\"1\">\n{}\n</message>\n</messages>", "word ".repeat(5_000));
-        let shorter = texts(&shrunk(&message(&["<memory>\nlittle\n</memory>", &said])).unwrap());
+        let shorter = texts(&shrink_message(&message(&["<memory>\nlittle\n</memory>", &said])).unwrap());
         assert!(shorter[0].starts_with("(Left out") && shorter[1].len() < said.len() / 2 + 200, "{shorter:#?}");
     }
 
     #[test]
     fn what_can_not_be_shortened_is_not() {
         for raw in [message(&["short"]), message(&[&"<x/>\n".repeat(2_000)]), "no json".to_owned()] {
-            assert_eq!(shrunk(&raw), None);
+            assert_eq!(shrink_message(&raw), None);
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
                 for tag in ["<message id=\"1\">", "</message>", "<quoted>q</quoted>"] {
                     prop_assert_eq!(now.matches(tag).count(), bodies.len());
                 }
-                let Some(shorter) = shrunk(&raw) else { break };
+                let Some(shorter) = shrink_message(&raw) else { break };
                 prop_assert!(shorter.len() < raw.len());
                 raw = shorter;
             }

@@ -10,11 +10,11 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// Escapes a short quoted value on one line, because an element's own text begins after the line's end.
-pub(crate) fn attribute(value: &str) -> String {
+pub(crate) fn escape_attribute(value: &str) -> String {
     escape(&clip(&words::one_line(value), MAX_ATTRIBUTE_CHARS))
 }
 
 /// Shortens a text and marks the cut.
 pub(crate) fn clip(text: &str, max_chars: usize) -> String {
-    words::cut_with(text, max_chars, "… (cut)")
+    words::cut_text(text, max_chars, "… (cut)")
 }

@@ -3,7 +3,7 @@
 use reveille_base::types::Effect;
 use reveille_model::content::ToolCall;
 use reveille_policy::Decision;
-use reveille_tools::unwrapped;
+use reveille_tools::unwrap_call;
 
 /// The result reported for a call with an uncertain effect.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
@@ -46,7 +46,7 @@ pub(super) struct CallResult {
 impl Pending {
     pub(super) fn new(call: ToolCall) -> Self {
         let (name, input) =
-            unwrapped(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
+            unwrap_call(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
         Self {
             fault: call.fault,
             request: ToolRequest { id: call.id, name, input },
@@ -62,7 +62,7 @@ impl Pending {
 /// same again, or leaves no trace without its outcome. A call isn't repeated if it may take effect twice, if its tool no longer exists
 /// (`effect` is `None`), or if it used up a person's approval to act outside our stores (`is_yes_used`), since an approval covers one
 /// request.
-pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
+pub fn find_doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
     match effect {
         Some(Effect::Staged) => None,
         // fault: yes-good-same-again
@@ -72,7 +72,7 @@ pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> 
 }
 
 /// Builds one user message with all results of a turn, as the API requires.
-pub(super) fn results(calls: &[Pending]) -> String {
+pub(super) fn render_results(calls: &[Pending]) -> String {
     let blocks: Vec<_> = calls
         .iter()
         .map(|pending| {

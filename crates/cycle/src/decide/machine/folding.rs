@@ -25,7 +25,7 @@ impl Cycle {
     /// Returns the folding request to be added after the results `raw`.
     pub fn fold_ask(&self, limits: &Limits, raw: &str) -> Option<FoldAsk> {
         let window = limits.window.as_ref().filter(|_| !self.is_full)?;
-        self.folding.ask(window, raw)
+        self.folding.choose_ask(window, raw)
     }
 
     /// Returns `true` if the conversation must be folded without a summary. A continued turn ends first.
@@ -35,7 +35,7 @@ impl Cycle {
 
     /// Builds the replacement for a summary that can't be requested any more: the model's earlier texts.
     pub fn forced_summary(&self) -> Summary {
-        let read = self.conversation.read();
+        let read = self.conversation.parse_messages();
         let said = read.filter(|message| message.is_models).flat_map(|message| own_words(&message));
         let said = said.collect::<Vec<_>>().join("\n\n");
         Summary { text: last_chars(&said, MAX_SAID_CHARS).to_owned(), not_run: Vec::new(), is_forced: true }
@@ -61,13 +61,13 @@ impl Cycle {
     pub(super) fn fold(&mut self, raw: &str, folded: FoldedTokens) {
         let Conversation { system, tools, .. } = &self.conversation;
         self.forced = if self.folding.is_summing() { 0 } else { self.forced.saturating_add(1) };
-        self.folding.folded((system, tools), raw, folded);
+        self.folding.record_fold((system, tools), raw, folded);
         self.begin_anew(raw);
     }
 
     /// Continues with another model, which receives nothing of the old conversation. All other state stays, as in [`Self::fold`].
     pub(super) fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
-        self.folding.handed((system, tools), raw);
+        self.folding.restart_count((system, tools), raw);
         (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
         if !self.models_before.iter().any(|known| known == from) {
             self.models_before.push(from.to_owned());
@@ -89,7 +89,7 @@ impl Cycle {
         if self.folding.takes_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();
             self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run, is_forced: false });
-        } else if self.folding.takes_as_flushed(text) && called.is_empty() {
+        } else if self.folding.accept_empty_flush(text) && called.is_empty() {
             self.phase = Phase::Noted(fold::NOTED);
         } else if self.folding.is_summing() && called.is_empty() {
             self.phase = Phase::Noted(fold::NO_SUMMARY);

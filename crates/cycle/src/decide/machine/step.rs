@@ -18,7 +18,7 @@ pub enum Step {
     Await(ToolRequest),
     /// A person has allowed this call once: run it and record its outcome.
     Allowed(ToolRequest),
-    /// An interrupted wake had started this call: see [`super::doubt`].
+    /// An interrupted wake had started this call: see [`super::find_doubt`].
     Again {
         /// The call.
         call: ToolRequest,

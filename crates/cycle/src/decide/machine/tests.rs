@@ -12,7 +12,8 @@ use reveille_tools::Complexity;
 use crate::decide::machine::*;
 use crate::decide::{fold::Window, limits::Stretch};
 
-const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };
+const LIMITS: Limits =
+    Limits { background: Stretch::new(20, None), ..Limits::from_stretch(Stretch::new(12, Some(60)), 3) };
 
 fn said(messages: &[i64]) -> Entry {
     Entry::Said { raw: user_text("hello"), messages: messages.to_vec(), handles: Vec::new(), head: None, taint: None }
@@ -107,7 +108,7 @@ fn what_may_have_happened_and_would_happen_twice_is_uncertain_and_all_else_is_ru
         (None, false, false),
     ] {
         for (is_yes_used, is_run_again) in [(false, is_run_again), (true, is_even_under_a_yes)] {
-            let doubt = doubt(effect, is_yes_used);
+            let doubt = find_doubt(effect, is_yes_used);
             assert_eq!(doubt.is_none(), is_run_again, "{effect:?}");
             assert!(doubt.is_none_or(|why| why.contains("uncertain") && why.contains("not run again")), "{effect:?}");
         }
@@ -231,7 +232,7 @@ fn what_says_nothing_and_has_done_nothing_fails_and_closes_no_message() {
     let empty = [nothing(Stop::EndTurn), go_on(), nothing(Stop::Unknown("odd".into()))];
     assert!(matches!(next(&empty), Step::Fail(why) if why.contains("without a word")));
     let cut = [nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens)];
-    assert!(matches!(next(&cut), Step::Fail(why) if why.contains("longest answer")));
+    assert!(matches!(next(&cut), Step::Fail(why) if why.contains("output limit")));
     let done = [turn(&json!([call("a", "note")]), Stop::ToolUse), outcome("a", "note", false, &[]), go_on()];
     let done = [&done[..], &empty].concat();
     assert!(answer(next(&done)).0.contains("found no words"), "what was done is told");
@@ -262,7 +263,8 @@ fn a_text_is_joined_only_with_what_it_continues() {
     assert_eq!(texts(&[cut.clone(), go_on.clone(), end("and half.")]), "Half, and half.");
     // A later turn after a continuation starts a new text.
     let calling = turn(&json!([text("and half."), call("a", "note")]), Stop::ToolUse);
-    let results = Entry::Said { raw: results(&[]), messages: vec![], handles: Vec::new(), head: None, taint: None };
+    let results =
+        Entry::Said { raw: render_results(&[]), messages: vec![], handles: Vec::new(), head: None, taint: None };
     let did = outcome("a", "note", false, &[]);
     assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
 }
@@ -382,19 +384,19 @@ fn a_call_that_takes_time_waits_for_a_word_once_the_time_is_over_and_words_do_no
     let mut cycle =
         after(&[turn(&json!([call("t1", "bash"), call("t2", "bash"), call("t3", "reply")]), Stop::ToolUse)]);
     let Step::Call(first) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
-    assert_eq!(cycle.before_call(&first, &LIMITS), None);
+    assert_eq!(cycle.check_call(&first, &LIMITS), None);
     cycle.apply(&called("t1", "bash"));
     cycle.apply(&outcome("t1", "bash", false, &[]));
     cycle.apply(&Entry::Worked { ms: 60_000 });
     let Step::Call(second) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
-    let Some(Step::Limit(question)) = cycle.before_call(&second, &LIMITS) else { panic!("it is not asked") };
+    let Some(Step::Limit(question)) = cycle.check_call(&second, &LIMITS) else { panic!("it is not asked") };
     cycle.apply(&judged(&question.id, Decision::Ask));
-    assert_eq!(cycle.before_call(&second, &LIMITS), Some(Step::Await(question.clone())));
+    assert_eq!(cycle.check_call(&second, &LIMITS), Some(Step::Await(question.clone())));
     let (mut yes, mut no) = (cycle.clone(), cycle);
     yes.apply(&decided(&question.id, true));
-    assert_eq!((yes.before_call(&second, &LIMITS), yes.next(&LIMITS)), (None, Step::Call(second.clone())));
+    assert_eq!((yes.check_call(&second, &LIMITS), yes.next(&LIMITS)), (None, Step::Call(second.clone())));
     no.apply(&decided(&question.id, false));
-    assert!(matches!(no.before_call(&second, &LIMITS), Some(Step::Reject { .. })));
+    assert!(matches!(no.check_call(&second, &LIMITS), Some(Step::Reject { .. })));
     // The calls get their results, and the cycle ends.
     no.apply(&outcome("t2", "bash", true, &[]));
     no.apply(&outcome("t3", "reply", false, &[]));
@@ -409,7 +411,7 @@ fn rounds_are_looked_at_between_turns_alone() {
     (0..11).for_each(|round| take_round(&mut cycle, round));
     cycle.apply(&turn(&json!([call("last", "bash")]), Stop::ToolUse));
     let Step::Call(last) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
-    assert_eq!(cycle.before_call(&last, &LIMITS), None);
+    assert_eq!(cycle.check_call(&last, &LIMITS), None);
 }
 
 #[test]
@@ -486,7 +488,7 @@ fn the_same_call_with_the_same_result_three_times_ends_a_cycle_and_is_explained(
     let mut cycle = three([same, (same.0, r#" { "b": [2], "a": 1 }"#, same.2), same]);
     let (said, _) = answer(cycle.next(&LIMITS));
     insta::assert_snapshot!(said, @r#"
-    I stopped because I was going round in circles: I made the same call 3 times and it came to the same each time (`look {"a":1,"b":[2]}`). Done so far:
+    I stopped because I was going round in circles: I made the same call 3 times with the same result (`look {"a":1,"b":[2]}`). Done so far:
     - Did c0
     - Did c1
     - Did c2
@@ -625,7 +627,7 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
 }
 
 /// Limits under which any growth of the conversation is folded.
-const FOLDING: Limits = Limits { window: Some(Window::of(10)), ..LIMITS };
+const FOLDING: Limits = Limits { window: Some(Window::for_model(10)), ..LIMITS };
 
 /// Plays a whole cycle against a model that takes these turns, and returns its journal.
 ///
@@ -759,7 +761,7 @@ proptest! {
             match entry {
                 Entry::Outcome { name, is_error: false, .. } => is_flushed |= name == "note",
                 Entry::Turn { content, stop, .. } => {
-                    is_flushed |= text_of(content).contains("NOTHING TO KEEP");
+                    is_flushed |= join_text(content).contains("NOTHING TO KEEP");
                     is_full = *stop == Stop::ContextExceeded;
                 }
                 Entry::FoldAsked { ask: FoldAsk::Flush, .. } => {
@@ -823,7 +825,7 @@ fn asked_for(ask: FoldAsk) -> Cycle {
 
 #[test]
 fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written() {
-    let limits = Limits { window: Some(Window::of(100_000)), ..LIMITS };
+    let limits = Limits { window: Some(Window::for_model(100_000)), ..LIMITS };
     let long = |calls: &Value, tokens| {
         let usage = Usage { cache_read: tokens, ..Usage::default() };
         Entry::Turn { content: calls.to_string(), stop: Stop::ToolUse, usage }

@@ -19,7 +19,7 @@ use crate::decide::{
 /// Returns `true` if a model can be given this message now, or the fallback grammar if no model can be asked.
 pub fn is_answerable(message: &Incoming, model: &ModelState, now: DateTime<Utc>) -> bool {
     let is_for = |asked: &LinedUp| message.held_for.as_deref() != Some(&asked.name);
-    is_ready(message, now) && model.asked(message.chat).map_or_else(|| model.grammar_takes(message), is_for)
+    is_ready(message, now) && model.find_model(message.chat).map_or_else(|| model.grammar_takes(message), is_for)
 }
 
 /// Returns `true` if the message itself doesn't have to wait.
@@ -36,7 +36,7 @@ fn may_join(message: &Incoming, cycle: &NewCycle, model: &ModelState, now: DateT
 
 /// Returns the messages with these `ids` if all of them may still go to the model. An edit or another album picture may have brought files
 /// that are still loading, or a person may have removed a message from the queue. `None` otherwise.
-pub fn still_due<'a>(
+pub fn find_still_due<'a>(
     queued: &'a [Incoming],
     ids: &[i64],
     model: &ModelState,
@@ -49,7 +49,7 @@ pub fn still_due<'a>(
 
 /// Lists messages that arrived for the chat and terminal of a running `cycle`, oldest first. Messages that it `knows` and those of another
 /// open cycle are left out. A cycle with its full share of messages gets no more while another chat waits.
-pub fn joining<'a>(
+pub fn list_new_messages<'a>(
     queued: &'a [Incoming],
     cycle: &NewCycle,
     session: Option<&str>,
@@ -111,16 +111,16 @@ pub enum Standing {
 }
 
 /// Lists the standing of each queued message.
-pub fn standings(observed: &Situation) -> impl Iterator<Item = (&Incoming, Standing)> {
-    standings_of(&observed.messages, &observed.open_cycles, &observed.model, observed.now)
+pub fn list_standings(observed: &Situation) -> impl Iterator<Item = (&Incoming, Standing)> {
+    compute_standings(&observed.messages, &observed.open_cycles, &observed.model, observed.now)
 }
 
 /// Returns `true` if a queued message is to be answered now.
 pub fn is_any_due(queued: &[Incoming], open_cycles: &[CycleRow], model: &ModelState, now: DateTime<Utc>) -> bool {
-    standings_of(queued, open_cycles, model, now).any(|(_, standing)| standing == Standing::Due)
+    compute_standings(queued, open_cycles, model, now).any(|(_, standing)| standing == Standing::Due)
 }
 
-fn standings_of<'a>(
+fn compute_standings<'a>(
     queued: &'a [Incoming],
     open_cycles: &'a [CycleRow],
     model: &'a ModelState,
@@ -153,29 +153,31 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
 /// The place of a message's answer: chat, topic, waiting terminal.
 type Place<'a> = (ChatRef, Option<i64>, Option<&'a str>);
 
-fn place_of(message: &Incoming) -> Place<'_> {
+fn locate_message(message: &Incoming) -> Place<'_> {
     (message.chat, message.thread_id, message.session.as_deref())
 }
 
 /// Lists the messages to be answered now, by chat and by waiting terminal. Messages that have become stale come first, to be closed.
-pub(crate) fn due(observed: &Situation) -> Vec<Reason> {
-    let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
-    let is_thought_about = |chat| observed.model.asked(chat).is_some_and(|model| model.is_thinking);
+pub(crate) fn list_due_messages(observed: &Situation) -> Vec<Reason> {
+    let due = list_standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
+    let is_thought_about = |chat| observed.model.find_model(chat).is_some_and(|model| model.is_thinking);
     let is_stale = |message: &&Incoming| is_thought_about(message.chat) && stale::is_stale(message, observed.now);
     let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
-    let stale = by_place(&stale).into_iter().map(|((chat, thread_id, _), ids)| Reason::Stale { chat, thread_id, ids });
-    let due = by_place(&due).into_iter().map(|((chat, thread_id, _), ids)| Reason::Messages { chat, thread_id, ids });
+    let stale =
+        group_by_place(&stale).into_iter().map(|((chat, thread_id, _), ids)| Reason::Stale { chat, thread_id, ids });
+    let due =
+        group_by_place(&due).into_iter().map(|((chat, thread_id, _), ids)| Reason::Messages { chat, thread_id, ids });
     stale.chain(due).collect()
 }
 
 /// Groups messages by place, up to one cycle's number.
-fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
+fn group_by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
     let mut places: Vec<(Place<'_>, Vec<i64>)> = Vec::new();
     for message in messages {
-        match places.iter_mut().find(|(place, _)| *place == place_of(message)) {
+        match places.iter_mut().find(|(place, _)| *place == locate_message(message)) {
             Some((_, ids)) if ids.len() >= MAX_MESSAGES => {}
             Some((_, ids)) => ids.push(message.id),
-            None => places.push((place_of(message), vec![message.id])),
+            None => places.push((locate_message(message), vec![message.id])),
         }
     }
     places

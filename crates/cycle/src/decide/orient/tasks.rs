@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, Timelike as _, Utc};
 
 use reveille_base::{
-    schedule::{self, Missed, Slot, due::was_missed, task_time},
+    schedule::{self, Missed, Slot, due::is_slot_missed, task_time},
     types::ChatRef,
 };
 use reveille_memory::{
@@ -47,9 +47,9 @@ struct ChatTasks<'a> {
 }
 
 impl<'a> ChatTasks<'a> {
-    fn of_owner(observed: &'a Situation) -> Self {
+    fn for_owner(observed: &'a Situation) -> Self {
         Self {
-            tasks: tasks_of(observed, None),
+            tasks: list_tasks(observed, None),
             is_thinking: observed.model.is_thinking(),
             tells_left: observed.tells_left,
             holds_nudges: observed.holds_nudges,
@@ -58,38 +58,38 @@ impl<'a> ChatTasks<'a> {
     }
 
     /// Collects a guest's tasks, as if there were no model. Only the owner's context holds nudges back.
-    fn of_guest(observed: &'a Situation, chat: ChatRef, tells_left: usize) -> Self {
-        let tasks = tasks_of(observed, Some(chat));
+    fn for_guest(observed: &'a Situation, chat: ChatRef, tells_left: usize) -> Self {
+        let tasks = list_tasks(observed, Some(chat));
         Self { tasks, is_thinking: false, tells_left, holds_nudges: false, situation: observed }
     }
 }
 
 /// Lists the deadlines of the owner's tasks, reported by rule whatever the model.
 pub(crate) fn last_days_of_owner(observed: &Situation) -> Vec<Reason> {
-    last_days(&ChatTasks::of_owner(observed))
+    last_days(&ChatTasks::for_owner(observed))
 }
 
 /// Lists the reasons from the owner's tasks.
-pub(crate) fn of_owner(observed: &Situation) -> Vec<Reason> {
-    of_tasks(&ChatTasks::of_owner(observed))
+pub(crate) fn list_owner_reasons(observed: &Situation) -> Vec<Reason> {
+    list_chat_reasons(&ChatTasks::for_owner(observed))
 }
 
 /// Lists the reasons from each guest's tasks, as if there were no model. Messages to another chat than the owner's are a rule's words, so
 /// they can't contain the owner's data and cost nothing.
-pub(crate) fn of_guests(observed: &Situation) -> Vec<Reason> {
+pub(crate) fn list_guest_reasons(observed: &Situation) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (chat, tells_left) in &observed.guests {
-        let theirs = ChatTasks::of_guest(observed, *chat, *tells_left);
-        let theirs = [of_tasks(&theirs), last_days(&theirs)].concat();
+        let theirs = ChatTasks::for_guest(observed, *chat, *tells_left);
+        let theirs = [list_chat_reasons(&theirs), last_days(&theirs)].concat();
         reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
     reasons
 }
 
 /// Lists the reasons from one chat's tasks.
-fn of_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+fn list_chat_reasons(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let mut reasons = due_tasks(theirs);
-    reasons.extend(decaying(theirs));
+    reasons.extend(list_neglected_tasks(theirs));
     if !theirs.is_thinking {
         // By rule, each reason is one unasked message. Those beyond today's limit wait for the next day.
         reasons.truncate(theirs.tells_left);
@@ -106,8 +106,8 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     if is_quiet(theirs.situation) || hour < DUE_FROM_HOUR {
         return Vec::new();
     }
-    let open = theirs.tasks.iter().copied().filter(|task| !decay::rests(task));
-    let due = open.filter_map(|task| Some((task, task.due().filter(|due| *due <= today)?)));
+    let open = theirs.tasks.iter().copied().filter(|task| !decay::is_resting(task));
+    let due = open.filter_map(|task| Some((task, task.due_date().filter(|due| *due <= today)?)));
     let (met, missed): (Vec<_>, Vec<_>) = due.partition(|(_, due)| *due == today);
     let is_in_mind = |task: &Task| task.touched == Some(today) && hour < IN_MIND_UNTIL_HOUR;
     let reason = |(task, day): (&Task, NaiveDate)| {
@@ -120,7 +120,7 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
 }
 
 /// Lists the tasks of a chat (`None`: the owner's).
-fn tasks_of(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
+fn list_tasks(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
     // An unconfirmed task from outside is no order, so its time never comes.
     let is_theirs =
         |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
@@ -151,7 +151,7 @@ fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         due_times(theirs).filter(move |(task, _, at)| task.missed == policy && is_missed(theirs, *at)).map(
             |(task, key, _)| Reason::MissedTask {
                 title: task.title.clone(),
-                at: task.at().unwrap_or_default().to_owned(),
+                at: task.step_time().unwrap_or_default().to_owned(),
                 is_told: task.missed == Missed::Tell,
                 key,
             },
@@ -163,8 +163,8 @@ fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
 /// Lists tasks whose unhandled time has come, with key and instant.
 fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
     theirs.tasks.iter().copied().filter_map(|task| {
-        let at = task_time(task.at()?, theirs.situation.tz).filter(|at| *at <= theirs.situation.now)?;
-        let key = task_key(&task.title, task.at()?);
+        let at = task_time(task.step_time()?, theirs.situation.tz).filter(|at| *at <= theirs.situation.now)?;
+        let key = task_key(&task.title, task.step_time()?);
         (!theirs.situation.handled.contains(&key)).then_some((task, key, at))
     })
 }
@@ -176,9 +176,9 @@ fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     let due = quiet.map_or(Slot { civil: local, at }, |hours| {
         let is_next_day = hours.until <= local.time();
         let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
-        schedule::resolve(day.and_time(hours.until), theirs.situation.tz)
+        schedule::resolve_local_time(day.and_time(hours.until), theirs.situation.tz)
     });
-    was_missed(due, theirs.situation.now)
+    is_slot_missed(due, theirs.situation.now)
 }
 
 /// Returns an agreed change of orders whose effect should be reported: one at a time, like all unasked messages.
@@ -193,7 +193,7 @@ fn is_quiet(observed: &Situation) -> bool {
 }
 
 /// Lists neglected tasks. They are mentioned in waking hours only, so they become due then.
-fn decaying(theirs: &ChatTasks<'_>) -> Vec<Reason> {
+fn list_neglected_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     if is_quiet(theirs.situation) || theirs.holds_nudges {
         return Vec::new();
     }
@@ -202,9 +202,9 @@ fn decaying(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         .tasks
         .iter()
         .filter_map(|task| {
-            let stage = decay::stage_of(task, local.date_naive())?;
+            let stage = decay::find_task_stage(task, local.date_naive())?;
             // A task at its deadline is mentioned for that instead.
-            if task.due().is_some_and(|due| due <= local.date_naive()) {
+            if task.due_date().is_some_and(|due| due <= local.date_naive()) {
                 return None;
             }
             let key = decay_key(&task.title, task.touched, stage);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 
-use reveille_base::{clock::parse_time, types::ChatRef, words::count, zone::Tz};
+use reveille_base::{clock::parse_time, types::ChatRef, words::format_count, zone::Tz};
 use reveille_config::QuietHours;
 use reveille_memory::{
     decay::Stage,
@@ -25,7 +25,7 @@ type Scene = Situation;
 fn scene() -> Scene {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
     let tz = "Europe/Berlin".parse::<Tz>().unwrap();
-    Scene { tells_left: 5, ..Scene::quiet(now, tz, ChatRef::telegram(7), ModelState::of("claude")) }
+    Scene { tells_left: 5, ..Scene::new_quiet(now, tz, ChatRef::from_telegram(7), ModelState::for_model("claude")) }
 }
 
 impl Scene {
@@ -34,7 +34,7 @@ impl Scene {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        due(self)
+        list_due_reasons(self)
     }
 
     fn later(&mut self, minutes: i64) -> &mut Self {
@@ -54,35 +54,35 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
         text: text.to_owned(),
         received_at: Some(scene.now - TimeDelta::days(3)),
         held_for: Some("offline".to_owned()),
-        ..message(id, ChatRef::telegram(7))
+        ..message(id, ChatRef::from_telegram(7))
     };
-    let new = Incoming { received_at: Some(scene.now), ..message(4, ChatRef::telegram(7)) };
+    let new = Incoming { received_at: Some(scene.now), ..message(4, ChatRef::from_telegram(7)) };
     scene.messages = vec![old(1, "hello"), old(2, "buy milk"), old(3, "?"), new];
-    let stale = Reason::Stale { chat: ChatRef::telegram(7), thread_id: None, ids: vec![1, 3] };
-    let answered = Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![2, 4] };
+    let stale = Reason::Stale { chat: ChatRef::from_telegram(7), thread_id: None, ids: vec![1, 3] };
+    let answered = Reason::Messages { chat: ChatRef::from_telegram(7), thread_id: None, ids: vec![2, 4] };
     assert_eq!(scene.reasons(), [stale.clone(), answered.clone()]);
-    assert_eq!(choose(scene.reasons(), &scene.model, ChatRef::telegram(7)), Some(Work::Mechanical(vec![stale])));
+    assert_eq!(choose(scene.reasons(), &scene.model, ChatRef::from_telegram(7)), Some(Work::Mechanical(vec![stale])));
     assert_eq!(
-        choose(vec![answered.clone()], &scene.model, ChatRef::telegram(7)),
+        choose(vec![answered.clone()], &scene.model, ChatRef::from_telegram(7)),
         Some(Work::Think { reasons: vec![answered] })
     );
     // They don't join a running conversation either.
     let running = open_cycle("c", CycleState::Running, None);
-    let cycle = NewCycle { chat: Some(ChatRef::telegram(7)), ..running.cycle.clone() };
-    let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.model, scene.now);
+    let cycle = NewCycle { chat: Some(ChatRef::from_telegram(7)), ..running.cycle.clone() };
+    let joined = list_new_messages(&scene.messages, &cycle, None, &[], &[running], &scene.model, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
     // They wait while no model can answer.
     scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
-    scene.model = ModelState::of("offline");
-    assert_eq!(scene.reasons(), [Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![4] }]);
+    scene.model = ModelState::for_model("offline");
+    assert_eq!(scene.reasons(), [Reason::Messages { chat: ChatRef::from_telegram(7), thread_id: None, ids: vec![4] }]);
 }
 
 #[test]
 fn a_chat_that_waits_for_a_budget_is_told_of_each_days_first_message() {
     let mut scene = scene();
     scene.model.over_budget = Some(Cap::Month);
-    let at = |id, received_at| Incoming { received_at: Some(received_at), ..message(id, ChatRef::telegram(7)) };
+    let at = |id, received_at| Incoming { received_at: Some(received_at), ..message(id, ChatRef::from_telegram(7)) };
     let key = |scene: &Scene| scene.reasons().iter().find_map(Reason::handled_key);
     scene.messages = vec![at(1, scene.now)];
     let first = key(&scene).unwrap();
@@ -124,7 +124,7 @@ fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
     Reminder {
         id,
         what: NewReminder {
-            chat: ChatRef::telegram(7),
+            chat: ChatRef::from_telegram(7),
             thread_id: None,
             text: "tea".to_owned(),
             rule: None,
@@ -151,9 +151,12 @@ fn with_nothing_there_nothing_is_due() {
 #[test]
 fn messages_are_due_by_chat_and_topic_in_their_order() {
     let mut scene = scene();
-    scene.messages =
-        vec![message(1, ChatRef::telegram(7)), message(2, ChatRef::TERMINAL), message(3, ChatRef::telegram(7))];
-    scene.messages.push(Incoming { thread_id: Some(5), ..message(4, ChatRef::telegram(7)) });
+    scene.messages = vec![
+        message(1, ChatRef::from_telegram(7)),
+        message(2, ChatRef::TERMINAL),
+        message(3, ChatRef::from_telegram(7)),
+    ];
+    scene.messages.push(Incoming { thread_id: Some(5), ..message(4, ChatRef::from_telegram(7)) });
     assert_eq!(scene.due(), ["2 messages in chat 7", "1 message from the terminal", "1 message in chat 7"]);
     let ids = scene.reasons().into_iter().map(|reason| match reason {
         Reason::Messages { thread_id, ids, .. } => (thread_id, ids),
@@ -169,35 +172,35 @@ fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
     let scene = scene();
     let mut waiting = open_cycle("waits", CycleState::Waiting, None);
     let mut running = open_cycle("runs", CycleState::Running, None);
-    (waiting.cycle.chat, running.cycle.chat) = (Some(ChatRef::telegram(7)), Some(ChatRef::telegram(7)));
-    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, ChatRef::telegram(7)) };
-    let topic = Incoming { thread_id: Some(5), ..message(6, ChatRef::telegram(7)) };
+    (waiting.cycle.chat, running.cycle.chat) = (Some(ChatRef::from_telegram(7)), Some(ChatRef::from_telegram(7)));
+    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, ChatRef::from_telegram(7)) };
+    let topic = Incoming { thread_id: Some(5), ..message(6, ChatRef::from_telegram(7)) };
     let queued = [
         taken(1, "runs"),
         taken(2, "waits"),
         taken(3, "ended"),
-        message(4, ChatRef::telegram(8)),
-        message(5, ChatRef::telegram(7)),
+        message(4, ChatRef::from_telegram(8)),
+        message(5, ChatRef::from_telegram(7)),
         topic,
     ];
     let open = [waiting, running.clone()];
-    let joining = joining(&queued, &running.cycle, None, &[1], &open, &scene.model, scene.now);
+    let joining = list_new_messages(&queued, &running.cycle, None, &[1], &open, &scene.model, scene.now);
     assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
 }
 
 #[test]
 fn a_flood_is_taken_up_in_bounded_portions() {
     let mut scene = scene();
-    scene.messages = (0..200).map(|id| message(id, ChatRef::telegram(7))).collect();
+    scene.messages = (0..200).map(|id| message(id, ChatRef::from_telegram(7))).collect();
     assert_eq!(scene.due(), [format!("{MAX_MESSAGES} messages in chat 7")]);
 }
 
 #[test]
 fn a_message_that_this_model_cannot_answer_waits_for_another() {
     let mut scene = scene();
-    scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, ChatRef::telegram(7)) }];
+    scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, ChatRef::from_telegram(7)) }];
     assert_eq!(scene.reasons(), []);
-    scene.model = ModelState::of("claude-next");
+    scene.model = ModelState::for_model("claude-next");
     assert_eq!(scene.reasons().len(), 1);
 }
 
@@ -205,7 +208,7 @@ fn a_message_that_this_model_cannot_answer_waits_for_another() {
 fn a_message_in_back_off_is_due_when_that_ends() {
     let mut scene = scene();
     scene.messages =
-        vec![Incoming { not_before: Some(scene.now + TimeDelta::minutes(1)), ..message(1, ChatRef::telegram(7)) }];
+        vec![Incoming { not_before: Some(scene.now + TimeDelta::minutes(1)), ..message(1, ChatRef::from_telegram(7)) }];
     assert_eq!(scene.reasons(), []);
     assert_eq!(scene.later(1).reasons().len(), 1);
 }
@@ -213,7 +216,7 @@ fn a_message_in_back_off_is_due_when_that_ends() {
 #[test]
 fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
     let mut scene = scene();
-    scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, ChatRef::telegram(7)) }];
+    scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, ChatRef::from_telegram(7)) }];
     assert_eq!(scene.reasons().len(), 1, "that cycle has ended");
     let wait = scene.now + TimeDelta::minutes(5);
     scene.open_cycles = vec![open_cycle("c1", CycleState::Waiting, Some(wait))];
@@ -229,7 +232,7 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_model_is_back()
         vec![open_cycle("crashed", CycleState::Running, None), open_cycle("waits", CycleState::Waiting, Some(wait))];
     assert_eq!(scene.due(), ["resume crashed"]);
     assert_eq!(scene.later(5).due(), ["resume crashed"]);
-    scene.model = ModelState::of("claude");
+    scene.model = ModelState::for_model("claude");
     assert_eq!(scene.due(), ["resume crashed", "resume waits"]);
     let crashed: Vec<bool> = scene
         .reasons()
@@ -334,7 +337,7 @@ fn a_persons_commits_are_a_reason_for_a_model_that_can_be_asked() {
     assert_eq!(scene.due(), ["2 commits by a person"]);
     scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
-    scene.model = ModelState::of("offline");
+    scene.model = ModelState::for_model("offline");
     assert_eq!(scene.due(), ["2 commits by a person"], "by rule they can be noted at any time");
 }
 
@@ -354,52 +357,60 @@ fn resume(id: &str) -> Reason {
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
     let thinking = scene().model;
-    let offline = ModelState::of("offline");
+    let offline = ModelState::for_model("offline");
     let remind = || Reason::Reminder { id: 1 };
-    assert_eq!(choose(Vec::new(), &thinking, ChatRef::telegram(OWNER)), None);
+    assert_eq!(choose(Vec::new(), &thinking, ChatRef::from_telegram(OWNER)), None);
     let work = choose(
-        vec![resume("a"), resume("b"), remind(), messages_of(ChatRef::telegram(OWNER))],
+        vec![resume("a"), resume("b"), remind(), messages_of(ChatRef::from_telegram(OWNER))],
         &thinking,
-        ChatRef::telegram(OWNER),
+        ChatRef::from_telegram(OWNER),
     );
     assert!(matches!(work, Some(Work::Resume { cycle_id, has_crashed: true }) if cycle_id == "a"));
     assert_eq!(
-        choose(vec![remind(), messages_of(ChatRef::telegram(OWNER)), decay()], &thinking, ChatRef::telegram(OWNER)),
+        choose(
+            vec![remind(), messages_of(ChatRef::from_telegram(OWNER)), decay()],
+            &thinking,
+            ChatRef::from_telegram(OWNER)
+        ),
         Some(Work::Mechanical(vec![remind()]))
     );
     assert_eq!(
-        choose(vec![remind(), messages_of(ChatRef::telegram(OWNER)), decay()], &offline, ChatRef::telegram(OWNER)),
+        choose(
+            vec![remind(), messages_of(ChatRef::from_telegram(OWNER)), decay()],
+            &offline,
+            ChatRef::from_telegram(OWNER)
+        ),
         Some(Work::Mechanical(vec![remind(), decay()])),
         "what nobody asked for is done by rule without a thinking mind"
     );
     assert_eq!(
         choose(
-            vec![messages_of(ChatRef::telegram(OWNER)), messages_of(ChatRef::telegram(8)), decay()],
+            vec![messages_of(ChatRef::from_telegram(OWNER)), messages_of(ChatRef::from_telegram(8)), decay()],
             &thinking,
-            ChatRef::telegram(OWNER)
+            ChatRef::from_telegram(OWNER)
         ),
-        Some(Work::Think { reasons: vec![messages_of(ChatRef::telegram(OWNER)), decay()] })
+        Some(Work::Think { reasons: vec![messages_of(ChatRef::from_telegram(OWNER)), decay()] })
     );
     assert_eq!(
         choose(
-            vec![messages_of(ChatRef::telegram(8)), messages_of(ChatRef::telegram(OWNER)), decay()],
+            vec![messages_of(ChatRef::from_telegram(8)), messages_of(ChatRef::from_telegram(OWNER)), decay()],
             &thinking,
-            ChatRef::telegram(OWNER)
+            ChatRef::from_telegram(OWNER)
         ),
-        Some(Work::Think { reasons: vec![messages_of(ChatRef::telegram(8))] }),
+        Some(Work::Think { reasons: vec![messages_of(ChatRef::from_telegram(8))] }),
         "another chat never sees the owner's affairs"
     );
     assert_eq!(
-        choose(vec![decay()], &thinking, ChatRef::telegram(OWNER)),
+        choose(vec![decay()], &thinking, ChatRef::from_telegram(OWNER)),
         Some(Work::Think { reasons: vec![decay()] })
     );
 }
 
 #[test]
 fn counts_read_well() {
-    assert_eq!(count(1, "message"), "1 message");
-    assert_eq!(count(0, "message"), "0 messages");
-    assert_eq!(count(2, "commit by a person"), "2 commits by a person");
+    assert_eq!(format_count(1, "message"), "1 message");
+    assert_eq!(format_count(0, "message"), "0 messages");
+    assert_eq!(format_count(2, "commit by a person"), "2 commits by a person");
 }
 
 #[test]
@@ -410,7 +421,7 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert!(thought_about > 1);
     scene.tells_left = 1;
     assert_eq!(scene.due().len(), thought_about, "a mind that thinks counts for itself");
-    scene.model = ModelState::of("offline");
+    scene.model = ModelState::for_model("offline");
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());
@@ -429,7 +440,7 @@ fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
     scene.tells_left = 0;
     assert_eq!(scene.due(), [late("run"), late("perhaps"), missed("skip")], "the rest is told tomorrow");
     let reasons = scene.reasons();
-    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.model, ChatRef::telegram(7)) else {
+    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.model, ChatRef::from_telegram(7)) else {
         panic!("leaving out needs no mind")
     };
     assert_eq!(chosen.iter().map(Reason::describe).collect::<Vec<_>>(), [missed("skip")]);
@@ -438,7 +449,7 @@ fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
 #[test]
 fn what_may_not_be_told_at_night_was_not_missed_by_then() {
     let mut scene = scene();
-    scene.model = ModelState::of("offline");
+    scene.model = ModelState::for_model("offline");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
     scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
@@ -459,17 +470,17 @@ fn a_message_whose_files_are_on_their_way_or_that_is_gone_is_not_begun() {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
     let message = |id, awaits_files| Incoming {
         id,
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         received_at: Some(now),
         awaits_files,
         ..Incoming::default()
     };
     let model = scene().model;
     let queued = [message(1, false), message(2, true)];
-    assert_eq!(still_due(&queued, &[1], &model, now).unwrap().len(), 1);
-    assert_eq!(still_due(&queued, &[], &model, now).unwrap().len(), 0);
+    assert_eq!(find_still_due(&queued, &[1], &model, now).unwrap().len(), 1);
+    assert_eq!(find_still_due(&queued, &[], &model, now).unwrap().len(), 0);
     for ids in [[1, 2], [1, 3]] {
-        assert_eq!(still_due(&queued, &ids, &model, now), None, "{ids:?}");
+        assert_eq!(find_still_due(&queued, &ids, &model, now), None, "{ids:?}");
     }
 }
 
@@ -483,13 +494,13 @@ const GUESTS: &str = "\
 fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     let mut scene = scene();
     scene.tasks = TaskList::parse(GUESTS).0.tasks().to_vec();
-    scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 3)]);
+    scene.guests = BTreeMap::from([(ChatRef::from_telegram(5555), 3)]);
     let theirs = ["task \"Oars\" has its next step now (chat 5555)", "task \"Boat\" is quiet: challenge (chat 5555)"];
     let mine = "task \"Mine\" is quiet: challenge";
     // Chat 66 is no longer allowed; 7 is the owner.
     assert_eq!(scene.due(), [theirs[0], theirs[1], mine]);
     let (reasons, model) = (scene.reasons(), scene.model.clone());
-    let Some(Work::Mechanical(by_rule)) = choose(reasons, &model, ChatRef::telegram(7)) else { panic!() };
+    let Some(Work::Mechanical(by_rule)) = choose(reasons, &model, ChatRef::from_telegram(7)) else { panic!() };
     assert!(
         by_rule.len() == 2
             && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat: ChatRef { id: 5555, .. }, .. }))
@@ -497,7 +508,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     // Independent of the model's state, but within the daily limit per guest and outside quiet hours.
     scene.model = scene.model.out_of_reach();
     assert_eq!(scene.due(), theirs);
-    scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 1)]);
+    scene.guests = BTreeMap::from([(ChatRef::from_telegram(5555), 1)]);
     assert_eq!(scene.due(), theirs[..1]);
     scene.handled.insert(by_rule[0].handled_key().unwrap());
     assert_eq!(scene.due(), theirs[1..]);
@@ -518,19 +529,19 @@ fn look_back(id: &str) -> CycleRow {
 fn an_interrupted_look_back_waits_for_messages_and_for_tasks() {
     let mut scene = scene();
     scene.open_cycles = vec![look_back("back"), open_cycle("crashed", CycleState::Running, None)];
-    scene.messages = vec![message(1, ChatRef::telegram(7))];
+    scene.messages = vec![message(1, ChatRef::from_telegram(7))];
     scene.tasks = TaskList::parse(ACTIVE).0.tasks().to_vec();
     let due = scene.due();
     assert_eq!((due.first().unwrap().as_str(), due.last().unwrap().as_str()), ("resume crashed", "resume back"));
     assert!(is_any_due(&scene.messages, &scene.open_cycles, &scene.model, scene.now));
     scene.open_cycles.pop();
     let (reasons, model) = (scene.reasons(), scene.model.clone());
-    let Some(Work::Think { reasons }) = choose(reasons, &model, ChatRef::telegram(7)) else { panic!() };
+    let Some(Work::Think { reasons }) = choose(reasons, &model, ChatRef::from_telegram(7)) else { panic!() };
     assert!(!reasons.iter().any(|reason| matches!(reason, Reason::Resume { .. })), "{reasons:?}");
     (scene.messages, scene.tasks) = (Vec::new(), Vec::new());
     assert!(!is_any_due(&scene.messages, &scene.open_cycles, &scene.model, scene.now));
     let (reasons, model) = (scene.reasons(), scene.model.clone());
-    let work = choose(reasons, &model, ChatRef::telegram(7));
+    let work = choose(reasons, &model, ChatRef::from_telegram(7));
     assert!(matches!(work, Some(Work::Resume { cycle_id, .. }) if cycle_id == "back"));
 }
 
@@ -555,14 +566,14 @@ fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
     scene.is_on_duty = false;
     assert_eq!(scene.due(), [""; 0]);
     // Messages that arrive here are answered here, and reminders belong to this machine.
-    scene.messages = vec![message(1, ChatRef::telegram(7))];
+    scene.messages = vec![message(1, ChatRef::from_telegram(7))];
     assert_eq!(scene.due(), ["1 message in chat 7"]);
 }
 
 #[test]
 fn an_answer_comes_before_many_reminders_and_then_they_come_a_few_at_a_time() {
     let reminders = |n: i64| (1..=n).map(|id| Reason::Reminder { id });
-    let answer = Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![1] };
+    let answer = Reason::Messages { chat: ChatRef::from_telegram(7), thread_id: None, ids: vec![1] };
     let few: Vec<Reason> = reminders(50).chain([answer.clone()]).collect();
     assert_eq!(without_backlog(few.clone(), Backlog::GivesWay), (few, false));
     let many: Vec<Reason> = reminders(2_000).chain([answer.clone()]).collect();

@@ -13,7 +13,7 @@ fn note(machine: &str, fence: u64, is_held: bool) -> LeaseNote {
         machine: machine.to_owned(),
         name: machine.to_owned(),
         fence,
-        term_ms: millis(TERM),
+        term_ms: to_millis(TERM),
         is_held,
         renewal: 0,
         since: String::new(),
@@ -31,15 +31,15 @@ fn at(ms: u64) -> BootTime<'static> {
 }
 
 fn look(seen: &SeenLease, mine: &[String], watch: Option<&LeaseWatch>, now: BootTime<'_>) -> LeaseStep {
-    decide(seen, mine, watch, 3, now, TERM)
+    decide_step(seen, mine, watch, 3, now, TERM)
 }
 
 #[test]
 fn a_term_is_over_when_no_whole_millisecond_of_it_is_left() {
     let tenure = Tenure::begin(note("desk", 1, true), "id".to_owned(), Duration::from_micros(1_700));
     let end = TERM + Duration::from_millis(1);
-    assert!(tenure.holds(end.saturating_sub(Duration::from_nanos(1))));
-    assert!(!tenure.holds(end));
+    assert!(tenure.is_running(end.saturating_sub(Duration::from_nanos(1))));
+    assert!(!tenure.is_running(end));
 }
 
 #[test]
@@ -176,13 +176,13 @@ impl World {
             Happens::Passes(ms) => self.now_ms += ms,
             Happens::Acquires => {
                 let machine = &self.machines[which];
-                if machine.swap.is_some() || machine.tenure.as_ref().is_some_and(|tenure| tenure.holds(now)) {
+                if machine.swap.is_some() || machine.tenure.as_ref().is_some_and(|tenure| tenure.is_running(now)) {
                     return;
                 }
                 let seen = self.place.as_ref().map_or(SeenLease::Absent, |(id, note)| seen(id, note.clone()));
                 let present = BootTime { boot: "boot", at: now };
                 let (mine, watch) = (&machine.mine, machine.watch.as_ref());
-                match decide(&seen, mine, watch, machine.fence, present, TERM) {
+                match decide_step(&seen, mine, watch, machine.fence, present, TERM) {
                     LeaseStep::Take { old, fence } => {
                         self.machines[which].tenure = None;
                         self.begin(which, old, note(&which.to_string(), fence, true), true);
@@ -193,7 +193,7 @@ impl World {
             }
             Happens::Renews | Happens::Releases => {
                 let machine = &self.machines[which];
-                let tenure = machine.tenure.as_ref().filter(|tenure| tenure.holds(now) && machine.swap.is_none());
+                let tenure = machine.tenure.as_ref().filter(|tenure| tenure.is_running(now) && machine.swap.is_none());
                 if let Some(tenure) = tenure.cloned() {
                     let is_held = matches!(what, Happens::Renews);
                     let next = LeaseNote { is_held, ..tenure.next(String::new(), Vec::new()) };
@@ -214,7 +214,7 @@ impl World {
             Happens::Forgets => {
                 if let Some(swap) = self.machines[which].swap.take() {
                     if let Some(tenure) = &mut self.machines[which].tenure {
-                        tenure.in_doubt(swap.id.clone());
+                        tenure.record_doubt(swap.id.clone());
                     }
                     if swap.done.is_none() {
                         self.machines[which].stray.push(swap);
@@ -254,7 +254,7 @@ impl World {
 
     fn check(&self) -> Result<(), TestCaseError> {
         let holders: Vec<usize> = (0..MACHINES)
-            .filter(|which| self.machines[*which].tenure.as_ref().is_some_and(|it| it.holds(self.clock(*which))))
+            .filter(|which| self.machines[*which].tenure.as_ref().is_some_and(|it| it.is_running(self.clock(*which))))
             .collect();
         prop_assert!(holders.len() <= 1, "{holders:?} hold it at {} ms: {self:#?}", self.now_ms);
         prop_assert!(self.fences.is_sorted_by(|a, b| a < b), "{:?}", self.fences);

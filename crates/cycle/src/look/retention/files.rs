@@ -50,7 +50,7 @@ struct Found {
 }
 
 /// Lists the tasks about files older than `before`.
-pub(crate) fn chores(
+pub(crate) fn list_chores(
     config: &Config,
     store: &Store,
     before: DateTime<Utc>,
@@ -121,7 +121,7 @@ impl Chore {
     }
 
     /// Returns the file to be deleted, relative to the workspace. `None` for other tasks.
-    pub(crate) fn removes(&self, workspace: &Path) -> Option<String> {
+    pub(crate) fn find_removed_file(&self, workspace: &Path) -> Option<String> {
         let Self::Remove(path) = self else { return None };
         Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
     }
@@ -129,7 +129,7 @@ impl Chore {
     /// Carries the task out. It can be repeated after a kill at any point.
     pub(crate) fn run(&self) -> io::Result<()> {
         match self {
-            Self::Cut(path) => cut(path),
+            Self::Cut(path) => cut_log(path),
             Self::Empty(path) => OpenOptions::new().write(true).open(path)?.set_len(0),
             Self::Remove(path) => fs::remove_file(path),
         }
@@ -137,7 +137,7 @@ impl Chore {
 }
 
 /// Saves the end of a log before emptying it. Lines appended between the last read and the emptying are lost, which a log can bear.
-fn cut(path: &Path) -> io::Result<()> {
+fn cut_log(path: &Path) -> io::Result<()> {
     let mut log = OpenOptions::new().read(true).write(true).open(path)?;
     let start = log.metadata()?.len().saturating_sub(TAIL_BYTES);
     log.seek(SeekFrom::Start(start))?;

@@ -63,7 +63,7 @@ pub(crate) fn judge(
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<Judged, WakeError> {
-    let Some(mut verdict) = verdict(session, live, registry, request) else {
+    let Some(mut verdict) = find_verdict(session, live, registry, request) else {
         // Running the call reports that there is no such tool.
         return Ok(Judged::Allowed(Vec::new()));
     };
@@ -80,7 +80,7 @@ pub(crate) fn judge(
             Ok(Judged::Refused(vec![judged], why))
         }
         Decision::Ask => {
-            let proposal = match proposal::proposed(session, live, registry, request)? {
+            let proposal = match proposal::build_proposal(session, live, registry, request)? {
                 Some(Err(why)) => {
                     verdict.decision = Decision::Deny;
                     return Ok(Judged::Refused(vec![Entry::Judged { call: request.id.clone(), verdict }], why));
@@ -88,7 +88,7 @@ pub(crate) fn judge(
                 Some(Ok(proposal)) => Some(proposal),
                 None => None,
             };
-            let told = proposal.iter().flat_map(proposal::told).collect::<Vec<_>>();
+            let told = proposal.iter().flat_map(proposal::describe_effect).collect::<Vec<_>>();
             verdict.reasons.splice(0..0, told);
             let FoundFiles { named, unheld } = named_files(session, live, request);
             verdict.reasons.extend(unheld);
@@ -103,7 +103,8 @@ pub(crate) fn judge(
 /// answered.
 pub(crate) fn ask_ahead(session: &mut Session<'_>, live: &mut Live, registry: &Registry) -> Result<(), WakeError> {
     for request in live.state.unjudged_calls().into_iter().take(ASKED_AHEAD_MAX) {
-        let asks = verdict(session, live, registry, &request).is_some_and(|verdict| verdict.decision == Decision::Ask);
+        let asks =
+            find_verdict(session, live, registry, &request).is_some_and(|verdict| verdict.decision == Decision::Ask);
         // A proposal is asked about separately, one at a time.
         if asks && request.name != approval_text::PROPOSE_CHANGE {
             judge(session, live, registry, &request)?;
@@ -113,32 +114,32 @@ pub(crate) fn ask_ahead(session: &mut Session<'_>, live: &mut Live, registry: &R
 }
 
 /// Returns the policy's current verdict on a call. `None` if there is no such tool.
-fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
+fn find_verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
     let ToolRequest { name, input, .. } = request;
-    let verdict = registry.judge(name, input, &live.world, origin(live, registry, request).as_deref())?;
-    let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
+    let verdict = registry.judge(name, input, &live.world, find_origins(live, registry, request).as_deref())?;
+    let sends = registry.get(name).is_none_or(|tool| tool.may_send(input, &live.world));
     Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
 }
 
 /// Returns the origin of untrusted content that a call names and will read when it runs.
-fn met(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
+fn find_named_origin(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
     // fault: names-misled-cycle-left
-    registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())
+    registry.mentions_untrusted_files(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())
 }
 
 /// Returns the origins of all untrusted text that the cycle will have read once a call runs.
-fn origin(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
-    taint::joined(live.state.taints.iter().cloned().chain(met(live, registry, request)))
+fn find_origins(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
+    taint::join_origins(live.state.taints.iter().cloned().chain(find_named_origin(live, registry, request)))
 }
 
 /// Returns the current prohibition of a call that an earlier wake allowed, with the result for the model. `None` if it is still allowed.
-pub(crate) fn forbidden(
+pub(crate) fn find_prohibition(
     session: &Session<'_>,
     live: &Live,
     registry: &Registry,
     request: &ToolRequest,
 ) -> Option<(Entry, String)> {
-    let verdict = verdict(session, live, registry, request)?;
+    let verdict = find_verdict(session, live, registry, request)?;
     // fault: yes-counts-rule-made
     if verdict.decision != Decision::Deny {
         return None;
@@ -156,7 +157,7 @@ pub(crate) fn refuse(
     entries: Vec<Entry>,
     why: String,
 ) -> Result<(), WakeError> {
-    record::settle_with(session, live, request, entries, Err(Refusal(why)))
+    record::settle_with_entries(session, live, request, entries, Err(Refusal(why)))
 }
 
 /// Returns `true` if the person may allow a call permanently: a rule can match exactly this call, and would allow it. Excluded are calls
@@ -171,24 +172,24 @@ fn may_stand(
     let ToolRequest { name, input, .. } = request;
     let owner = session.context.config.owner_chat;
     let is_owners = live.cycle.chat.is_none_or(|chat| chat == ChatRef::TERMINAL || chat == owner);
-    let is_private = owner == ChatRef::TERMINAL || owner.person().is_some();
+    let is_private = owner == ChatRef::TERMINAL || owner.person_id().is_some();
     if !is_owners
         || !is_private
         || !live.world.sees_all()
         || verdict.risk == Risk::Destructive
-        || origin(live, registry, request).is_some()
+        || find_origins(live, registry, request).is_some()
         || is_long(input, named, &verdict.reasons)
         // A rule contains a command's words, but not the later content of the files it names.
         || named.runs_files()
         || (!named.is_empty() && standing::is_given_something(name, input, &live.world.rules))
         || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
-        || standing::rule_of(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
+        || standing::derive_rule(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
         return false;
     }
     let with_rule = live.world.rules.with_exact(name, input);
     let rules = std::mem::replace(&mut live.world.rules, with_rule);
-    let judged = self::verdict(session, live, registry, request);
+    let judged = self::find_verdict(session, live, registry, request);
     live.world.rules = rules;
     judged.is_some_and(|judged| judged.decision == Decision::Allow)
 }
@@ -200,36 +201,43 @@ fn ask_person(
     judged: (Verdict, Entry, BoundFiles),
 ) -> Result<(), WakeError> {
     let tz = session.context.config.timezone;
-    put(session, live, request, judged, |_, approval, shown_in| question(approval, shown_in, tz))
+    ask_question(session, live, request, judged, |_, approval, shown_in| render_question(approval, shown_in, tz))
 }
 
 /// Asks whether a cycle at a limit may continue.
-pub(crate) fn ask_to_go_on(
+pub(crate) fn ask_to_continue(
     session: &mut Session<'_>,
     live: &mut Live,
     limits: &Limits,
     request: &ToolRequest,
 ) -> Result<(), WakeError> {
-    let Some(reached) = live.state.meter.reached(limits) else {
+    let Some(reached) = live.state.meter.find_reached_limit(limits) else {
         return Ok(());
     };
     let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
     let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
-    put(session, live, (request, false, None), (verdict, judged, BoundFiles::default()), |state, approval, shown_in| {
-        go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
-    })
+    ask_question(
+        session,
+        live,
+        (request, false, None),
+        (verdict, judged, BoundFiles::default()),
+        |state, approval, shown_in| {
+            go_on_question(state, &reached, name_asking_chat(asked_in, shown_in), approval.expires_at, tz)
+        },
+    )
 }
 
 /// Returns `true` if a person has decided whether a cycle continues, and journals the decision. `false` while the question is open.
-pub(crate) fn is_go_on_decided(
+pub(crate) fn is_continuation_decided(
     session: &mut Session<'_>,
     live: &mut Live,
     request: &ToolRequest,
 ) -> Result<bool, WakeError> {
     session.store.approvals_mut().expire_approvals()?;
-    let state = session.store.approvals().approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
+    let state =
+        session.store.approvals().find_call_approval(&live.cycle.id, &request.id)?.map(|approval| approval.state);
     let decided =
         |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
     let why = match state {
@@ -238,23 +246,23 @@ pub(crate) fn is_go_on_decided(
             let yes = decided(true, "");
             let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
             let entries = std::slice::from_ref(&yes);
-            if session.store.approvals_mut().begin_approved(&live.cycle.id, action, entries)? {
+            if session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries)? {
                 live.state.apply(&yes);
                 return Ok(true);
             }
-            "What was approved is not what I had asked."
+            "What you approved isn't what I had asked."
         }
         Some(ApprovalState::Denied) => "You said to stop.",
         Some(ApprovalState::Expired) => "I asked whether to continue and had no answer in time, so I stopped.",
         Some(ApprovalState::Withdrawn) | None => "I couldn't ask whether to continue, so I stopped.",
     };
-    record::record(session, live, &decided(false, why), &[])?;
+    record::record_entry(session, live, &decided(false, why), &[])?;
     Ok(true)
 }
 
 /// Asks a person a question. The journal entry, the question's row and the message are one transaction. `may_stand` is true if the call can
 /// be allowed permanently; `proposal` is the change of orders in question.
-fn put(
+fn ask_question(
     session: &mut Session<'_>,
     live: &mut Live,
     (request, may_stand, proposal): (&ToolRequest, bool, Option<NewProposal>),
@@ -269,16 +277,16 @@ fn put(
         _ => config.owner_chat,
     };
     // This reason comes first, so that it appears wherever the question is shown: in a message, a file or a terminal.
-    verdict.reasons = elsewhere(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();
+    verdict.reasons = name_asking_chat(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();
     let approval = NewApproval {
         call: request.id.clone(),
         tool: request.name.clone(),
         action: request.input.clone(),
         verdict,
-        origin: origin(live, &session.tooling().registry, request),
+        origin: find_origins(live, &session.tooling().registry, request),
         // A private chat has the number of its person. In a group any listed person may decide.
-        approver: chat.person(),
-        nonce: nonce()?,
+        approver: chat.person_id(),
+        nonce: generate_nonce()?,
         expires_at: now + ASKED_FOR,
         may_stand,
         proposal,
@@ -317,14 +325,14 @@ fn put(
 }
 
 /// Returns a person's decision about a call as a journal entry. `None` while the question is open.
-pub(crate) fn decided(
+pub(crate) fn find_decision(
     session: &mut Session<'_>,
     live: &Live,
     request: &ToolRequest,
 ) -> Result<Option<Entry>, WakeError> {
     session.store.approvals_mut().expire_approvals()?;
-    let approval = session.store.approvals().approval_of(&live.cycle.id, &request.id)?;
-    Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
+    let approval = session.store.approvals().find_call_approval(&live.cycle.id, &request.id)?;
+    Ok(find_answer(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
         call: request.id.clone(),
         is_approved,
         why: why.to_owned(),
@@ -332,47 +340,49 @@ pub(crate) fn decided(
 }
 
 /// Runs a call approved by a person: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
-pub(crate) async fn call_approved(
+pub(crate) async fn run_approved_call(
     session: &mut Session<'_>,
     live: &mut Live,
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<(), Halt> {
-    if let Some((judged, why)) = forbidden(session, live, registry, request) {
+    if let Some((judged, why)) = find_prohibition(session, live, registry, request) {
         return Ok(refuse(session, live, request, vec![judged], why)?);
     }
-    let approval = session.store.approvals().approval_of(&live.cycle.id, &request.id)?;
+    let approval = session.store.approvals().find_call_approval(&live.cycle.id, &request.id)?;
     let (reasons, named) = approval.map(|approval| (approval.reasons, approval.named)).unwrap_or_default();
     // From here no running program can replace a file after it was checked.
     live.exec.end_shell();
-    let held = match held::hold(&named, live.exec.shelter()) {
+    let held = match held::hold_files(&named, live.exec.shelter()) {
         Ok(held) => held,
-        Err(why) => return Ok(record::settle(session, live, request, Err(Refusal(why)))?),
+        Err(why) => return Ok(record::settle_call(session, live, request, Err(Refusal(why)))?),
     };
-    let entry = called(live, registry, request);
+    let entry = build_call_entry(live, registry, request);
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
     let entries = std::slice::from_ref(&entry);
     // fault: yes-couldnt-marked-used
-    if !session.store.approvals_mut().begin_approved(&live.cycle.id, action, entries)? {
+    if !session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries)? {
         let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
-        return Ok(record::settle(session, live, request, Err(Refusal(why.to_owned())))?);
+        return Ok(record::settle_call(session, live, request, Err(Refusal(why.to_owned())))?);
     }
     live.state.apply(&entry);
-    live.exec.agree(reasons, held);
+    live.exec.approve(reasons, held);
     let carried_out = record::carry_out(session, live, registry, request).await;
-    live.exec.agree(Vec::new(), HeldFiles::default());
+    live.exec.approve(Vec::new(), HeldFiles::default());
     session.forget_tooling();
     carried_out
 }
 
 /// Finds the files named in a command, in their current state. They are shown to the person, and the approval is bound to them.
 fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
-    let Some(text) = standing::command_of(&request.name, &request.input) else { return FoundFiles::default() };
+    let Some(text) = standing::find_command(&request.name, &request.input) else { return FoundFiles::default() };
     // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();
     let redactor = session.context.redactor;
     let is_given = standing::is_given_something(&request.name, &request.input, &live.world.rules);
-    held::look_for((&text, is_given), live.exec.shelter(), &live.world.rules, &|text| !redactor.contains_secret(text))
+    held::find_named_files((&text, is_given), live.exec.shelter(), &live.world.rules, &|text| {
+        !redactor.contains_secret(text)
+    })
 }
 
 /// Denies a call whose arguments would give a secret away. A call with a secret is never asked about: secrets are masked in questions, and
@@ -381,19 +391,24 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
     let ToolRequest { name, input, .. } = request;
     // fault: call-carries-secret-away
     if sends && redactor.carries_live_secret(input) {
-        return Verdict::denied("It would carry one of your keys or tokens off this machine.");
+        return Verdict::deny("It would send one of your keys or tokens off this machine.");
     }
     let is_masked = || {
-        let described = approval_text::describe(name, input);
-        let shown =
-            [input.clone(), described.raw(), described.sentence(), described.wrapped(), verdict.reasons.join(" ")];
+        let described = approval_text::describe_action(name, input);
+        let shown = [
+            input.clone(),
+            described.raw_text(),
+            described.sentence(),
+            described.render_wrapped(),
+            verdict.reasons.join(" "),
+        ];
         shown.iter().any(|text| redactor.contains_secret(text))
     };
     // fault: mask-hides-agreed
     if verdict.decision == Decision::Ask && is_masked() {
-        return Verdict::denied(
-            "It would have to ask, and what would be shown holds what looks like a key or token. Those are masked wherever they are shown, so \
-             nobody could see what they agree to.",
+        return Verdict::deny(
+            "It needs approval, but the question would show what looks like a key or token. Those are always masked, so nobody could see \
+             what they approve.",
         );
     }
     verdict
@@ -401,7 +416,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
 
 /// Returns the decision on a call (`true`: run it), with the result for the model on a refusal. `None` while the question is open. A
 /// missing question counts as a refusal.
-fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
+fn find_answer(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     match approval.map(|approval| approval.state) {
         Some(ApprovalState::Pending) => None,
         // fault: answer-yes
@@ -420,48 +435,48 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
 }
 
 /// Generates 128 random bits as text. A guessable value would be worse than no value.
-fn nonce() -> Result<String, WakeError> {
-    Ok(random::hex(&random::bytes::<16>()?))
+fn generate_nonce() -> Result<String, WakeError> {
+    Ok(random::format_hex(&random::generate_bytes::<16>()?))
 }
 
 /// Names the asking chat if a question is shown in another one, because a guest or a group asked.
-fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
+fn name_asking_chat(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
     // fault: question-doesnt-say-guest
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
     Some(format!("Chat {chat} asked for this."))
 }
 
 /// Renders the question for a person: the complete action, the reason, and the expiry. `shown_in` is the reader's chat.
-pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
+pub(crate) fn render_question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, named, .. } = approval;
     // A terminal has room for everything, and can't receive a file.
     let has_file = is_long(action, named, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
-    let described = approval_text::describe(tool, action);
-    let mut text = format!("**{}** Risk: {}.\n", described.sentence(), verdict.risk.told());
+    let described = approval_text::describe_action(tool, action);
+    let mut text = format!("**{}** Risk: {}.\n", described.sentence(), verdict.risk.describe());
     if has_file {
-        text.push_str("\nAll of it is in the file here.");
+        text.push_str("\nThe whole action is in the attached file.");
         let files = named.files.len();
         if files > 0 {
-            text.push_str(&format!(" With it {} it names: see there.", words::count(files, "file")));
+            text.push_str(&format!(" It also has {} that the action names.", words::format_count(files, "file")));
         }
         text.push('\n');
     } else {
-        let rest = described.wrapped() + &approval_text::named(named);
+        let rest = described.render_wrapped() + &approval_text::render_files(named);
         text.extend((!rest.is_empty()).then(|| format!("\n{}", rest.trim_start_matches('\n'))));
     }
     // Only the first line of each reason is shown; the rest is in the file.
     let first_lines =
         || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
     let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
-    text.push_str(&format!("\nWhy I ask: {}\n", fitting(approval_text::visible(&why))));
+    text.push_str(&format!("\nWhy I ask: {}\n", fitting(approval_text::escape_hidden(&why))));
     if let Some(origin) = origin {
-        let origin = fitting(approval_text::visible(origin));
+        let origin = fitting(approval_text::escape_hidden(origin));
         text.push_str(&format!(
-            "Before this I had read text by others ({origin}). This may be their wish, not yours.\n"
+            "I had read untrusted text before this ({origin}), so it may be somebody else's wish, not yours.\n"
         ));
     }
-    text.push_str(&format!("\nExpires {}. If you don't answer, I won't do it.", time(*expires_at, tz)));
+    text.push_str(&format!("\nExpires {}. If you don't answer, I won't do it.", format_time(*expires_at, tz)));
     text
 }
 
@@ -479,46 +494,52 @@ pub(crate) fn go_on_question(
     let mut text = format!("**Shall I continue?** I have taken {taken}, my limit for {} work.\n", complexity.name());
     text.extend(elsewhere.map(|whose| format!("{whose}\n")));
     let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
-    text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));
+    text.push_str(&render_list("Done so far, newest first:", &done.into_iter().rev().collect::<Vec<_>>()));
     if let Some(plan) = &state.plan {
-        text.push_str(&listed("Planned and not done yet:", &verify::not_done(plan, &state.receipts)));
+        text.push_str(&render_list("Planned, not done yet:", &verify::list_missing_steps(plan, &state.receipts)));
     }
     if state.receipts.iter().all(|receipt| receipt.what.is_none()) {
-        text.push_str("\nNothing was changed so far.\n");
+        text.push_str("\nNothing has changed so far.\n");
     }
-    if let Some(origin) = taint::origin(&state.taints) {
-        text.push_str(&format!("\nBefore this I had read text by others ({origin}).\n"));
+    if let Some(origin) = taint::join_taints(&state.taints) {
+        text.push_str(&format!("\nI had read untrusted text before this ({origin}).\n"));
     }
     text.push_str(&format!(
-        "\nIf you allow it, I may take {} more. If not, I stop here and keep what is done. Expires {}. If you don't answer, I won't do it.",
+        "\nIf you allow it, I may take {} more. If not, I'll stop here and keep what is done. Expires {}. If you don't answer, I won't \
+         do it.",
         stretch.describe(),
-        time(expires_at, tz)
+        format_time(expires_at, tz)
     ));
     text
 }
 
 /// Renders a heading with the first lines below it, each shortened. The lines are shown as code, so that untrusted text makes no links.
-fn listed(heading: &str, lines: &[String]) -> String {
+fn render_list(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
     let shown = lines.iter().take(LISTED_MAX).map(|line| {
         let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
-        format!("- `{}`\n", approval_text::visible(&line))
+        format!("- `{}`\n", approval_text::escape_hidden(&line))
     });
     let more = lines.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
     format!("\n{heading}\n{}{more}", shown.collect::<String>())
 }
 
-fn time(at: DateTime<Utc>, tz: Tz) -> String {
+fn format_time(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %-d %b at %H:%M").to_string()
 }
 
 /// Builds the journal entry written before a call runs.
-pub(crate) fn called(live: &Live, registry: &Registry, request: &ToolRequest) -> Entry {
+pub(crate) fn build_call_entry(live: &Live, registry: &Registry, request: &ToolRequest) -> Entry {
     let ToolRequest { id, name, input, .. } = request;
-    Entry::Called { call: id.clone(), name: name.clone(), input: input.clone(), taint: met(live, registry, request) }
+    Entry::Called {
+        call: id.clone(),
+        name: name.clone(),
+        input: input.clone(),
+        taint: find_named_origin(live, registry, request),
+    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,16 @@
 //! is deleted once the cycle is over.
 
 use reveille_base::{
-    approval_text::visible,
-    words::{self, effect_stated, measured, shortened},
+    approval_text::escape_hidden,
+    words::{self, format_figure, format_stated_effect, truncate_text},
 };
 use reveille_git::{Parking, Publish, Repo};
 use reveille_memory::{
-    changes::{ChangePlace, places},
+    changes::{ChangePlace, find_change_places},
     job::job_name,
 };
 use reveille_store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile};
-use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated};
+use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, parse_stated_effect};
 
 use crate::{
     context::WakeError,
@@ -29,7 +29,7 @@ const MAX_SLUG_CHARS: usize = 40;
 const MAX_PLACE_CHARS: usize = 80;
 
 /// Builds the proposal of a call. `None` if the call is no proposal.
-pub(crate) fn proposed(
+pub(crate) fn build_proposal(
     session: &mut Session<'_>,
     live: &Live,
     registry: &Registry,
@@ -41,16 +41,16 @@ pub(crate) fn proposed(
     let done = registry.call(&request.name, &request.input, &live.world);
     crate::context::check_readable(&live.world.documents)?;
     let files = match done {
-        Ok(done) => files_of(&done.changes),
+        Ok(done) => extract_files(&done.changes),
         Err(refusal) => return Ok(Some(Err(refusal.0))),
     };
     let now = session.now();
-    if session.store.proposals().is_proposed(now)? {
+    if session.store.proposals().has_open_proposal(now)? {
         return Ok(Some(Err(
             "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
         )));
     }
-    let Some((title, effect)) = stated(&request.input) else {
+    let Some((title, effect)) = parse_stated_effect(&request.input) else {
         return Ok(Some(Err("The arguments don't fit. Nothing was done.".to_owned())));
     };
     let jobs: Vec<Option<&str>> = files.iter().map(|file| job_name(&file.path)).collect();
@@ -59,21 +59,22 @@ pub(crate) fn proposed(
         _ => None,
     };
     // The proposing cycle isn't over, so it counts on neither side.
-    let began = session.store.cycles().cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
-    let before = session.store.history().measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
+    let began = session.store.cycles().find_cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
+    let before = session.store.history().measure_figure(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
     let redactor = session.context.redactor;
     let publish = Publish {
-        changes: &finish::changes(&files),
-        message: &format!("Proposal: {title}\n\n{}\n", effect_stated(effect)),
+        changes: &finish::to_changes(&files),
+        message: &format!("Proposal: {title}\n\n{}\n", format_stated_effect(effect)),
         now,
         merge: &merge_texts,
         is_secret: &|text| redactor.contains_secret(text),
     };
     let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
-    let parked = repo.park(&format!("proposed/{}", slug(&title)), &publish, Parking::ForAPerson)?;
+    let parked =
+        repo.parked_work().park(&format!("proposed/{}", format_slug(&title)), &publish, Parking::ForAPerson)?;
     let (branch, commit) = (parked.branch, parked.commit.to_string());
     if let Some(path) = parked.left_out.first() {
-        repo.drop_proposed(&branch, &commit)?;
+        repo.parked_work().delete_proposal_branch(&branch, &commit)?;
         let why =
             format!("{path} holds what looks like a key or token, so it can't be shown as a whole. Nothing was done.");
         return Ok(Some(Err(why)));
@@ -82,35 +83,36 @@ pub(crate) fn proposed(
 }
 
 /// Renders the text beside the difference: the stated effect, and the current figure.
-pub(crate) fn told(proposal: &NewProposal) -> Vec<String> {
+pub(crate) fn describe_effect(proposal: &NewProposal) -> Vec<String> {
     let NewProposal { effect, job, before, files, .. } = proposal;
-    let mut told = vec![format!("Stated effect: {}.", effect_stated(*effect))];
-    told.extend(files.iter().flat_map(places_of));
+    let mut told = vec![format!("Stated effect: {}.", format_stated_effect(*effect))];
+    told.extend(files.iter().flat_map(describe_places));
     told.extend([
-        format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
-        "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
+        format!("In the last 7 days: {}.", format_figure(effect.figure, job.as_deref(), *before)),
+        "A week after you agree, I'll compare the week before with the week since, and you can undo the change with one tap."
+            .to_owned(),
     ]);
     told
 }
 
 /// Describes the places of a file's changes. The difference shows only the edits, which may mean something else in another place.
-fn places_of(file: &StagedFile) -> Vec<String> {
+fn describe_places(file: &StagedFile) -> Vec<String> {
     let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
-    let quoted = |line: &str| format!("“{}”", shortened(&visible(line.trim()), MAX_PLACE_CHARS));
+    let quoted = |line: &str| format!("“{}”", truncate_text(&escape_hidden(line.trim()), MAX_PLACE_CHARS));
     let told = |place: &ChangePlace<'_>| {
         let around = match (place.above, place.below) {
             (Some(above), Some(below)) => format!("between {} and {}", quoted(above), quoted(below)),
-            (Some(above), None) => format!("at the end, behind {}", quoted(above)),
+            (Some(above), None) => format!("at the end, after {}", quoted(above)),
             (None, Some(below)) => format!("at the beginning, before {}", quoted(below)),
             (None, None) => "all of it".to_owned(),
         };
         format!("It changes `{}` in line {}, {around}.", file.path, place.line)
     };
-    places(base, &file.content).iter().map(told).collect()
+    find_change_places(base, &file.content).iter().map(told).collect()
 }
 
 /// Checks that a completed call matches the approved texts exactly, and refuses it otherwise.
-pub(crate) fn as_agreed(
+pub(crate) fn check_approved_texts(
     session: &Session<'_>,
     cycle_id: &str,
     request: &ToolRequest,
@@ -120,8 +122,8 @@ pub(crate) fn as_agreed(
         return Ok(Ok(done));
     }
     let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
-    match session.store.proposals().proposal_of(cycle_id, &request.id)? {
-        Some(proposal) if proposal.new.files == files_of(&done.changes) => {
+    match session.store.proposals().find_call_proposal(cycle_id, &request.id)? {
+        Some(proposal) if proposal.new.files == extract_files(&done.changes) => {
             done.changes.push(Change::Agree { proposal: proposal.id });
             Ok(Ok(done))
         }
@@ -131,23 +133,27 @@ pub(crate) fn as_agreed(
 }
 
 /// Reports the effect of an agreed change: the figure in the week before and since, with a button to undo it.
-pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
+pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
     let (now, config) = (session.now(), session.context.config);
     let is_over = Change::ToldOfProposal { proposal: *id };
-    if repo.wake_commit(cycle_id)?.is_none() {
-        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to tell of it")];
-        return Ok(Deeds { changes: vec![is_over], ..Deeds::noted(noted) });
+    if repo.history().wake_commit(cycle_id)?.is_none() {
+        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to report")];
+        return Ok(Deeds { changes: vec![is_over], ..Deeds::from_receipts(noted) });
     }
     let since = agreed_at.unwrap_or(now - COMPARED_OVER);
-    let after =
-        session.store.history().measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
-    let stands = |figure| measured(effect.figure, job.as_deref(), figure);
-    let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
+    let after = session.store.history().measure_figure(
+        effect.figure,
+        job.as_deref(),
+        since,
+        (since + COMPARED_OVER).min(now),
+    )?;
+    let stands = |figure| format_figure(effect.figure, job.as_deref(), figure);
+    let how = format!("To undo it, run `wake undo {}`.", Proposal::undone_as(*id));
     let day = since.with_timezone(&config.timezone).format("%a %-d %b");
     let text = format!(
-        "On {day} you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
-        effect_stated(*effect),
+        "On {day} you agreed to “{title}”. It was meant to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        format_stated_effect(*effect),
         stands(*before),
         stands(after),
     );
@@ -165,21 +171,21 @@ pub(crate) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) ->
         ..NewOutgoing::default()
     };
     let changes = vec![Change::Send(message), is_over];
-    Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
+    Ok(Deeds { changes, ..Deeds::from_receipts(vec![format!("Told what the change “{title}” did")]) })
 }
 
 /// Deletes the branches of proposals whose cycle is over. A branch with a person's further commits stays.
-pub(crate) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+pub(crate) fn delete_old_branches(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     for proposal in session.store.proposals().proposals_with_branch()? {
-        if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {
+        if let Err(error) = repo.parked_work().delete_proposal_branch(&proposal.new.branch, &proposal.new.commit) {
             tracing::warn!(%error, branch = proposal.new.branch, "a proposal's branch could not be deleted");
         }
-        session.store.proposals_mut().branch_is_gone(proposal.id)?;
+        session.store.proposals_mut().clear_proposal_branch(proposal.id)?;
     }
     Ok(())
 }
 
-fn files_of(changes: &[Change]) -> Vec<StagedFile> {
+fn extract_files(changes: &[Change]) -> Vec<StagedFile> {
     let files = changes.iter().filter_map(|change| match change {
         Change::File(file) => Some(file.clone()),
         _ => None,
@@ -187,6 +193,6 @@ fn files_of(changes: &[Change]) -> Vec<StagedFile> {
     files.collect()
 }
 
-fn slug(title: &str) -> String {
-    Some(words::slug(title, MAX_SLUG_CHARS)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| "change".to_owned())
+fn format_slug(title: &str) -> String {
+    Some(words::make_slug(title, MAX_SLUG_CHARS)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| "change".to_owned())
 }

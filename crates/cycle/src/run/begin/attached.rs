@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use reveille_base::{disk, words::count};
+use reveille_base::{disk, words::format_count};
 use reveille_config::{OFFLINE_MODEL, Provider};
 use reveille_media as media;
 use reveille_media::content::{self, Content, MAX_IMAGE_BYTES};
@@ -44,7 +44,7 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// Computes the allowance left in this conversation, out of this many pictures.
-    pub(crate) fn left_by(conversation: &[String], max_images: usize) -> Self {
+    pub(crate) fn from_conversation(conversation: &[String], max_images: usize) -> Self {
         let count = |raw: &String, block: &str| raw.matches(block).count();
         let images: usize = conversation.iter().map(|raw| count(raw, IMAGE_BLOCK)).sum();
         let pdfs: usize = conversation.iter().map(|raw| count(raw, PDF_BLOCK)).sum();
@@ -90,7 +90,7 @@ impl Allowance {
 }
 
 /// Reads the files of these messages for the model. If not all pictures have room, the newest are shown.
-pub(crate) fn files_of(
+pub(crate) fn read_files(
     session: &Session<'_>,
     messages: &[&Incoming],
     mut allowance: Allowance,
@@ -102,7 +102,7 @@ pub(crate) fn files_of(
     };
     let model = session.context.model;
     let can_see = model.name() != OFFLINE_MODEL && !model.is_small();
-    let attachments = session.store.attachments().attachments_of(&ids)?;
+    let attachments = session.store.attachments().list_message_attachments(&ids)?;
     let files = attachments.into_iter().rev().map(|attachment| {
         let unseen = match (can_see, is_shown(attachment.message_id)) {
             (false, _) => Some("a picture, which this AI model can't see"),
@@ -110,11 +110,11 @@ pub(crate) fn files_of(
             (true, true) => None,
         };
         let reads_pdfs = matches!(
-            Provider::of(session.context.model.name()),
+            Provider::from_model(session.context.model.name()),
             Provider::Anthropic | Provider::Bedrock | Provider::Vertex
         );
         let shows_pdf = reads_pdfs && is_shown(attachment.message_id);
-        let (mime, view) = view(session, &attachment, unseen, shows_pdf, &mut allowance)?;
+        let (mime, view) = choose_view(session, &attachment, unseen, shows_pdf, &mut allowance)?;
         let Attachment { id, message_id, file, .. } = attachment;
         Ok(File {
             id,
@@ -133,7 +133,7 @@ pub(crate) fn files_of(
 
 /// Chooses a file's form of display, and its type if the bytes show it. `unseen` is the reason to show no picture; `shows_pdf` is true if a
 /// PDF's pages may be shown.
-fn view(
+fn choose_view(
     session: &Session<'_>,
     file: &Attachment,
     unseen: Option<&'static str>,
@@ -151,7 +151,7 @@ fn view(
         return Ok(described(&format!("a recording, kept at {path}")));
     }
     let full = session.context.config.media_dir.join(path);
-    let (bytes, head) = match head_of(&full) {
+    let (bytes, head) = match read_head(&full) {
         Ok(found) => found,
         Err(source) if disk::is_the_machines(&source) => return Err(WakeError::Workspace { path: full, source }),
         Err(_) => return Ok(described("not where it was kept any more")),
@@ -175,7 +175,7 @@ fn view(
                 }
                 Ok(text) => FileView::Described(format!(
                     "a PDF of {}: look_up attachment shows its text",
-                    count(text.pages, "page")
+                    format_count(text.pages, "page")
                 )),
                 Err(why) => FileView::Described(format!("{why}; kept at {path}")),
             };
@@ -187,7 +187,7 @@ fn view(
 }
 
 /// Reads a plain file's length and first bytes.
-fn head_of(path: &Path) -> io::Result<(u64, Vec<u8>)> {
+fn read_head(path: &Path) -> io::Result<(u64, Vec<u8>)> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn pictures_are_shown_within_the_bounds_of_a_cycle() {
         const MAX_IMAGES: usize = 8;
-        let mut allowance = Allowance::left_by(&[], MAX_IMAGES);
+        let mut allowance = Allowance::from_conversation(&[], MAX_IMAGES);
         assert!(allowance.take(MAX_IMAGE_BYTES + 1, (10, 10)).is_err());
         assert!(allowance.take(10, (10, content::MAX_SIDE_PX + 1)).is_err());
         assert_eq!(allowance.take(MAX_IMAGE_BYTES, (10, content::MAX_SIDE_PX)), Ok(()));
@@ -225,9 +225,9 @@ mod tests {
     fn what_stands_in_the_conversation_counts_and_words_about_it_do_not() {
         let image = format!(r#"{{"role":"user","content":[{{{IMAGE_BLOCK},"source":{{}}}}]}}"#);
         let pdf = image.replace(IMAGE_BLOCK, PDF_BLOCK);
-        let left = Allowance::left_by(&[image.clone(), image, pdf], 8);
+        let left = Allowance::from_conversation(&[image.clone(), image, pdf], 8);
         assert_eq!((left.images, left.pdfs), (6, MAX_PDFS - 1));
         let words = serde_json::json!({"role": "user", "content": [{"type": "text", "text": IMAGE_BLOCK}]}).to_string();
-        assert_eq!(Allowance::left_by(&[words], 8).images, 8);
+        assert_eq!(Allowance::from_conversation(&[words], 8).images, 8);
     }
 }

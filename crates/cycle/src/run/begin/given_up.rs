@@ -3,7 +3,7 @@
 use reveille_base::{
     redact::Redactor,
     types::ChatRef,
-    words::{one_line, shortened},
+    words::{one_line, truncate_text},
 };
 use reveille_store::{FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError, wake_lock::Holder};
 
@@ -30,7 +30,7 @@ pub fn note_cut_off(
     cycle_id: &str,
     teller: Teller<'_>,
 ) -> Result<(), StoreError> {
-    let queued = store.inbox().queued()?;
+    let queued = store.inbox().list_queued_messages()?;
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));
     let dead: Vec<&str> = about.filter(|message| is_last(message)).map(|message| message.text.as_str()).collect();
     let notice = NewOutgoing {
@@ -60,7 +60,7 @@ pub(crate) fn given_up(
     giving_up: &GivingUp,
     parked: Option<&str>,
 ) -> Result<NewOutgoing, WakeError> {
-    let queued = session.store.inbox().queued()?;
+    let queued = session.store.inbox().list_queued_messages()?;
     let is_dead = |message: &&Incoming| state.open.contains(&message.id) && is_last(message);
     let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
     let is_open = |message: &&Incoming| state.open.contains(&message.id);
@@ -119,7 +119,7 @@ fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String 
         )
     });
     format!(
-        "I gave up a piece of work ({}) because {why}. I won't try it again by myself, so ask me if it matters.{parked}",
+        "I gave up a piece of work ({}) because {why}. I won't try it again on my own, so ask me if it matters.{parked}",
         reasons.join("; ")
     )
 }
@@ -129,7 +129,7 @@ fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
     format!(
         "I tried {MAX_ATTEMPTS} times and couldn't answer this: {why}. It is on hold. Please rephrase it and send it again, or \
          send /retry{parked}:\n\n{}",
-        quoted(dead)
+        quote_messages(dead)
     )
 }
 
@@ -138,11 +138,11 @@ fn too_long(why: &str, open: &[&str], parked: Option<&str>) -> String {
     format!(
         "This is too long for my AI model, even shortened as far as I can: {why}. It is on hold. Please send it in smaller parts, or \
          send /retry once MODEL names one that takes more{parked}:\n\n{}",
-        quoted(open)
+        quote_messages(open)
     )
 }
 
-fn quoted(messages: &[&str]) -> String {
-    let quoted: Vec<String> = messages.iter().map(|text| shortened(&one_line(text), 200)).collect();
+fn quote_messages(messages: &[&str]) -> String {
+    let quoted: Vec<String> = messages.iter().map(|text| truncate_text(&one_line(text), 200)).collect();
     format!("> {}", quoted.join("\n> "))
 }

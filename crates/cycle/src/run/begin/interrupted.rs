@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Records the reason for the stop. Messages stay queued, and paid turns stay in the journal.
-pub(crate) async fn interrupted(
+pub(crate) async fn record_interrupt(
     session: &mut Session<'_>,
     repo: &Repo,
     live: &Live,
@@ -58,7 +58,7 @@ pub(crate) async fn interrupted(
         }
         Interrupt::Rejected(_) => {
             // The server has answered, even though it rejected this request.
-            session.store.maintenance_mut().model_answered(&cycle.model)?;
+            session.store.maintenance_mut().record_model_answer(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
                 .map(|()| Next::Nobody);
@@ -70,7 +70,7 @@ pub(crate) async fn interrupted(
         }
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-            session.store.maintenance_mut().model_failed(&cycle.model, *fault, &why, at_least)?;
+            session.store.maintenance_mut().record_model_failure(&cycle.model, *fault, &why, at_least)?;
             let is_missing = *is_model_gone && state.turns > 0;
             if is_missing && taken_over(session, live)? == TakenOver::Not {
                 let when = "as soon as MODEL names one that exists";
@@ -83,9 +83,9 @@ pub(crate) async fn interrupted(
             }
         }
         Interrupt::OverBudget { cap, most_usd } => {
-            let mark = Budget::look(&session.store, session.context.config, now)?.mark_of(*cap, *most_usd);
+            let mark = Budget::read(&session.store, session.context.config, now)?.format_request_mark(*cap, *most_usd);
             let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
-            session.store.journal_mut().change(&cycle.id, &[no_room])?;
+            session.store.journal_mut().apply_changes(&cycle.id, &[no_room])?;
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
@@ -127,10 +127,10 @@ enum TakenOver {
 /// Finds another model for the cycle or its messages. The asking chat is told when that model begins.
 fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
     let Live { cycle, state, .. } = live;
-    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let lineup = observe::read_model_state(&session.store, session.context)?;
     let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
-    let others = lineup.without(&cycle.model);
-    if others.goes_on_without(has_begun, cycle.chat) {
+    let others = lineup.without_model(&cycle.model);
+    if others.has_other_model(has_begun, cycle.chat) {
         return Ok(TakenOver::Whole);
     }
     if has_begun {
@@ -139,7 +139,7 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
     if turn::is_all_understood(session, live, &lineup)? {
         return Ok(TakenOver::Whole);
     }
-    let queued = session.store.inbox().queued()?;
+    let queued = session.store.inbox().list_queued_messages()?;
     let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
 }
@@ -148,14 +148,15 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
 /// from the switch itself isn't told twice.
 fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
-    let preferred = observe::model_state_of(&session.store, session.context)?;
+    let preferred = observe::read_model_state(&session.store, session.context)?;
     if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
         return Ok(());
     }
-    let since = session.store.maintenance().breaker(model)?.and_then(|breaker| breaker.since).map(|at| at.to_rfc3339());
+    let since =
+        session.store.maintenance().find_breaker(model)?.and_then(|breaker| breaker.since).map(|at| at.to_rfc3339());
     let key = format!("missing-model/{model}/{}", since.unwrap_or_default());
     let text = format!(
-        "My AI model `{model}` can't be found: {why}. Another one goes on meanwhile. Please check the model settings."
+        "My AI model `{model}` can't be found: {why}. Another one answers meanwhile. Please check the model settings."
     );
     session.alarm(&key, text).map(|_| ())
 }
@@ -168,22 +169,22 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
     let mut changes = Vec::new();
     let (key, text) = match (interrupt, state.open.first()) {
         (Interrupt::OverBudget { cap, most_usd }, open) => {
-            let budget = Budget::look(&session.store, session.context.config, session.now())?;
+            let budget = Budget::read(&session.store, session.context.config, session.now())?;
             match open {
                 Some(_) => {
-                    let queued = session.store.inbox().queued()?;
+                    let queued = session.store.inbox().list_queued_messages()?;
                     let open = queued.iter().filter(|message| state.open.contains(&message.id));
                     let (now, tz) = (session.now(), session.context.config.timezone);
                     let key = orient::budget_key(chat, open, *cap, now, tz);
                     changes.push(Change::Handled { key: key.clone(), value: String::new() });
-                    (key, budget.notice(*cap, *most_usd, Waits::Message))
+                    (key, budget.render_notice(*cap, *most_usd, Waits::Message))
                 }
                 // fault: work-waits-budget-waits
-                None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
+                None => (budget.work_key(chat, *cap), budget.render_notice(*cap, *most_usd, Waits::Work)),
             }
         }
         // fault: waits-mind-out-reach
-        (_, Some(first)) => (format!("waits/{first}"), interrupt.notice()),
+        (_, Some(first)) => (format!("waits/{first}"), interrupt.render_notice()),
         (_, None) => return Ok(()),
     };
     changes.push(Change::Send(NewOutgoing {
@@ -191,7 +192,7 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
         thread_id: cycle.thread_id,
         ..NewOutgoing::notice(chat, text)
     }));
-    Ok(session.store.journal_mut().change(&cycle.id, &changes)?)
+    Ok(session.store.journal_mut().apply_changes(&cycle.id, &changes)?)
 }
 
 /// Ends a cycle that can't be resumed: its messages return to the queue, its unpublished work goes to a separate branch, and its person is
@@ -205,34 +206,37 @@ pub(crate) async fn give_up(
     giving_up: GivingUp,
 ) -> Result<(), WakeError> {
     let now = session.now();
-    let staged = session.store.journal().staged(cycle_id)?;
+    let staged = session.store.journal().list_staged_files(cycle_id)?;
     let mut parked = None;
     if !staged.is_empty() {
         let branch = format!("recovered/{cycle_id}");
         let message = format!("Unfinished work of the wake {cycle_id}\n");
         let redactor = session.context.redactor;
         let publish = Publish {
-            changes: &finish::changes(&staged),
+            changes: &finish::to_changes(&staged),
             message: &message,
             now,
             merge: &merge_texts,
             is_secret: &|text| redactor.contains_secret(text),
         };
         // fault: work-given-up-couldnt
-        let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;
+        let Parked { branch, .. } = repo.parked_work().park(&branch, &publish, Parking::ForAPerson)?;
         session.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
         parked = Some(branch);
     }
-    let row =
-        session.store.cycles().cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
+    let row = session
+        .store
+        .cycles()
+        .find_cycle(cycle_id)?
+        .filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
     let notice =
         row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
-    let (counts, is_hopeless) = (giving_up.counts(), matches!(giving_up, GivingUp::TooLong(_)));
+    let (counts, is_hopeless) = (giving_up.is_counted(), matches!(giving_up, GivingUp::TooLong(_)));
     // Without failing messages nothing else would end it, and the same reasons would be tried forever.
     let is_over = counts && state.open.is_empty();
-    let head_seen = if is_over { finish::seen_with(session, repo, state.head_shown.as_deref())? } else { None };
+    let head_seen = if is_over { finish::find_seen_commit(session, repo, state.head_shown.as_deref())? } else { None };
     let end = CycleEnd {
-        error: Some(giving_up.why()),
+        error: Some(giving_up.reason()),
         handled: if is_over { &state.handles } else { &[] },
         head_seen: head_seen.as_deref(),
         failed_messages: if counts && !is_hopeless { &state.open } else { &[] },

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Parks a cycle that waits for a person: the question is in the outbox, and the wake after the answer resumes it.
-async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
+async fn park_cycle(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     session.report.outcome = WakeOutcome::Parked;
     session.store.approvals_mut().park_cycle(&live.cycle.id)?;
     session.lay_down();
@@ -33,31 +33,31 @@ fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
 }
 
 /// Drives a cycle to its end, or records the reason for its stop.
-pub(crate) async fn carry_on(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
+pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
     session.chat = live.cycle.chat;
     // The span for logs of this cycle. It names only ids, never a message's or a model's words.
     let span = tracing::info_span!("cycle", id = %live.cycle.id, chat = live.cycle.chat.map(|chat| chat.id));
     let driven = step::drive(session, &mut live).instrument(span).await;
     session.chat = None;
     match driven {
-        Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),
-        Ok(Driven::Parked) => parked(session, &live).await.map(|()| Next::Others),
+        Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Others),
+        Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Others),
         // [`step::drive`] continues after a switch itself.
         Ok(Driven::Handed) | Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
-        Err(Halt::Interrupted(interrupt)) => interrupted::interrupted(session, repo, &live, interrupt).await,
+        Err(Halt::Interrupted(interrupt)) => interrupted::record_interrupt(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }
 }
 
 /// Ends a cycle that needs nothing more from the model.
-pub(crate) async fn complete(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
-    token_rate::keep(session, &live)?;
+pub(crate) async fn complete_cycle(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
+    token_rate::save_rate(session, &live)?;
     background::run::conclude(session, &mut live)?;
     let not_done = step::verify(session, &mut live)?;
     let Live { cycle, state, world, plan_file, mut account, .. } = live;
     account.not_done = not_done;
     let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
     session.report.answered += state.messages.iter().filter(is_answered).count();
-    let staged = world.documents.staged();
+    let staged = world.documents.list_staged_files();
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }

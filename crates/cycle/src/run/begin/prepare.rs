@@ -32,10 +32,10 @@ use crate::{
         taint,
         verify::Account,
     },
-    look::undoable::{undoable, what_it_did, what_they_did},
+    look::undoable::{find_undoable, what_it_did, what_they_did},
     run::{
         begin::{attached, recall},
-        record::{lasting::lasting, recordings},
+        record::{lasting::list_lasting_receipts, recordings},
         step::token_rate,
     },
     session::Session,
@@ -45,7 +45,7 @@ use crate::{
 const MAX_NOTED: usize = 5;
 
 /// Builds the world seen by the tools. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
-pub(crate) fn world(
+pub(crate) fn build_world(
     session: &mut Session<'_>,
     repo: &Repo,
     cycle: &NewCycle,
@@ -55,17 +55,17 @@ pub(crate) fn world(
 ) -> Result<World, WakeError> {
     let config = session.context.config;
     let now = session.now();
-    let mut documents = Documents::new(repo.root(), session.store.journal().staged(&cycle.id)?);
+    let mut documents = Documents::new(repo.root(), session.store.journal().list_staged_files(&cycle.id)?);
     if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
         && !view::is_shared(&documents.text(memory::CLAUDE))
     {
-        documents = documents.seen_by(View::of(chat));
+        documents = documents.with_view(View::for_chat(chat));
     }
     let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
     account.notes.extend(problems.into_iter().take(MAX_NOTED));
-    account.notes.extend(unreadable(repo));
+    account.notes.extend(list_unreadable_documents(repo));
     let since = day_begin(now, config.timezone);
-    let caps = Budget::look(&session.store, config, now)?.caps();
+    let caps = Budget::read(&session.store, config, now)?.caps();
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     account.notes.extend(loaded.rules.refusal().map(str::to_owned));
     let tooling = session.tooling();
@@ -86,21 +86,21 @@ pub(crate) fn world(
         is_stand_in: lineup.is_thinking() && !is_local,
         is_local,
         other_local_chats: others.collect(),
-        assignment: background::run::assignment(repo, cycle, &documents)?,
+        assignment: background::run::find_assignment(repo, cycle, &documents)?,
         catalogue: tooling.catalogue(documents.root().is_some()),
         chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         open_messages: open.to_vec(),
         told_keys,
         told_today: u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
-        reminders: session.store.reminders().reminders()?,
-        unwoken: unwoken(session, cycle),
+        reminders: session.store.reminders().list_reminders()?,
+        unwoken: find_wake_warning(session, cycle),
         documents,
         index: session.index.clone(),
         meaning: if is_local { meaning.kept_here() } else { meaning },
         skills,
-        attachments: attachments(session, cycle)?,
+        attachments: list_attachments(session, cycle)?,
         exchanges: match cycle.chat {
-            Some(chat) => session.store.inbox().exchanges(chat, MAX_EXCHANGES)?,
+            Some(chat) => session.store.inbox().list_exchanges(chat, MAX_EXCHANGES)?,
             None => Vec::new(),
         },
         undoable: all_undoable(session, cycle)?,
@@ -114,10 +114,10 @@ pub(crate) fn world(
 }
 
 /// Returns the warning that no wake will start at a time set in this chat. `None` for Telegram, whose bot starts the wakes itself.
-fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
+fn find_wake_warning(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
     let config = session.context.config;
     let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
-    if is_heard_here { Waker::look(config, session.now()).warning(config) } else { None }
+    if is_heard_here { Waker::load(config, session.now()).render_warning(config) } else { None }
 }
 
 /// Adapts the rules to a chat: adds our folders that file tools may use, and removes granted hosts for a chat that may not use everything
@@ -145,9 +145,14 @@ fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result
     let Some(chat) = cycle.chat else { return Ok(None) };
     let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
     let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
-    Ok(match undoable(&session.store, &chats, None, &[])? {
+    Ok(match find_undoable(&session.store, &chats, None, &[])? {
         Choice::Wake(row) => {
-            let message = repo.wake_commit(&row.cycle.id).ok().flatten().and_then(|commit| repo.message(commit).ok());
+            let message = repo
+                .history()
+                .wake_commit(&row.cycle.id)
+                .ok()
+                .flatten()
+                .and_then(|commit| repo.history().read_message(commit).ok());
             let subject = message.as_deref().and_then(|message| message.lines().next());
             let what = what_it_did(Some(&row), subject, session.now(), session.context.config.timezone);
             Some(Undoable { wake: row.cycle.id.clone(), commit: row.commit_id.clone(), what: Some(what) })
@@ -161,7 +166,7 @@ fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result
 }
 
 /// Lists the files sent by the asking chat.
-pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
+pub(crate) fn list_attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
     let files =
         cycle.chat.map(|chat| session.store.attachments().attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
     let dir = session.context.config.media_dir.clone();
@@ -169,7 +174,7 @@ pub(crate) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Att
 }
 
 /// Builds the conversation's fixed parts and first message.
-pub(crate) fn opening(
+pub(crate) fn build_opening(
     session: &mut Session<'_>,
     cycle: &mut NewCycle,
     world: &World,
@@ -182,11 +187,11 @@ pub(crate) fn opening(
     // People's commits are the owner's affair, and wait for the owner's cycle.
     let is_owners = world.foreign_chat().is_none();
     let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
-    let words = format!("{}\n{}", called_for(&cycle.reasons, observation, &ids), work.words);
+    let words = format!("{}\n{}", join_subject_words(&cycle.reasons, observation, &ids), work.words);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
-    let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
+    let (recalled, meant) = recall::search_memory(session, world, cycle, &messages).unzip();
     let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
-    let exchanges = brief::shown_of(&of_now, recalled.is_some());
+    let exchanges = brief::select_exchanges(&of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let projects = brief::spoken_projects(&world.documents, world.foreign_chat(), &words);
     let there = ToRead {
@@ -195,10 +200,11 @@ pub(crate) fn opening(
     };
     (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);
     let is_short = session.context.model.is_small();
-    let files = attached::files_of(session, &messages, Allowance::left_by(&[], session.context.config.images_max))?;
+    let files =
+        attached::read_files(session, &messages, Allowance::from_conversation(&[], session.context.config.images_max))?;
     let (done_already, done_after) = done_already(session, &ids)?;
     let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
-    let raw = brief::opening(&brief::Brief {
+    let raw = brief::render_opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.now,
         tz: world.tz,
@@ -210,7 +216,7 @@ pub(crate) fn opening(
         files: &files,
         documents: &world.documents,
         recalled: recalled.as_deref(),
-        rate: token_rate::known(session)?,
+        rate: token_rate::read_rate(session)?,
         reader: world.foreign_chat(),
         similar_work: if is_short { "" } else { &similar_work },
         projects: &projects,
@@ -223,7 +229,10 @@ pub(crate) fn opening(
         handles: reasons.iter().filter_map(Reason::handled_key).collect(),
         head: observation.head.clone().filter(|_| is_owners),
         // fault: whoever-goes-wakes-work
-        taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after).chain(work.taint.clone())),
+        taint: taint::join_origins(
+            taint::find_origins(&messages, &files).into_iter().chain(done_after).chain(work.taint.clone()),
+        ),
+        // fault end: whoever-goes-wakes-work
     })
 }
 
@@ -232,13 +241,13 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
     let redactor = session.context.redactor;
     let orders = world.documents.text(memory::CLAUDE);
     let is_short = session.context.model.is_small();
-    let system = if is_short { brief::short_system() } else { brief::system(&orders, &world.skills) };
+    let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.skills) };
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
-    let seen = tooling.registry.seen_by(world.sees_all());
+    let seen = tooling.registry.filter_visible(world.sees_all());
     let offered = match &world.assignment {
-        Some(work) => seen.offered_to(work, words, there),
-        None => seen.offered(words, there),
+        Some(work) => seen.render_job_offer(work, words, there),
+        None => seen.render_offer(words, there),
     };
     // Definitions from servers are in their own words, and a server knows the keys given to it. Our own definitions contain no secrets.
     // fault: servers-definitions-believed-hold
@@ -253,7 +262,7 @@ pub(crate) fn fixed_parts_again(
     world: &World,
     state: &Cycle,
 ) -> Result<(String, String), StoreError> {
-    let queued = session.store.inbox().queued()?;
+    let queued = session.store.inbox().list_queued_messages()?;
     let said = queued.iter().filter(|message| state.messages.contains(&message.id));
     let planned = state.plan.iter().flat_map(|plan| plan.steps.iter().map(|step| step.what.as_str()));
     let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
@@ -282,9 +291,9 @@ fn since_fresh_start<'e>(
 /// see.
 fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
     let (mut done, mut after) = (Vec::new(), BTreeSet::new());
-    for row in session.store.cycles().given_up_with(messages)? {
+    for row in session.store.cycles().list_abandoned_cycles(messages)? {
         let id = &row.cycle.id;
-        let journal = match session.store.journal().journal(id) {
+        let journal = match session.store.journal().read_journal(id) {
             Err(StoreError::Damaged(_)) => {
                 done.push(format!(
                     "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
@@ -293,7 +302,7 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
             }
             journal => journal?,
         };
-        let lasting = lasting(&journal, &session.tooling().registry);
+        let lasting = list_lasting_receipts(&journal, &session.tooling().registry);
         if !lasting.is_empty() {
             let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
             after.extend(state.taints);
@@ -304,14 +313,14 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
 }
 
 /// Joins the words about a cycle's subject: its messages and its reasons.
-fn called_for(reasons: &[String], observation: &Situation, messages: &[i64]) -> String {
+fn join_subject_words(reasons: &[String], observation: &Situation, messages: &[i64]) -> String {
     let said = observation.messages.iter().filter(|message| messages.contains(&message.id));
     let said = said.flat_map(|message| [Some(message.text.as_str()), message.quoted.as_deref()]).flatten();
     reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
 }
 
 /// Notes existing documents unreadable as text.
-fn unreadable(repo: &Repo) -> Vec<String> {
+fn list_unreadable_documents(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
 }

@@ -1,12 +1,12 @@
 //! Searches the memory for a cycle's subject: facts, log entries, old messages. The opening shows each result with its origin. Without a
 //! search the opening shows its older, fixed selection.
 
-use reveille_base::words::shortened;
+use reveille_base::words::truncate_text;
 use reveille_config::OFFLINE_MODEL;
 use reveille_index::{Recalled, embed::Meant};
 use reveille_memory as memory;
 use reveille_store::{Incoming, NewCycle, StoreError};
-use reveille_tools::{World, hits};
+use reveille_tools::{World, find_hits};
 
 use crate::{decide::brief::Recollection, session::Session};
 
@@ -16,7 +16,7 @@ const HITS_MAX: usize = 40;
 const QUESTION_CHARS_MAX: usize = 1_000;
 
 /// Returns the results, best first, and the embedded query. `None` if no search is possible or useful.
-pub(crate) fn recalled(
+pub(crate) fn search_memory(
     session: &Session<'_>,
     world: &World,
     cycle: &NewCycle,
@@ -26,11 +26,11 @@ pub(crate) fn recalled(
     if session.context.model.name() == OFFLINE_MODEL {
         return None;
     }
-    let questions = questions(&cycle.reasons, messages);
-    match hits(world, Some(&session.store), &questions, None, HITS_MAX) {
+    let questions = build_queries(&cycle.reasons, messages);
+    match find_hits(world, Some(&session.store), &questions, None, HITS_MAX) {
         Ok(found) => {
             let mut recalled: Vec<Recollection> =
-                one_after_the_other(found.answers).into_iter().map(recollection).collect();
+                one_after_the_other(found.answers).into_iter().map(to_recollection).collect();
             if let Err(error) = leave_out_the_past(session, cycle, &mut recalled) {
                 tracing::warn!(%error, "nothing was recalled");
                 return None;
@@ -56,15 +56,15 @@ fn leave_out_the_past(
     for (folder, is_ours) in [("messages/", false), ("answers/", true)] {
         let row = |path: &str| path.strip_prefix(folder)?.parse::<i64>().ok();
         let rows: Vec<i64> = recalled.iter().filter_map(|one| row(&one.path)).collect();
-        let old = session.store.inbox().said_before(start, chat, is_ours, &rows)?;
+        let old = session.store.inbox().filter_old_rows(start, chat, is_ours, &rows)?;
         recalled.retain(|one| row(&one.path).is_none_or(|row| !old.contains(&row)));
     }
     Ok(())
 }
 
 /// Builds the queries: one per message, or the reasons if there are no messages.
-fn questions(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
-    let question = |text: &str| shortened(text, QUESTION_CHARS_MAX);
+fn build_queries(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
+    let question = |text: &str| truncate_text(text, QUESTION_CHARS_MAX);
     let said = messages.iter().rev().take(QUESTIONS_MAX).rev();
     let said: Vec<String> = said
         .map(|message| question(&[message.text.as_str(), message.quoted.as_deref().unwrap_or_default()].join(" ")))
@@ -91,7 +91,7 @@ fn one_after_the_other(answers: Vec<Vec<Recalled>>) -> Vec<Recalled> {
     }
 }
 
-fn recollection(hit: Recalled) -> Recollection {
+fn to_recollection(hit: Recalled) -> Recollection {
     let Recalled { path, line, text, heading, speaker, date, origin, taint, .. } = hit;
     // Wake ids at the end of log entries and facts are shown as an attribute.
     let is_of_others = taint.is_some() || path == memory::CLAUDE;

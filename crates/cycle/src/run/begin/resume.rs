@@ -11,7 +11,7 @@ use crate::{
     decide::{
         lineup::ModelState,
         machine::Cycle,
-        uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
+        uptake::{GivingUp, MAX_TRIES, Uptake, decide_resumption},
         verify::Account,
     },
     look::observe,
@@ -32,14 +32,14 @@ pub(crate) async fn run(
     cycle_id: &str,
     has_crashed: bool,
 ) -> Result<Next, WakeError> {
-    let Some(row) = session.store.cycles().cycle(cycle_id)? else {
+    let Some(row) = session.store.cycles().find_cycle(cycle_id)? else {
         return Ok(Next::Others);
     };
     // Named in the lock first, so that any crash from here on is attributed to this cycle.
     let (me, now) = (session.me.clone(), session.now());
     let (chat, thread_id) = (row.cycle.chat, row.cycle.thread_id);
     let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
-    session.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+    session.lock.write_holder(&me, now, work).map_err(WakeError::Lock)?;
     if has_crashed {
         session.store.cycles_mut().count_try(cycle_id)?;
     }
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     session.report.cycle_id = Some(cycle_id.to_owned());
     session.report.reasons.push(format!("resume {cycle_id}"));
     let cuts = row.tries + u32::from(has_crashed);
-    let journal = match session.store.journal().journal(cycle_id) {
+    let journal = match session.store.journal().read_journal(cycle_id) {
         // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
         // its commit, has killed this many wakes.
         _ if cuts > MAX_TRIES => {
@@ -63,7 +63,7 @@ pub(crate) async fn run(
         Ok(journal) => journal,
         Err(StoreError::Damaged(why)) => {
             let state = what_it_took_up(session, cycle_id)?;
-            let giving_up = GivingUp::blameless(format!("its journal can't be read ({why})"));
+            let giving_up = GivingUp::without_blame(format!("its journal can't be read ({why})"));
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
                 .map(|()| Next::Others);
@@ -73,16 +73,18 @@ pub(crate) async fn run(
     // fault: conversation-goes-last-entry
     let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
     // fault: cycle-goes-doesnt-look
-    let commit = repo.wake_commit(cycle_id)?;
+    let commit = repo.history().wake_commit(cycle_id)?;
     // fault end: conversation-goes-last-entry
     if commit.is_none()
-        && let Some((branch, commit)) = repo.parked_by(cycle_id)?
+        && let Some((branch, commit)) = repo.parked_work().find_parked_branch(cycle_id)?
     {
         // The cycle was cut off after parking its work, perhaps before the report.
-        finish::tell_parked(session, repo, &branch, row.cycle.chat, &why_parked(repo)?)?;
-        return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
+        finish::report_parked_branch(session, repo, &branch, row.cycle.chat, &explain_parking(repo)?)?;
+        return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
+            .await
+            .map(|()| Next::Others);
     }
-    let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.inbox().are_dropped(&state.open)?;
+    let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.inbox().is_dropped(&state.open)?;
     // Earlier answers stay valid, so the changes they mention must be committed.
     // fault: message-taken-out-queue
     let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
@@ -91,13 +93,15 @@ pub(crate) async fn run(
             .await
             .map(|()| Next::Others);
     }
-    let lineup = observe::model_state_of(&session.store, session.context)?;
-    let model = who_goes_on(&lineup, &row);
+    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let model = choose_model(&lineup, &row);
     let unusable = session.try_model(model)?;
-    let uptake = uptake(&row, &journal, commit.is_some(), model, has_crashed);
+    let uptake = decide_resumption(&row, &journal, commit.is_some(), model, has_crashed);
     let is_done = match (uptake, commit) {
         (Uptake::Conclude, Some(commit)) => {
-            return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
+            return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
+                .await
+                .map(|()| Next::Others);
         }
         (Uptake::GiveUp(giving_up), _) if !is_dropped => {
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
@@ -117,53 +121,59 @@ pub(crate) async fn run(
     // fault: going-takes-longer-anybody
     session.store.cycles_mut().resume_cycle(cycle_id)?;
     let mut account = Account::default();
-    account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
+    account.notes.push(format!("Resumed the wake {cycle_id}, which was interrupted."));
     sync::take_in_person_edits(session, repo, &mut account)?;
     if is_done {
-        let staged = session.store.journal().staged(cycle_id)?;
+        let staged = session.store.journal().list_staged_files(cycle_id)?;
         return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
             .await
             .map(|()| Next::Others);
     }
-    let messages = session.store.inbox().queued()?;
-    let mut world = prepare::world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
+    let messages = session.store.inbox().list_queued_messages()?;
+    let mut world = prepare::build_world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
     world.replies = state.replies;
     world.told_keys.extend(state.handles.iter().cloned());
-    let exec = session.exec(&world);
+    let exec = session.build_exec(&world);
     let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {
-        return Box::pin(live::complete(session, repo, live)).await.map(|()| Next::Others);
+        return Box::pin(live::complete_cycle(session, repo, live)).await.map(|()| Next::Others);
     }
-    live::carry_on(session, repo, live).await
+    live::drive_cycle(session, repo, live).await
 }
 
 /// Returns the model that resumes a cycle. If none can be asked now, the model that began it, provided it is still configured.
-fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
+fn choose_model<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
     let begun_by = row.cycle.model.as_str();
     let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
     let is_configured = lineup.lineup.iter().chain(of_tasks).any(|model| model.name == begun_by);
     let otherwise = if is_configured { begun_by } else { lineup.name() };
-    lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise)
+    lineup.find_resuming_model(begun_by, row.cycle.chat).unwrap_or(otherwise)
 }
 
 /// Reconstructs a cycle without its journal, from the queue and the reasons given to it.
 fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
     let mut state = Cycle::new(String::new(), String::new());
-    let told = session.store.cycles().told_to(cycle_id)?;
+    let told = session.store.cycles().read_cycle_reports(cycle_id)?;
     state.handles = told.handles.into_iter().collect();
     state.head_shown = told.heads.into_iter().next_back();
     // fault: cycle-given-up-twice
     let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
-    state.open =
-        session.store.inbox().queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
+    state.open = session
+        .store
+        .inbox()
+        .list_queued_messages()?
+        .iter()
+        .filter(|message| taken(message))
+        .map(|message| message.id)
+        .collect();
     Ok(state)
 }
 
 /// Returns the reason why an interrupted cycle had parked its work. Only HEAD still tells.
-fn why_parked(repo: &Repo) -> Result<String, RepoError> {
-    Ok(match repo.condition()? {
+fn explain_parking(repo: &Repo) -> Result<String, RepoError> {
+    Ok(match repo.read_condition()? {
         Condition::Normal | Condition::Unborn => {
-            "something was in the way, and I was cut off before I could say what".to_owned()
+            "something went wrong, and I was cut off before I could say what".to_owned()
         }
         condition => RepoError::NotOnBranch { condition, branch: repo.branch().to_owned() }.to_string(),
     })

@@ -10,7 +10,7 @@ pub(crate) mod undo;
 
 use reveille_base::{
     types::ChatRef,
-    words::{count, day_and_time},
+    words::{day_and_time, format_count},
 };
 use reveille_git::Repo;
 use reveille_memory::{
@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Returns the messages concerned by a reason.
-fn messages_of<'a>(reason: &Reason, observation: &'a Situation) -> Vec<&'a Incoming> {
+fn list_messages<'a>(reason: &Reason, observation: &'a Situation) -> Vec<&'a Incoming> {
     observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
 }
 
@@ -51,25 +51,27 @@ pub(crate) async fn run(
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;
-    let mut deeds = remind::deeds(session, reasons, observation)?;
+    let mut deeds = remind::build_effects(session, reasons, observation)?;
     for reason in reasons {
         let (reason, chat) = match reason {
             Reason::OfGuest { chat, what } => (&**what, *chat),
             owners => (owners, session.context.config.owner_chat),
         };
-        deeds = deeds.and(match reason {
-            Reason::Pressed { nudge } => match pressed::deeds(session, repo, (&cycle, &observation.model), nudge) {
-                // The button's answer stays open without delaying other work. Alone, it fails the cycle.
-                Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
-                    tracing::warn!(%error, "what a button said can't be done now; it is tried again");
-                    Deeds::default()
+        deeds = deeds.merge(match reason {
+            Reason::Pressed { nudge } => {
+                match pressed::compute_effects(session, repo, (&cycle, &observation.model), nudge) {
+                    // The button's answer stays open without delaying other work. Alone, it fails the cycle.
+                    Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
+                        tracing::warn!(%error, "what a button said can't be done now; it is tried again");
+                        Deeds::default()
+                    }
+                    done => done?,
                 }
-                done => done?,
-            },
-            Reason::Reflection { from, until, .. } => {
-                reflection::run::by_rule(session, repo, &cycle, &(*from..*until))?.0
             }
-            reason => act_on(session, repo, reason, chat, observation)?,
+            Reason::Reflection { from, until, .. } => {
+                reflection::run::apply_rules(session, repo, &cycle, &(*from..*until))?.0
+            }
+            reason => apply_rule(session, repo, reason, chat, observation)?,
         });
     }
     let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
@@ -78,17 +80,17 @@ pub(crate) async fn run(
         handles: reasons.iter().filter_map(Reason::handled_key).chain(deeds.handles).collect(),
         head: observation.head.clone().filter(|_| sees_commits),
     };
-    let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
+    let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| list_messages(reason, observation)).collect();
     if !session.store.cycles_mut().begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
         return session.leave_unbegun(&plan_file, reported);
     }
     let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
-    let staged = session.store.journal().staged(&cycle.id)?;
+    let staged = session.store.journal().list_staged_files(&cycle.id)?;
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }
 
 /// Applies the rule for one reason. `told` is the chat concerned.
-fn act_on(
+fn apply_rule(
     session: &Session<'_>,
     repo: &Repo,
     reason: &Reason,
@@ -97,16 +99,16 @@ fn act_on(
 ) -> Result<Deeds, WakeError> {
     Ok(match reason {
         Reason::Task { title, next, missed_at, key } => {
-            let next = next.as_deref().unwrap_or("there is no next step yet");
+            let next = next.as_deref().unwrap_or("it has no next step yet");
             let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
             let late = late.unwrap_or_default();
             tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
         }
         Reason::MissedTask { title, at, is_told: false, .. } => {
-            Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+            Deeds::from_receipts(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
         }
         Reason::MissedTask { title, at, is_told: true, key } => {
-            let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
+            let text = format!("I missed “{title}” at {at} because I wasn't running. I won't do it late.");
             tell_by_rule(session, told, key, &text, (title, false))
         }
         Reason::Due { title, day, next, key } => {
@@ -123,38 +125,39 @@ fn act_on(
             let task = observation.tasks.iter().find(|task| task.title == *title);
             let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
             let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
-            let due = task.and_then(Task::due).map(|due| format!(" It is {}.", due_in_words(due, today)));
+            let due = task.and_then(Task::due_date).map(|due| format!(" It is {}.", due_in_words(due, today)));
             // Only the owner may turn nudges off.
             let may_stop = told == session.context.config.owner_chat;
-            let text = format!("{}{}", stage.wording(title, days), due.unwrap_or_default());
+            let text = format!("{}{}", stage.format_reminder(title, days), due.unwrap_or_default());
             tell_by_rule(session, told, key, &text, (title, may_stop))
         }
         Reason::InitiativePassed { told, .. } => {
-            Deeds::noted(vec![format!("Looked for something useful unasked; {told}")])
+            Deeds::from_receipts(vec![format!("Looked for something useful unasked; {told}")])
         }
         Reason::PersonCommits { subjects } => {
-            Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
+            Deeds::from_receipts(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
         }
         Reason::OverBudget { cap, chat, thread_id, key } => {
-            let budget = Budget::look(&session.store, session.context.config, session.now())?;
+            let budget = Budget::read(&session.store, session.context.config, session.now())?;
             let notice = NewOutgoing {
                 key: Some(key.clone()),
                 thread_id: *thread_id,
-                ..NewOutgoing::notice(*chat, budget.notice(*cap, 0.0, Waits::Message))
+                ..NewOutgoing::notice(*chat, budget.render_notice(*cap, 0.0, Waits::Message))
             };
             let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
-            Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) }
+            Deeds { changes: vec![Change::Send(notice)], ..Deeds::from_receipts(vec![told]) }
         }
         Reason::Stale { chat, thread_id, ids } => {
-            let closed = messages_of(reason, observation);
-            let text = session.context.redactor.redact(&stale::notice(&closed, *chat));
+            let closed = list_messages(reason, observation);
+            let text = session.context.redactor.redact(&stale::render_notice(&closed, *chat));
             let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat, text) };
-            let n = count(ids.len(), "message");
-            let told = format!("Closed {n} in chat {chat} without an answer: kept for over a day, and about back then");
+            let n = format_count(ids.len(), "message");
+            let told =
+                format!("Closed {n} in chat {chat} without an answer: over a day old, and their moment has passed");
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
-            Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
+            Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::from_receipts(vec![told]) }
         }
-        Reason::AgreedChange { proposal } => proposal::report(session, repo, proposal)?,
+        Reason::AgreedChange { proposal } => proposal::report_effect(session, repo, proposal)?,
         // Reminders fire together, so that one message reports all missed ones. Reflection has a rule of its own.
         Reason::Reminder { .. }
         | Reason::Pressed { .. }
@@ -179,5 +182,5 @@ fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (ti
         ..NewOutgoing::default()
     };
     let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
-    Deeds { changes: vec![Change::Send(message)], ..Deeds::noted(vec![format!("Told{whom}: {text}")]) }
+    Deeds { changes: vec![Change::Send(message)], ..Deeds::from_receipts(vec![format!("Told{whom}: {text}")]) }
 }

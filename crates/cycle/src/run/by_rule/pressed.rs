@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Computes the effects of an answer.
-pub(crate) fn deeds(
+pub(crate) fn compute_effects(
     session: &mut Session<'_>,
     repo: &Repo,
     (cycle, lineup): (&NewCycle, &ModelState),
@@ -42,10 +42,10 @@ fn finish_task(
     title: &str,
 ) -> Result<Deeds, WakeError> {
     let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
-    let world = prepare::world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
+    let world = prepare::build_world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
     // Quotation marks mean the whole title.
     let input = json!({"task": format!("“{title}”")}).to_string();
-    let done = Registry::offline().call("task_done", &input, &world);
+    let done = Registry::for_offline_model().call("task_done", &input, &world);
     crate::context::check_readable(&world.documents)?;
     let why = match done {
         Ok(done) if !done.is_failure => {
@@ -61,12 +61,12 @@ fn finish_task(
     let is_there = [memory::ACTIVE, memory::BACKLOG]
         .iter()
         .any(|list| TaskList::parse(&world.documents.text(list)).0.tasks().iter().any(|task| task.title == title));
-    let why = if is_there { why.trim_end_matches('.') } else { "there is no such task any more" };
+    let why = if is_there { why.trim_end_matches('.') } else { "that task no longer exists" };
     let text = format!("I couldn't finish “{title}”: {why}. Nothing was changed.");
     let text = session.context.redactor.redact(&text);
     let notice = NewOutgoing { thread_id: nudge.thread_id, ..NewOutgoing::notice(nudge.chat, text) };
-    let told = format!("Told chat {} that a task couldn't be finished that a button was to finish", nudge.chat);
-    Ok(Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) })
+    let told = format!("Told chat {} that its button couldn't finish a task", nudge.chat);
+    Ok(Deeds { changes: vec![Change::Send(notice)], ..Deeds::from_receipts(vec![told]) })
 }
 
 /// Turns nudges off in the person's context.
@@ -75,8 +75,8 @@ fn turn_off(repo: &Repo) -> Result<Deeds, WakeError> {
     let context = documents.text(memory::CONTEXT);
     crate::context::check_readable(&documents)?;
     let Some(without) = preferences::without_nudges(&context) else {
-        return Ok(Deeds::noted(vec!["Nudges were off already".to_owned()]));
+        return Ok(Deeds::from_receipts(vec!["Nudges were already off".to_owned()]));
     };
     let changes = vec![documents.stage(memory::CONTEXT, without)];
-    Ok(Deeds { changes, ..Deeds::noted(vec!["Turned nudges off, as a button said".to_owned()]) })
+    Ok(Deeds { changes, ..Deeds::from_receipts(vec!["Turned nudges off, as a button said".to_owned()]) })
 }

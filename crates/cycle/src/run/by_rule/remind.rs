@@ -30,7 +30,11 @@ const MAX_ALONE: usize = 5;
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
 /// Builds the effects of the reminders among the reasons.
-pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Situation) -> Result<Deeds, WakeError> {
+pub(crate) fn build_effects(
+    session: &Session<'_>,
+    reasons: &[Reason],
+    observation: &Situation,
+) -> Result<Deeds, WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     let is_due = |reminder: &&Reminder| {
         reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
@@ -38,20 +42,20 @@ pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Sit
     let mut due = Vec::new();
     for reminder in observation.reminders.iter().filter(is_due) {
         let history = session.store.reminders().reminder_history(reminder.id, reminder.what.slot)?;
-        due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
+        due.push(Due { reminder, turn: reminder.series(tz).decide_turn(&history, now), tz });
     }
     let later = |chat| {
         let waits =
-            |reminder: &&Reminder| reminder.what.next_at <= now && !is_due(reminder) && chat_of(reminder) == chat;
+            |reminder: &&Reminder| reminder.what.next_at <= now && !is_due(reminder) && reminder_chat(reminder) == chat;
         observation.reminders.iter().filter(waits).count()
     };
-    let mut rounds = rounds(&due, now, &later);
+    let mut rounds = plan_rounds(&due, now, &later);
     for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
         message.text = session.context.redactor.redact(&message.text);
     }
     Ok(Deeds {
         changes: rounds.into_iter().map(Change::Fire).collect(),
-        receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+        receipts: due.iter().filter_map(|due| due.render_receipt(now)).collect(),
         ..Deeds::default()
     })
 }
@@ -59,10 +63,10 @@ pub(crate) fn deeds(session: &Session<'_>, reasons: &[Reason], observation: &Sit
 /// Computes the next slots again after the clock was set back, since slots skipped under the wrong time are still to come.
 pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
-    for reminder in session.store.reminders().reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
+    for reminder in session.store.reminders().list_reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
         let history = session.store.reminders().reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
         let created = reminder.created_at.unwrap_or(reminder.what.next_at);
-        let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
+        let next = reminder.series(tz).find_rewound_slot(&history, created, now).unwrap_or(reminder.next());
         session.store.reminders_mut().set_next_slot(reminder.id, next)?;
     }
     Ok(())
@@ -72,11 +76,11 @@ pub(crate) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeErro
 pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (config, now) = (session.context.config, session.now());
     let zone = config.timezone;
-    let notice = match session.store.maintenance().handled(ZONE)? {
+    let notice = match session.store.maintenance().find_handled_value(ZONE)? {
         Some(noted) if noted == zone.name() => return Ok(()),
         Some(_) if !is_zone_new(&session.store, config, now)? => return Ok(()),
         Some(noted) => {
-            let text = zone_told(&noted, zone, &session.store.reminders().reminders()?);
+            let text = describe_zone_change(&noted, zone, &session.store.reminders().list_reminders()?);
             let day = now.with_timezone(&zone).date_naive();
             let key = Some(format!("zone/{noted}/{zone}/{day}"));
             Some(NewOutgoing { key, ..NewOutgoing::notice(config.owner_chat, session.context.redactor.redact(&text)) })
@@ -84,26 +88,25 @@ pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
         None => None,
     };
     if let Some(notice) = notice {
-        session.store.outbox_mut().tell(&notice)?;
+        session.store.outbox_mut().plan_wake_message(&notice)?;
     }
-    Ok(session.store.maintenance_mut().set_handled(ZONE, zone.name())?)
+    Ok(session.store.maintenance_mut().set_handled_value(ZONE, zone.name())?)
 }
 
 /// Describes the effects of a move to another time zone.
-fn zone_told(from: &str, to: Tz, reminders: &[Reminder]) -> String {
+fn describe_zone_change(from: &str, to: Tz, reminders: &[Reminder]) -> String {
     let stays = |reminder: &&Reminder| reminder.keeps_another_zone(to);
     let staying: Vec<&Reminder> = reminders.iter().filter(stays).collect();
-    let head = format!(
-        "Your time zone is now {to}; it was {from}. Jobs, tasks and quiet hours go by the clock here from now on."
-    );
+    let head =
+        format!("Your time zone is now {to}; it was {from}. Jobs, tasks and quiet hours now follow the new zone.");
     let Some(first) = staying.first() else { return head };
     let (there, rule) = (first.zone(to), first.what.rule.as_ref());
     let (old, here) = (first.next().wall_time(rule, there), first.what.next_at.with_timezone(&to).naive_local());
     let keep =
         if staying.len() == 1 { "One reminder keeps".to_owned() } else { format!("{} reminders keep", staying.len()) };
     format!(
-        "{head}\n\n{keep} the time of the zone in which it was set: “{}” comes {} in {there}, which is {} here. If that is right, \
-         there is nothing to do. To have them at the same hour here, say “move my reminders here” (or `wake remind here`).",
+        "{head}\n\n{keep} the time of the zone in which it was set: “{}” comes {} in {there}, which is {} here. If that's right, there's \
+         nothing to do. To get them at the same hour here, say “move my reminders here” (or `wake remind here`).",
         first.what.text,
         day_and_time(old),
         day_and_time(here),
@@ -120,33 +123,33 @@ struct Due<'a> {
 /// The place of a reminder: a chat, and a topic in it.
 type ToldIn = (ChatRef, Option<i64>);
 
-fn chat_of(reminder: &Reminder) -> ToldIn {
+fn reminder_chat(reminder: &Reminder) -> ToldIn {
     (reminder.what.chat, reminder.what.thread_id)
 }
 
 /// Assigns the reminders to messages. `later` returns the number of a chat's further due reminders.
-fn rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ToldIn) -> usize) -> Vec<Round> {
+fn plan_rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ToldIn) -> usize) -> Vec<Round> {
     let (missed, met): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
     let (said, silent): (Vec<_>, Vec<_>) = met.into_iter().partition(|due| due.turn.happens.is_some());
     let mut rounds: Vec<Round> =
-        silent.into_iter().map(|due| Round { firings: vec![due.firing()], message: None }).collect();
+        silent.into_iter().map(|due| Round { firings: vec![due.to_firing()], message: None }).collect();
     let joined = |chat: &[&Due<'_>], text: String| Round {
-        firings: chat.iter().map(|due| due.firing()).collect(),
-        message: chat.first().map(|first| first.message(text)),
+        firings: chat.iter().map(|due| due.to_firing()).collect(),
+        message: chat.first().map(|first| first.build_message(text)),
     };
-    for chat in by_chat(said) {
+    for chat in group_by_chat(said) {
         if chat.len() <= MAX_ALONE {
-            rounds.extend(chat.iter().map(|due| joined(&[due], due.met(now))));
+            rounds.extend(chat.iter().map(|due| joined(&[due], due.render_on_time(now))));
         } else {
             let later = chat.first().map_or(0, |first| later(first.chat()));
-            rounds.push(joined(&chat, many(&chat, now, later)));
+            rounds.push(joined(&chat, render_combined(&chat, now, later)));
         }
     }
-    rounds.extend(by_chat(missed).iter().map(|chat| joined(chat, digest(chat))));
+    rounds.extend(group_by_chat(missed).iter().map(|chat| joined(chat, render_missed(chat))));
     rounds
 }
 
-fn by_chat<'a, 'b>(due: Vec<&'a Due<'b>>) -> Vec<Vec<&'a Due<'b>>> {
+fn group_by_chat<'a, 'b>(due: Vec<&'a Due<'b>>) -> Vec<Vec<&'a Due<'b>>> {
     let mut chats: Vec<Vec<&Due<'_>>> = Vec::new();
     for due in due {
         match chats.iter_mut().find(|chat| chat.first().is_some_and(|first| first.chat() == due.chat())) {
@@ -158,9 +161,9 @@ fn by_chat<'a, 'b>(due: Vec<&'a Due<'b>>) -> Vec<Vec<&'a Due<'b>>> {
 }
 
 /// Renders one message about all reminders due in a chat.
-fn many(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
+fn render_combined(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
     let line = |due: &&Due<'_>| {
-        let note = due.note(now).map(|note| format!(" {note}"));
+        let note = due.render_note(now).map(|note| format!(" {note}"));
         format!("\n- {}{}", due.text().replace('\n', "\n  "), note.unwrap_or_default())
     };
     let more = match later {
@@ -172,16 +175,17 @@ fn many(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
 }
 
 /// Renders one message about all missed reminders of a chat.
-fn digest(chat: &[&Due<'_>]) -> String {
+fn render_missed(chat: &[&Due<'_>]) -> String {
     if let [due] = chat {
         return match due.turn.happens {
-            Some(_) => format!("⏰ {}\n\n(It was due {}. I was not running then.)", due.text(), due.times()),
-            None => format!("Missed while I was not running: “{}”, due {}.", due.text(), due.times()),
+            Some(_) => format!("⏰ {}\n\n(It was due {}. I was not running then.)", due.text(), due.format_times()),
+            None => format!("Missed while I was not running: “{}”, due {}.", due.text(), due.format_times()),
         };
     }
     let (late, left_out): (Vec<&&Due<'_>>, _) = chat.iter().partition(|due| due.turn.happens.is_some());
     let list = |head: &str, items: &[&&Due<'_>]| {
-        let lines = items.iter().map(|due| format!("\n- {}, due {}", due.text().replace('\n', "\n  "), due.times()));
+        let lines =
+            items.iter().map(|due| format!("\n- {}, due {}", due.text().replace('\n', "\n  "), due.format_times()));
         if items.is_empty() { None } else { Some(format!("{head}{}", lines.collect::<String>())) }
     };
     let late = list("⏰ This came due while I was not running:", &late);
@@ -191,18 +195,18 @@ fn digest(chat: &[&Due<'_>]) -> String {
 
 impl Due<'_> {
     fn chat(&self) -> ToldIn {
-        chat_of(self.reminder)
+        reminder_chat(self.reminder)
     }
 
     fn text(&self) -> &str {
         &self.reminder.what.text
     }
 
-    fn firing(&self) -> Firing {
+    fn to_firing(&self) -> Firing {
         Firing { id: self.reminder.id, turn: self.turn, missed: self.reminder.what.missed }
     }
 
-    fn message(&self, text: String) -> NewOutgoing {
+    fn build_message(&self, text: String) -> NewOutgoing {
         let (chat, thread_id) = self.chat();
         NewOutgoing { chat, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
     }
@@ -217,44 +221,48 @@ impl Due<'_> {
     }
 
     /// Renders a reminder on time.
-    fn met(&self, now: DateTime<Utc>) -> String {
-        let note = self.note(now).map(|note| format!("\n\n{note}"));
+    fn render_on_time(&self, now: DateTime<Utc>) -> String {
+        let note = self.render_note(now).map(|note| format!("\n\n{note}"));
         format!("⏰ {}{}", self.text(), note.unwrap_or_default())
     }
 
     /// Renders the due time, unless it is now.
-    fn note(&self, now: DateTime<Utc>) -> Option<String> {
+    fn render_note(&self, now: DateTime<Utc>) -> Option<String> {
         let slot = self.turn.happens?;
         let missed =
             self.turn.passed.filter(|_| self.turn.has_missed(now) && self.reminder.what.missed != Missed::Skip);
         match missed {
-            Some(passed) => Some(format!("(I was not running when it was due {}.)", self.span(passed))),
+            Some(passed) => Some(format!("(I was not running when it was due {}.)", self.format_span(passed))),
             None if now.signed_duration_since(slot.at).num_minutes() >= LATE_MIN => {
-                Some(format!("(It was due {}.)", self.time(slot)))
+                Some(format!("(It was due {}.)", self.format_time(slot)))
             }
             None => None,
         }
     }
 
     /// Renders the due time of a late reminder, or of the last missed one, and the number of earlier ones.
-    fn times(&self) -> String {
+    fn format_times(&self) -> String {
         match (self.turn.happens, self.turn.passed) {
-            (Some(slot), Some(passed)) => format!("{}, and before that {}", self.time(slot), self.span(passed)),
-            (Some(slot), None) => self.time(slot),
-            (None, Some(passed)) => self.span(passed),
+            (Some(slot), Some(passed)) => {
+                format!("{}, and before that {}", self.format_time(slot), self.format_span(passed))
+            }
+            (Some(slot), None) => self.format_time(slot),
+            (None, Some(passed)) => self.format_span(passed),
             (None, None) => String::new(),
         }
     }
 
-    fn span(&self, passed: Passed) -> String {
+    fn format_span(&self, passed: Passed) -> String {
         match passed.count {
-            1 => self.time(passed.first),
-            count => format!("{count} times from {} to {}", self.time(passed.first), self.time(passed.last)),
+            1 => self.format_time(passed.first),
+            count => {
+                format!("{count} times from {} to {}", self.format_time(passed.first), self.format_time(passed.last))
+            }
         }
     }
 
     /// Renders a slot by its own wall clock, with the zone if it isn't the person's.
-    fn time(&self, slot: Slot) -> String {
+    fn format_time(&self, slot: Slot) -> String {
         let zone = self.reminder.zone(self.tz);
         let wall = slot.wall_time(self.reminder.what.rule.as_ref(), zone);
         let wall = day_and_time(wall);
@@ -262,17 +270,21 @@ impl Due<'_> {
     }
 
     /// Renders the line for the memory's log.
-    fn receipt(&self, now: DateTime<Utc>) -> Option<String> {
+    fn render_receipt(&self, now: DateTime<Utc>) -> Option<String> {
         let text = self.text();
         let was_missed = self.turn.has_missed(now) || self.turn.happens.is_none();
         Some(match (self.turn.happens, self.turn.passed.filter(|_| was_missed), self.reminder.what.missed) {
-            (Some(_), _, _) if self.turn.is_late => format!("Reminded of “{text}” late: it was due {}", self.times()),
-            (Some(_), None, _) => format!("Reminded of “{text}”"),
-            (Some(_), Some(passed), _) => format!("Reminded of “{text}”; it was missed {}", self.span(passed)),
-            (None, Some(passed), Missed::Skip) => {
-                format!("Skipped the reminder “{text}”, missed {}", self.span(passed))
+            (Some(_), _, _) if self.turn.is_late => {
+                format!("Reminded of “{text}” late: it was due {}", self.format_times())
             }
-            (None, Some(passed), _) => format!("Told that the reminder “{text}” was missed {}", self.span(passed)),
+            (Some(_), None, _) => format!("Reminded of “{text}”"),
+            (Some(_), Some(passed), _) => format!("Reminded of “{text}”; it was missed {}", self.format_span(passed)),
+            (None, Some(passed), Missed::Skip) => {
+                format!("Skipped the reminder “{text}”, missed {}", self.format_span(passed))
+            }
+            (None, Some(passed), _) => {
+                format!("Told that the reminder “{text}” was missed {}", self.format_span(passed))
+            }
             (None, None, _) => return None,
         })
     }
@@ -285,7 +297,7 @@ mod tests {
     use super::*;
     use reveille_base::{
         clock::parse_time,
-        schedule::{Rule, due::SlotHistory, resolve},
+        schedule::{Rule, due::SlotHistory, resolve_local_time},
     };
     use reveille_store::NewReminder;
 
@@ -296,7 +308,7 @@ mod tests {
     /// A reminder at 9 each day from Wednesday, 18 November.
     fn daily(id: i64, chat: ChatRef, missed: Missed) -> Reminder {
         let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
-        let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), berlin());
+        let slot = resolve_local_time(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), berlin());
         let what = NewReminder {
             chat,
             thread_id: None,
@@ -313,22 +325,23 @@ mod tests {
     /// The messages for each chat, and the receipts, at a time in UTC.
     fn said(reminders: &[Reminder], tz: Tz, now: &str) -> (Vec<(i64, String)>, Vec<String>) {
         let now = parse_time(now).unwrap();
-        let turn = |reminder: &Reminder| reminder.series(tz).turn(&SlotHistory::default(), now);
+        let turn = |reminder: &Reminder| reminder.series(tz).decide_turn(&SlotHistory::default(), now);
         let due: Vec<Due<'_>> = reminders.iter().map(|reminder| Due { reminder, turn: turn(reminder), tz }).collect();
-        let rounds = rounds(&due, now, &|_| 7);
+        let rounds = plan_rounds(&due, now, &|_| 7);
         let fired: BTreeSet<i64> = rounds.iter().flat_map(|round| &round.firings).map(|firing| firing.id).collect();
         assert_eq!(fired.len(), reminders.len(), "each fires, whether it says something or not");
         let messages = rounds.into_iter().filter_map(|round| round.message);
         (
             messages.map(|message| (message.chat.id, message.text)).collect(),
-            due.iter().filter_map(|due| due.receipt(now)).collect(),
+            due.iter().filter_map(|due| due.render_receipt(now)).collect(),
         )
     }
 
     #[test]
     fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
         let at_nine = "2026-11-20T08:05:00Z";
-        let both = [daily(1, ChatRef::telegram(7), Missed::Skip), daily(2, ChatRef::telegram(7), Missed::Tell)];
+        let both =
+            [daily(1, ChatRef::from_telegram(7), Missed::Skip), daily(2, ChatRef::from_telegram(7), Missed::Tell)];
         let (messages, receipts) = said(&both, berlin(), at_nine);
         let before = "(I was not running when it was due 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00.)";
         assert_eq!(messages, [(7, "⏰ thing 1".to_owned()), (7, format!("⏰ thing 2\n\n{before}"))]);
@@ -342,7 +355,8 @@ mod tests {
 
     #[test]
     fn many_that_are_met_at_once_are_one_message_and_each_is_in_it() {
-        let due: Vec<Reminder> = (1..=12).map(|id| daily(id, ChatRef::telegram(7 + id / 11), Missed::Skip)).collect();
+        let due: Vec<Reminder> =
+            (1..=12).map(|id| daily(id, ChatRef::from_telegram(7 + id / 11), Missed::Skip)).collect();
         let (messages, receipts) = said(&due, berlin(), "2026-11-18T08:01:00Z");
         let lines: String = (1..=10).map(|id| format!("\n- thing {id}")).collect();
         let joined = format!("⏰ 10 reminders were due:{lines}\n\n7 more are due and come next.");
@@ -352,15 +366,17 @@ mod tests {
 
     #[test]
     fn what_was_missed_is_one_message_in_each_chat() {
-        let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, ChatRef::telegram(7 + id % 2), Missed::Run)).collect();
+        let missed: Vec<Reminder> =
+            (1..=40).map(|id| daily(id, ChatRef::from_telegram(7 + id % 2), Missed::Run)).collect();
         let (messages, receipts) = said(&missed, berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages.iter().map(|(chat, _)| *chat).collect::<Vec<_>>(), [8, 7]);
         assert!(messages.iter().all(|(_, text)| text.matches("\n- thing ").count() == 20), "{messages:#?}");
         assert_eq!(receipts.len(), 40);
-        let (messages, _) = said(&[daily(1, ChatRef::telegram(7), Missed::Tell)], berlin(), "2026-11-18T12:00:00Z");
+        let (messages, _) =
+            said(&[daily(1, ChatRef::from_telegram(7), Missed::Tell)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, [(7, "Missed while I was not running: “thing 1”, due Wed 18 Nov 09:00.".to_owned())]);
         let (messages, receipts) =
-            said(&[daily(1, ChatRef::telegram(7), Missed::Skip)], berlin(), "2026-11-18T12:00:00Z");
+            said(&[daily(1, ChatRef::from_telegram(7), Missed::Skip)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, []);
         assert_eq!(receipts, ["Skipped the reminder “thing 1”, missed Wed 18 Nov 09:00"]);
     }
@@ -368,7 +384,7 @@ mod tests {
     #[test]
     fn a_zone_that_is_not_the_persons_is_named() {
         let (messages, _) = said(
-            &[daily(1, ChatRef::telegram(7), Missed::Run)],
+            &[daily(1, ChatRef::from_telegram(7), Missed::Run)],
             "America/New_York".parse::<Tz>().unwrap(),
             "2026-11-18T12:00:00Z",
         );

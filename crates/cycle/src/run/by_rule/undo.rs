@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::{types::ChatRef, words::count, zone::Tz};
+use reveille_base::{types::ChatRef, words::format_count, zone::Tz};
 use reveille_git as repo;
 use reveille_git::Repo;
 use reveille_memory::{DocKind, is_log, undo::revert};
@@ -51,11 +51,11 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
     sync::take_in_person_edits(session, repo, &mut account)?;
     session.store.cycles_mut().begin_cycle(&cycle, &[], &[])?;
     // Repeated after a kill, this gives the same result.
-    let proposal = match Proposal::named_by(&undo.wake) {
-        Some(id) => session.store.proposals().proposal(id)?,
+    let proposal = match Proposal::parse_undo_target(&undo.wake) {
+        Some(id) => session.store.proposals().find_proposal(id)?,
         None => None,
     };
-    let own = match PersonsStep::named_by(&undo.wake) {
+    let own = match PersonsStep::parse_undo_target(&undo.wake) {
         Some(id) => session.store.undos().persons_step(id)?.map(|(step, _)| step),
         None => None,
     };
@@ -63,34 +63,34 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
         (Some(proposal), _) => (without_change(repo, proposal)?, GivenBack::default()),
         (None, Some(step)) => (without_own(repo, step)?, GivenBack::default()),
         (None, None) => {
-            let copies = Copies::of(session.context.config);
+            let copies = Copies::from_config(session.context.config);
             let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
-            (restored(repo, &undo.wake)?, given)
+            (revert_commit(repo, &undo.wake)?, given)
         }
     };
     let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
-    let row = session.store.cycles().cycle(&undo.wake)?;
+    let row = session.store.cycles().find_cycle(&undo.wake)?;
     let what = match (&proposal, &own) {
         (Some(proposal), _) => which_change(proposal),
         (None, Some(step)) => what_they_did(step, now, tz),
-        (None, None) => described(repo, row.as_ref(), &undo.wake, now, tz)?,
+        (None, None) => describe_wake(repo, row.as_ref(), &undo.wake, now, tz)?,
     };
     let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
     let chats = (undo.chat, put_aside_in);
-    let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
+    let words = |taken: &TakenBack| redactor.redact(&render_answer(&what, &restored, &given, taken, chats));
     let taken = session.store.undos_mut().take_back(undo, &cycle.id, words)?;
-    session
-        .report
-        .replies
-        .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
+    session.report.replies.push(Reply {
+        chat: undo.chat,
+        text: redactor.redact(&render_answer(&what, &restored, &given, &taken, chats)),
+    });
     account.receipts.push(match (&proposal, &own) {
         (Some(proposal), _) => format!("Took back the change of my orders “{}”", proposal.new.title),
         (None, Some(_)) => redactor.redact(&format!("Undid {what}")),
         (None, None) => format!("Undid the wake {}", undo.wake),
     });
-    account.receipts.extend(receipts(&restored, &taken));
+    account.receipts.extend(render_receipts(&restored, &taken));
     if !given.restored.is_empty() {
-        account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
+        account.receipts.push(format!("Gave back {} in granted folders", format_count(given.restored.len(), "file")));
     }
     let left = given.contested.iter().map(|path| path.display().to_string());
     let left = restored.contested.iter().cloned().chain(left);
@@ -111,28 +111,30 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
 }
 
 /// Reverts the changes of a wake's commit. The log stays, because it records what happened.
-fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
-    let Some(commit) = repo.wake_commit(wake)? else {
-        let parked = repo.parked_by(wake)?.map(|(branch, _)| branch);
+fn revert_commit(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
+    let Some(commit) = repo.history().wake_commit(wake)? else {
+        let parked = repo.parked_work().find_parked_branch(wake)?.map(|(branch, _)| branch);
         return Ok(Restored { parked, ..Restored::default() });
     };
-    let changes = repo.reversal(commit)?.into_iter().filter(|change| !is_log(&change.path));
+    let changes = repo.history().plan_reversal(commit)?.into_iter().filter(|change| !is_log(&change.path));
     taken_out(repo, changes)
 }
 
 /// Reverts the changes of a person's own commit.
 fn without_own(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
     let Some(id) = &step.commit else { return Ok(Restored { has_commit: true, ..Restored::default() }) };
-    match repo.commit_called(id)? {
-        Some(commit) => taken_out(repo, repo.reversal(commit.id)?.into_iter().filter(|change| !is_log(&change.path))),
+    match repo.history().find_commit(id)? {
+        Some(commit) => {
+            taken_out(repo, repo.history().plan_reversal(commit.id)?.into_iter().filter(|change| !is_log(&change.path)))
+        }
         None => Ok(Restored::default()),
     }
 }
 
 /// Reverts the files of an agreed change of orders, and nothing else of its wake.
 fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
-    if repo.wake_commit(&proposal.cycle_id)?.is_none() {
-        let parked = repo.parked_by(&proposal.cycle_id)?.map(|(branch, _)| branch);
+    if repo.history().wake_commit(&proposal.cycle_id)?.is_none() {
+        let parked = repo.parked_work().find_parked_branch(&proposal.cycle_id)?.map(|(branch, _)| branch);
         return Ok(Restored { parked, ..Restored::default() });
     }
     let back = |file: &StagedFile| repo::FileChange {
@@ -147,7 +149,7 @@ fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeErro
 fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Result<Restored, WakeError> {
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in changes {
-        let kind = DocKind::of(&change.path);
+        let kind = DocKind::from_path(&change.path);
         match repo.check_writable(&change.path) {
             Ok(()) => {}
             Err(error) if error.is_of_a_file() => {
@@ -172,32 +174,44 @@ fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Re
 }
 
 /// Describes the wake for people.
-fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>, tz: Tz) -> Result<String, WakeError> {
-    let message = repo.wake_commit(wake)?.map(|commit| repo.message(commit)).transpose()?;
+fn describe_wake(
+    repo: &Repo,
+    row: Option<&CycleRow>,
+    wake: &str,
+    now: DateTime<Utc>,
+    tz: Tz,
+) -> Result<String, WakeError> {
+    let message = repo.history().wake_commit(wake)?.map(|commit| repo.history().read_message(commit)).transpose()?;
     let subject = message.as_deref().and_then(|message| message.lines().next());
     Ok(what_it_did(row, subject, now, tz))
 }
 
 /// Renders the receipts for the log and the commit.
-fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
+fn render_receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
     let paths = restored.staged.iter().map(|file| &file.path).chain(restored.removed.iter().map(|change| &change.path));
     let mut receipts: Vec<String> = paths.map(|path| format!("Took back its changes to {path}")).collect();
     receipts.extend(taken.cancelled.iter().map(|text| format!("Cancelled its reminder “{text}”")));
     receipts
         .extend(taken.active_again.iter().map(|text| format!("Set the reminder “{text}” again, which it had ended")));
     if taken.unsent > 0 {
-        receipts.push(format!("Took back {} of it, unsent", count(taken.unsent, "message")));
+        receipts.push(format!("Took back {} of it, unsent", format_count(taken.unsent, "message")));
     }
     if !taken.messages.is_empty() {
-        receipts.push(format!("Put on hold {} that it had answered", count(taken.messages.len(), "message")));
+        receipts.push(format!("Put on hold {} that it had answered", format_count(taken.messages.len(), "message")));
     }
     receipts
 }
 
 /// Renders the answer to the person: what was undone, what wasn't, and the next step. `chats` are the person's chat and that of the
 /// messages.
-fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack, chats: (ChatRef, ChatRef)) -> String {
-    let mut lines = files(given);
+fn render_answer(
+    what: &str,
+    restored: &Restored,
+    given: &GivenBack,
+    taken: &TakenBack,
+    chats: (ChatRef, ChatRef),
+) -> String {
+    let mut lines = describe_files(given);
     let files = restored.staged.len() + restored.removed.len();
     let is_nothing = restored.contested.is_empty()
         && lines.is_empty()
@@ -209,26 +223,26 @@ fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack,
         )),
         (None, false, _) if !lines.is_empty() => None,
         (None, false, _) => {
-            Some("My memory doesn't have what I wrote then, so there was nothing to take out.".to_owned())
+            Some("My memory doesn't have what I wrote then, so there was nothing to remove.".to_owned())
         }
         (None, true, 0) => is_nothing.then(|| "Nothing had been saved, so nothing changed.".to_owned()),
         (None, true, n) => Some(format!(
-            "My memory no longer has those changes, in {}. The log keeps that it happened.",
-            count(n, "file")
+            "Those changes are gone from my memory, in {}. The log still shows that they happened.",
+            format_count(n, "file")
         )),
     });
     if !restored.contested.is_empty() {
-        lines.push(format!("Left as it is, because it was changed since: {}.", named(&restored.contested, "")));
+        lines.push(format!("Left as it is, because it was changed since: {}.", format_names(&restored.contested, "")));
     }
-    let quoted = |texts: &[String]| named(texts, "“");
+    let quoted = |texts: &[String]| format_names(texts, "“");
     if !taken.cancelled.is_empty() {
-        lines.push(format!("Cancelled: {} {}.", reminders(&taken.cancelled), quoted(&taken.cancelled)));
+        lines.push(format!("Cancelled: {} {}.", name_reminders(&taken.cancelled), quoted(&taken.cancelled)));
     }
     if !taken.active_again.is_empty() {
-        lines.push(format!("Active again: {} {}.", reminders(&taken.active_again), quoted(&taken.active_again)));
+        lines.push(format!("Active again: {} {}.", name_reminders(&taken.active_again), quoted(&taken.active_again)));
     }
     if !taken.over.is_empty() {
-        lines.push(format!("Already over: {} {}.", reminders(&taken.over), quoted(&taken.over)));
+        lines.push(format!("Already over: {} {}.", name_reminders(&taken.over), quoted(&taken.over)));
     }
     lines.extend(taken.settings.iter().cloned());
     match taken.unsent {
@@ -246,14 +260,14 @@ fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack,
 }
 
 /// Describes the state of a person's own files.
-fn files(given: &GivenBack) -> Vec<String> {
+fn describe_files(given: &GivenBack) -> Vec<String> {
     // A folder stands for its content.
     let is_within = |path: &PathBuf, paths: &[PathBuf]| {
         path.ancestors().skip(1).any(|above| paths.iter().any(|path| path == above))
     };
     let shown = |paths: &[PathBuf]| {
         let outermost = paths.iter().filter(|path| !is_within(path, paths));
-        named(&outermost.map(|path| path.display().to_string()).collect::<Vec<_>>(), "")
+        format_names(&outermost.map(|path| path.display().to_string()).collect::<Vec<_>>(), "")
     };
     let mut lines = Vec::new();
     if !given.restored.is_empty() {
@@ -261,7 +275,7 @@ fn files(given: &GivenBack) -> Vec<String> {
     }
     if !given.contested.is_empty() {
         lines.push(format!(
-            "Left as they are, because they may have been changed since: {}. What I had copied is in {}.",
+            "Left as they are, because they may have been changed since: {}. My copies are in {}.",
             shown(&given.contested),
             shown(&given.kept_at)
         ));
@@ -288,11 +302,11 @@ fn put_aside(messages: &[i64], (chat, of): (ChatRef, ChatRef)) -> Option<String>
     Some(format!("{held} {how}"))
 }
 
-fn reminders(texts: &[String]) -> &'static str {
+fn name_reminders(texts: &[String]) -> &'static str {
     if texts.len() == 1 { "the reminder" } else { "the reminders" }
 }
 
-fn named(texts: &[String], quote: &str) -> String {
+fn format_names(texts: &[String], quote: &str) -> String {
     let end = if quote.is_empty() { "" } else { "”" };
     let mut names: Vec<String> = texts.iter().take(MAX_NAMED).map(|text| format!("{quote}{text}{end}")).collect();
     if texts.len() > MAX_NAMED {
@@ -327,11 +341,11 @@ mod tests {
             contested: vec!["/home/ann/work/b.txt".into()],
             kept_at: vec!["/home/ann/reveille/copies/x/1".into()],
         };
-        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &given, &taken, (ChatRef::telegram(4242), ChatRef::telegram(4242))), @r"
+        insta::assert_snapshot!(render_answer("what I did at 14:03: remembered “x”", &restored, &given, &taken, (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))), @r"
         I've undone what I did at 14:03: remembered “x”.
         - Your files are as they were before: /home/ann/work/a.txt.
-        - Left as they are, because they may have been changed since: /home/ann/work/b.txt. What I had copied is in /home/ann/reveille/copies/x/1.
-        - My memory no longer has those changes, in 1 file. The log keeps that it happened.
+        - Left as they are, because they may have been changed since: /home/ann/work/b.txt. My copies are in /home/ann/reveille/copies/x/1.
+        - Those changes are gone from my memory, in 1 file. The log still shows that they happened.
         - Left as it is, because it was changed since: b.md, “Report”.
         - Cancelled: the reminders “Stretch”, “Drink”.
         - Active again: the reminder “Water the plants”.
@@ -341,14 +355,14 @@ mod tests {
         - Your message is on hold. Send /retry to run it again.
         ");
         let two = TakenBack { messages: vec![7, 8], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &Restored::default(), &GivenBack::default(), &two, (ChatRef::TERMINAL, ChatRef::TERMINAL)), @r"
+        insta::assert_snapshot!(render_answer("what I did", &Restored::default(), &GivenBack::default(), &two, (ChatRef::TERMINAL, ChatRef::TERMINAL)), @r"
         I've undone what I did.
-        - My memory doesn't have what I wrote then, so there was nothing to take out.
+        - My memory doesn't have what I wrote then, so there was nothing to remove.
         - Your 2 messages are on hold. `wake queue retry 7` runs the first again.
         ");
         let only_answered = Restored { has_commit: true, ..Restored::default() };
         let taken = TakenBack { sent: 1, messages: vec![7], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &only_answered, &GivenBack::default(), &taken, (ChatRef::telegram(4242), ChatRef::telegram(4242))), @r"
+        insta::assert_snapshot!(render_answer("what I did", &only_answered, &GivenBack::default(), &taken, (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))), @r"
         I've undone what I did.
         - Nothing had been saved, so nothing changed.
         - My reply can't be unsent.
@@ -356,12 +370,12 @@ mod tests {
         ");
         let reminder = TakenBack { cancelled: vec!["Stretch".to_owned()], ..taken };
         assert!(
-            !answer(
+            !render_answer(
                 "what I did",
                 &only_answered,
                 &GivenBack::default(),
                 &reminder,
-                (ChatRef::telegram(4242), ChatRef::telegram(4242))
+                (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))
             )
             .contains("Nothing had been saved")
         );
@@ -370,20 +384,20 @@ mod tests {
     #[test]
     fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
         assert_eq!(
-            put_aside(&[7], (ChatRef::telegram(4242), ChatRef::telegram(5555))).unwrap(),
+            put_aside(&[7], (ChatRef::from_telegram(4242), ChatRef::from_telegram(5555))).unwrap(),
             "The message I had answered is on hold. Send /retry 7 to run it again."
         );
         assert_eq!(
-            put_aside(&[7, 8], (ChatRef::telegram(4242), ChatRef::TERMINAL)).unwrap(),
+            put_aside(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::TERMINAL)).unwrap(),
             "The 2 messages I had answered are on hold. Send /retry 7 to run the first again."
         );
         assert!(
-            put_aside(&[7], (ChatRef::TERMINAL, ChatRef::telegram(4242)))
+            put_aside(&[7], (ChatRef::TERMINAL, ChatRef::from_telegram(4242)))
                 .unwrap()
                 .ends_with(" `wake queue retry 7` runs it again.")
         );
         assert_eq!(
-            put_aside(&[7, 8], (ChatRef::telegram(4242), ChatRef::telegram(4242))).unwrap(),
+            put_aside(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))).unwrap(),
             "Your 2 messages are on hold. Send /retry to run them again."
         );
     }
@@ -391,6 +405,6 @@ mod tests {
     #[test]
     fn long_lists_are_counted() {
         let many: Vec<String> = (0..12).map(|n| n.to_string()).collect();
-        assert_eq!(named(&many, ""), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more");
+        assert_eq!(format_names(&many, ""), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more");
     }
 }

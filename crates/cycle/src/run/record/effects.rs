@@ -14,7 +14,7 @@ pub(crate) struct Deeds {
 
 impl Deeds {
     /// Adds further effects.
-    pub(crate) fn and(mut self, further: Self) -> Self {
+    pub(crate) fn merge(mut self, further: Self) -> Self {
         self.changes.extend(further.changes);
         self.receipts.extend(further.receipts);
         self.handles.extend(further.handles);
@@ -22,7 +22,7 @@ impl Deeds {
     }
 
     /// Builds effects without changes, only with notes.
-    pub(crate) fn noted(receipts: Vec<String>) -> Self {
+    pub(crate) fn from_receipts(receipts: Vec<String>) -> Self {
         Self { receipts, ..Self::default() }
     }
 }

@@ -12,7 +12,7 @@ const LASTING_TOOLS: [&str; 7] =
 
 /// Lists the receipts of lasting effects. A call that acts outside our stores lasts, unless it was judged safe, since a safe command only
 /// changes the scratch folder.
-pub(crate) fn lasting<'j>(journal: &'j [Entry], registry: &Registry) -> Vec<&'j str> {
+pub(crate) fn list_lasting_receipts<'j>(journal: &'j [Entry], registry: &Registry) -> Vec<&'j str> {
     let is_safe = |call: &str| {
         journal.iter().any(|entry| match entry {
             Entry::Judged { call: judged, verdict } => judged == call && verdict.risk == policy::Risk::Safe,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tracing::{Instrument as _, field::Empty};
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 use reveille_memory::outside;
 use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
 use reveille_tools::{Assignment, Done, Outcome, Refusal, Registry};
@@ -33,12 +33,12 @@ pub(crate) async fn carry_out(
     world.now = session.context.clock.now();
     world.open_messages.clone_from(&state.open);
     world.replies = state.replies;
-    world.taint = taint::origin(&state.taints);
+    world.taint = taint::join_taints(&state.taints);
     if world.taint.is_some() {
         let said = session.store.inbox().said_by_people(SpokenRows::These(&state.messages))?;
         world.own_words = said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
     }
-    exec.see_untrusted(world.taint.is_some());
+    exec.set_sees_untrusted(world.taint.is_some());
     if let Some(Assignment::Step(hand)) = &mut world.assignment {
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
     }
@@ -47,15 +47,15 @@ pub(crate) async fn carry_out(
     let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
     let span = tracing::info_span!("call", tool, failed = Empty);
     let call = registry.run(&request.name, &request.input, world, exec);
-    let outcome = stop::unless_interrupted(session, call).instrument(span.clone()).await?;
+    let outcome = stop::run_unless_interrupted(session, call).instrument(span.clone()).await?;
     span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
     drop(span);
     crate::context::check_readable(&live.world.documents)?;
     let outcome = match outcome.and_then(|done| without_secrets(session, done)) {
-        Ok(done) => proposal::as_agreed(session, &live.cycle.id, request, done)?,
+        Ok(done) => proposal::check_approved_texts(session, &live.cycle.id, request, done)?,
         refused => refused,
     };
-    Ok(settle(session, live, request, outcome)?)
+    Ok(settle_call(session, live, request, outcome)?)
 }
 
 /// Records, before a call runs, that it writes to granted folders in a tainted cycle. Permanent rules for commands in those folders no
@@ -70,12 +70,12 @@ fn note_tainted_write(
         return Ok(());
     }
     // fault: misled-cycle-writes-isnt
-    let folders = registry.writes_to(&request.name, &request.input, &live.world);
-    let at = rfc3339(session.now());
+    let folders = registry.list_writable_folders(&request.name, &request.input, &live.world);
+    let at = format_rfc3339(session.now());
     let noted =
         |folder: PathBuf| Change::Handled { key: format!("{TAINTED_WRITE}{}", folder.display()), value: at.clone() };
     let changes: Vec<Change> = folders.into_iter().map(noted).collect();
-    Ok(session.store.journal_mut().change(&live.cycle.id, &changes)?)
+    Ok(session.store.journal_mut().apply_changes(&live.cycle.id, &changes)?)
 }
 
 /// Refuses to write a secret into the memory, even as a document's name, because the file could never be committed again.
@@ -95,17 +95,17 @@ fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
 }
 
 /// Journals a call's result, together with its changes.
-pub(crate) fn settle(
+pub(crate) fn settle_call(
     session: &mut Session<'_>,
     live: &mut Live,
     request: &ToolRequest,
     outcome: Outcome,
 ) -> Result<(), WakeError> {
-    settle_with(session, live, request, Vec::new(), outcome)
+    settle_with_entries(session, live, request, Vec::new(), outcome)
 }
 
 /// Journals a call's result after `entries`.
-pub(crate) fn settle_with(
+pub(crate) fn settle_with_entries(
     session: &mut Session<'_>,
     live: &mut Live,
     request: &ToolRequest,
@@ -116,9 +116,9 @@ pub(crate) fn settle_with(
     let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
     let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
     // A refusal is in our own words, except for text added by an outside error.
-    if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
-        done.taint = taint::joined(done.taint.into_iter().chain([outside]));
-        done.content = outside::unmarked(&done.content).into_owned();
+    if let Some(outside) = is_error.then(|| outside::describe_origins(&done.content)).flatten() {
+        done.taint = taint::join_origins(done.taint.into_iter().chain([outside]));
+        done.content = outside::strip_marks(&done.content).into_owned();
     }
     let changes = fit_to_leave(session, done.changes);
     let receipt = done.receipt.map(|what| redactor.redact(&what));
@@ -128,7 +128,7 @@ pub(crate) fn settle_with(
         content: redactor.redact(&done.content),
         is_error,
         receipt: receipt.clone(),
-        closed: closed(&changes),
+        closed: list_closed_messages(&changes),
         taint: done.taint.map(|origin| redactor.redact(&origin)),
         image: done.image,
     };
@@ -137,8 +137,8 @@ pub(crate) fn settle_with(
     record_all(session, live, &entries, &changes)?;
     let written = match &live.state.plan {
         _ if is_error => Ok(()),
-        Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
-        _ => live.plan_file.progress(session.now(), receipt.as_deref().unwrap_or(&request.name)),
+        Some(plan) if request.name == "plan" => live.plan_file.append_plan(plan, redactor),
+        _ => live.plan_file.append_progress(session.now(), receipt.as_deref().unwrap_or(&request.name)),
     };
     if let Err(error) = written {
         tracing::warn!(%error, "the plan file could not be written");
@@ -147,7 +147,7 @@ pub(crate) fn settle_with(
 }
 
 /// Journals an entry with its changes, and updates the state and the world.
-pub(crate) fn record(
+pub(crate) fn record_entry(
     session: &mut Session<'_>,
     live: &mut Live,
     entry: &Entry,
@@ -176,8 +176,8 @@ pub(crate) fn record_all(
             }
             Change::AddReminder(_) | Change::EndReminder { .. } => {
                 // Reflection adds a reminder only to ask a question after quiet hours.
-                live.world.told_today += u32::from(live.world.reflecting().is_some());
-                live.world.reminders = session.store.reminders().reminders()?;
+                live.world.told_today += u32::from(live.world.person_edits().is_some());
+                live.world.reminders = session.store.reminders().list_reminders()?;
             }
             Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
             Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
@@ -213,7 +213,7 @@ pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<C
 }
 
 /// Lists the messages that changes answer or put aside.
-pub(crate) fn closed(changes: &[Change]) -> Vec<i64> {
+pub(crate) fn list_closed_messages(changes: &[Change]) -> Vec<i64> {
     changes
         .iter()
         .flat_map(|change| match change {

@@ -8,14 +8,14 @@ use reveille_store::{NewCycle, NewRecording, Recording, StoreError};
 use crate::{
     context::WakeError,
     decide::{
-        recording::{recording, words_of},
+        recording::{build_recording, extract_terms},
         similar::{self, Likeness},
     },
     session::Session,
 };
 
 /// Builds the recording of a finished cycle. `None` if the cycle did nothing exemplary, or its journal can't be read.
-pub(crate) fn of_cycle(
+pub(crate) fn record_cycle(
     session: &Session<'_>,
     cycle: &NewCycle,
     messages: &[i64],
@@ -23,17 +23,21 @@ pub(crate) fn of_cycle(
     if cycle.is_by_rule() {
         return Ok(None);
     }
-    let journal = match session.store.journal().journal(&cycle.id) {
+    let journal = match session.store.journal().read_journal(&cycle.id) {
         Err(StoreError::Damaged(_)) => return Ok(None),
         journal => journal?,
     };
     // Untrusted text is no request, because later untainted cycles will see the recording.
-    let own =
-        session.store.inbox().messages(messages)?.into_iter().filter(|message| message.words_of_others().is_none());
+    let own = session
+        .store
+        .inbox()
+        .list_messages(messages)?
+        .into_iter()
+        .filter(|message| message.words_of_others().is_none());
     let request: Vec<String> = own.map(|message| message.text).collect();
     // The tools are read only if something might be kept.
     let acts = |name: &str| session.tooling().registry.get(name).is_none_or(|tool| tool.effect != Effect::Read);
-    Ok(recording(cycle, &journal, &request, acts, session.context.redactor))
+    Ok(build_recording(cycle, &journal, &request, acts, session.context.redactor))
 }
 
 /// Renders the block about work done for similar requests: a guest's own for a guest, the owner's for the owner. Empty without any. `meant`
@@ -53,9 +57,10 @@ pub(crate) fn similar_work(
     if recorded.is_empty() {
         return Ok(String::new());
     }
-    let said: Vec<String> = session.store.inbox().messages(messages)?.into_iter().map(|message| message.text).collect();
+    let said: Vec<String> =
+        session.store.inbox().list_messages(messages)?.into_iter().map(|message| message.text).collect();
     let request = if said.is_empty() { cycle.reasons.join("; ") } else { said.join("\n\n") };
-    let chosen = similar::choose(&words_of(&request), meant.map(Meant::vectors).unwrap_or_default(), &recorded);
+    let chosen = similar::choose(&extract_terms(&request), meant.map(Meant::vectors).unwrap_or_default(), &recorded);
     let mut found: Vec<(Likeness, Recording)> = Vec::new();
     let start = match cycle.chat {
         Some(chat) => session.store.inbox().fresh_start(chat, cycle.thread_id)?,
@@ -67,8 +72,9 @@ pub(crate) fn similar_work(
         start.is_some_and(|start| recording.at.is_none_or(|at| at <= start))
     };
     for likeness in chosen {
-        let recording = session.store.recordings().recording(likeness.id)?.filter(|recording| !is_left_out(recording));
+        let recording =
+            session.store.recordings().find_recording(likeness.id)?.filter(|recording| !is_left_out(recording));
         found.extend(recording.map(|recording| (likeness, recording)));
     }
-    Ok(similar::block(&found, config.timezone))
+    Ok(similar::render_block(&found, config.timezone))
 }

@@ -29,8 +29,8 @@ pub(crate) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> Result<bool
     if live.state.plan.as_ref().is_none_or(|plan| plan.complexity == Complexity::Quick) {
         return Ok(false);
     }
-    let lineup = observe::model_state_of(&session.store, session.context)?;
-    let Some(model) = lineup.outgrown(&live.cycle.model, live.cycle.chat) else { return Ok(false) };
+    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let Some(model) = lineup.find_larger_model(&live.cycle.model, live.cycle.chat) else { return Ok(false) };
     Ok(session.try_model(model)?.is_none())
 }
 
@@ -42,17 +42,21 @@ pub(crate) fn say_unusable(
     message: Option<i64>,
     why: &str,
 ) -> Result<(), WakeError> {
-    let lineup = observe::model_state_of(&session.store, session.context)?;
-    let goes_on = asking.map_or(lineup.for_own_work(), |(chat, _)| lineup.asked(chat)).is_some();
+    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let goes_on = asking.map_or(lineup.for_own_work(), |(chat, _)| lineup.find_model(chat)).is_some();
     if goes_on {
         return Ok(());
     }
     session.report.outcome = WakeOutcome::Failed;
     session.report.error = Some(why.to_owned());
     if let Some(((chat, thread_id), message)) = asking.zip(message) {
-        let text = Interrupt::unusable(why.to_owned()).notice();
+        let text = Interrupt::for_unusable_model(why.to_owned()).render_notice();
         let key = Some(format!("waits/{message}"));
-        session.store.outbox_mut().tell(&NewOutgoing { key, thread_id, ..NewOutgoing::notice(chat, text) })?;
+        session.store.outbox_mut().plan_wake_message(&NewOutgoing {
+            key,
+            thread_id,
+            ..NewOutgoing::notice(chat, text)
+        })?;
     }
     Ok(())
 }
@@ -62,7 +66,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
     let model = session.context.model.name().to_owned();
     let Live { cycle, state, world, .. } = &*live;
     let (system, tools) = prepare::fixed_parts_again(session, cycle, world, state)?;
-    let raw = brief::folded(&FoldedBrief {
+    let raw = brief::render_folded_opening(&FoldedBrief {
         state,
         summary: None,
         now: session.now(),
@@ -72,15 +76,15 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
     });
     let raw = session.context.redactor.redact_json(&raw);
     // The content went through the redactor when it arrived.
-    let raw = brief::carried(&raw, &state.conversation.messages, &state.open).unwrap_or(raw);
+    let raw = brief::carry_over_blocks(&raw, &state.conversation.messages, &state.open).unwrap_or(raw);
     let from = cycle.model.clone();
-    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let lineup = observe::read_model_state(&session.store, session.context)?;
     let notice =
-        cycle.chat.map(|chat| notice(session, &lineup, (chat, cycle.thread_id), &model)).transpose()?.flatten();
+        cycle.chat.map(|chat| build_notice(session, &lineup, (chat, cycle.thread_id), &model)).transpose()?.flatten();
     let entry = Entry::Handed { from: from.clone(), model: model.clone(), system, tools, raw };
-    record::record(session, live, &entry, &notice.into_iter().collect::<Vec<_>>())?;
+    record::record_entry(session, live, &entry, &notice.into_iter().collect::<Vec<_>>())?;
     tracing::info!(%from, %model, "another model goes on");
-    if let Err(error) = live.plan_file.progress(session.now(), &format!("{model} goes on in place of {from}")) {
+    if let Err(error) = live.plan_file.append_progress(session.now(), &format!("{model} replaces {from}")) {
         tracing::warn!(%error, "the plan file could not be written");
     }
     live.world.model.clone_from(&model);
@@ -89,7 +93,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
 }
 
 /// Builds the notice that a fallback model answers a chat, once per period of its trouble or of a spent budget.
-pub(crate) fn notice(
+pub(crate) fn build_notice(
     session: &Session<'_>,
     lineup: &ModelState,
     (chat, thread_id): (ChatRef, Option<i64>),
@@ -97,19 +101,20 @@ pub(crate) fn notice(
 ) -> Result<Option<Change>, WakeError> {
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
     // The simple model starts without a notice, unless it answers for lack of money.
-    let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
+    let stands_in = || lineup.find_model(chat).is_some_and(|asked| asked.name == answering);
     // The person of a local chat has chosen the model.
     let is_wanted = lineup.name() == answering || lineup.is_local(Some(chat));
-    if !(is_in_line || stands_in()) || is_wanted || lineup.is_stood_in_for(answering) {
+    if !(is_in_line || stands_in()) || is_wanted || lineup.is_fallback_grammar(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, lineup, chat)? else { return Ok(None) };
     let preferred = lineup.name();
     let text = match answering {
         OFFLINE_MODEL => format!(
-            "No AI model answers for now, so I understand plain sentences only: {why}. Anything else is kept, and answered when I can."
+            "No AI model is available for now, so I only understand plain sentences: {why}. I'll keep anything else and answer it when \
+             I can."
         ),
-        other => format!("`{other}` answers for now, in place of `{preferred}`: {why}."),
+        other => format!("`{other}` answers for now instead of `{preferred}`: {why}."),
     };
     let text = session.context.redactor.redact(&text);
     Ok(Some(Change::Send(NewOutgoing {
@@ -123,15 +128,16 @@ pub(crate) fn notice(
 fn why_not(session: &Session<'_>, lineup: &ModelState, chat: ChatRef) -> Result<Option<(String, String)>, WakeError> {
     let now = session.now();
     let preferred = lineup.name();
-    if let Some(breaker) = session.store.maintenance().breaker(preferred)?.filter(|breaker| !breaker.may_try(now)) {
+    if let Some(breaker) = session.store.maintenance().find_breaker(preferred)?.filter(|breaker| !breaker.may_try(now))
+    {
         let since = breaker.since.map(|at| at.to_rfc3339()).unwrap_or_default();
-        let ends = if breaker.fault.needs_person() { "" } else { "; I try it again by myself" };
+        let ends = if breaker.fault.needs_person() { "" } else { "; I'll try again on my own" };
         let why = format!("I can't reach it right now ({}){ends}", breaker.error.trim_end_matches('.'));
         return Ok(Some((format!("{preferred}/{since}"), why)));
     }
-    let budget = Budget::look(&session.store, session.context.config, now)?;
+    let budget = Budget::read(&session.store, session.context.config, now)?;
     let cap = lineup.over_budget.or_else(|| lineup.no_room.get(&Some(chat)).copied());
-    Ok(cap.zip(budget.in_the_way(Some(chat))).map(|(cap, why)| {
+    Ok(cap.zip(budget.find_obstacle(Some(chat))).map(|(cap, why)| {
         let key = orient::budget_key(chat, [], cap, now, session.context.config.timezone);
         (key, why)
     }))

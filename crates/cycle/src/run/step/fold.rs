@@ -18,8 +18,8 @@ use crate::{
 /// Appends the folding request to a user message, and returns its journal entry.
 pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
     let Some(ask) = live.state.fold_ask(limits, &raw) else { return (raw, Vec::new()) };
-    let tokens = live.state.folding.with(&raw);
-    match brief::with_text(&raw, &fold::words(ask, tokens)) {
+    let tokens = live.state.folding.count_with(&raw);
+    match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {
         Some(asking) => (asking, vec![Entry::FoldAsked { ask, tokens }]),
         None => (raw, Vec::new()),
     }
@@ -41,11 +41,11 @@ pub(crate) fn shorten(session: &mut Session<'_>, live: &mut Live) -> Result<bool
 /// if it can't be.
 pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &Summary) -> Result<bool, WakeError> {
     if let (true, [first]) = (summary.is_forced, live.state.conversation.messages.as_slice()) {
-        let Some(raw) = brief::shrunk(first) else { return Ok(false) };
-        return begin_with(session, live, raw).map(|()| true);
+        let Some(raw) = brief::shrink_message(first) else { return Ok(false) };
+        return begin_conversation(session, live, raw).map(|()| true);
     }
     let Live { state, world, .. } = &*live;
-    let raw = brief::folded(&FoldedBrief {
+    let raw = brief::render_folded_opening(&FoldedBrief {
         state,
         summary: Some(summary),
         now: session.now(),
@@ -56,24 +56,24 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &S
     let raw = session.context.redactor.redact_json(&raw);
     let conversation = &state.conversation;
     // The content went through the redactor when it arrived.
-    let raw = brief::carried(&raw, &conversation.messages, &state.open).unwrap_or(raw);
+    let raw = brief::carry_over_blocks(&raw, &conversation.messages, &state.open).unwrap_or(raw);
     // One folding has gained nothing.
     let is_again = summary.is_forced && state.forced_in_a_row() > 0;
-    let raw = if is_again { brief::shrunk(&raw).unwrap_or(raw) } else { raw };
-    begin_with(session, live, raw).map(|()| true)
+    let raw = if is_again { brief::shrink_message(&raw).unwrap_or(raw) } else { raw };
+    begin_conversation(session, live, raw).map(|()| true)
 }
 
 /// Begins a new conversation with this message.
-fn begin_with(session: &mut Session<'_>, live: &mut Live, raw: String) -> Result<(), WakeError> {
+fn begin_conversation(session: &mut Session<'_>, live: &mut Live, raw: String) -> Result<(), WakeError> {
     let state = &live.state;
     let conversation = &state.conversation;
     let before = state.folding.tokens();
-    let after = state.folding.tokens_of(&conversation.system, &conversation.tools, &raw);
+    let after = state.folding.count_new_conversation(&conversation.system, &conversation.tools, &raw);
     let messages = conversation.messages.len();
-    record::record(session, live, &Entry::Folded { raw, messages, before, after }, &[])?;
+    record::record_entry(session, live, &Entry::Folded { raw, messages, before, after }, &[])?;
     tracing::info!(messages, before, after, "the conversation was folded");
     let line = format!("folded: {messages} messages, {before} tokens before, {after} after");
-    if let Err(error) = live.plan_file.progress(session.now(), &line) {
+    if let Err(error) = live.plan_file.append_progress(session.now(), &line) {
         tracing::warn!(%error, "the plan file could not be written");
     }
     Ok(())

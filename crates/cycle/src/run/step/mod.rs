@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{words, zone::Tz};
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing};
-use reveille_tools::{Refusal, Registry, answer};
+use reveille_tools::{Refusal, Registry, answer_open_messages};
 
 use crate::run::begin::attached::Allowance;
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     },
     look::observe,
     run::{
-        ask::approve::{self, Judged, called},
+        ask::approve::{self, Judged, build_call_entry},
         begin::{attached, prepare},
         record,
         step::turn::AskEnd,
@@ -52,30 +52,30 @@ pub(crate) enum Driven {
 /// Runs the machine until it is finished or interrupted.
 pub(crate) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
     let driven = loop {
-        match step(session, live).await {
+        match run_step(session, live).await {
             Ok(Driven::Handed) => {}
             driven => break driven,
         }
     };
     // In any case the model now releases whatever it keeps between turns.
     // fault: run-claude-code-goes
-    session.context.model.rest();
+    session.context.model.release();
     driven
 }
 
-async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
+async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
     let tooling = session.tooling();
     let registry = &tooling.registry;
     let limits = if session.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
     loop {
         // A server may report its model's window with its first answer.
-        let limits = limits.within(session.context.model.context_window());
+        let limits = limits.with_window(session.context.model.context_window());
         if let Some(interrupt) = session.is_to_end()? {
             return Err(interrupt.into());
         }
         let step = match live.state.next(&limits) {
-            Step::Call(call) if registry.acts(&call.name) => {
-                live.state.before_call(&call, &limits).unwrap_or(Step::Call(call))
+            Step::Call(call) if registry.is_acting(&call.name) => {
+                live.state.check_call(&call, &limits).unwrap_or(Step::Call(call))
             }
             step => step,
         };
@@ -89,7 +89,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                 return Ok(Driven::Handed);
             }
             Step::Ask => {
-                if let AskEnd::TooLong(why) = turn::ask(session, live).await?
+                if let AskEnd::TooLong(why) = turn::ask_model(session, live).await?
                     && !fold::shorten(session, live)?
                 {
                     return Err(Interrupt::TooLong(why).into());
@@ -106,51 +106,51 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             // Such work gets no more than its limit.
             Step::Limit(_) if live.world.asks_nobody() => return Ok(Driven::Complete),
             Step::Limit(request) => {
-                approve::ask_to_go_on(session, live, &limits, &request)?;
+                approve::ask_to_continue(session, live, &limits, &request)?;
                 return Ok(Driven::Parked);
             }
             Step::Await(request) if is_reserved(&request.id) => {
-                if !approve::is_go_on_decided(session, live, &request)? {
+                if !approve::is_continuation_decided(session, live, &request)? {
                     return Ok(Driven::Parked);
                 }
             }
-            Step::Await(request) => match approve::decided(session, live, &request)? {
-                Some(decided) => record::record(session, live, &decided, &[])?,
+            Step::Await(request) => match approve::find_decision(session, live, &request)? {
+                Some(decided) => record::record_entry(session, live, &decided, &[])?,
                 None => return Ok(Driven::Parked),
             },
-            Step::Allowed(request) => approve::call_approved(session, live, registry, &request).await?,
+            Step::Allowed(request) => approve::run_approved_call(session, live, registry, &request).await?,
             Step::Again { call, was_allowed } => {
                 let effect = registry.get(&call.name).map(|tool| tool.effect);
-                let doubt = machine::doubt(effect, was_allowed && registry.acts(&call.name));
-                match (doubt, approve::forbidden(session, live, registry, &call)) {
+                let doubt = machine::find_doubt(effect, was_allowed && registry.is_acting(&call.name));
+                match (doubt, approve::find_prohibition(session, live, registry, &call)) {
                     (None, Some((judged, why))) => approve::refuse(session, live, &call, vec![judged], why)?,
                     (None, None) => run_call(session, live, registry, &call, Vec::new()).await?,
-                    (Some(why), _) => record::settle(session, live, &call, Err(Refusal(why.to_owned())))?,
+                    (Some(why), _) => record::settle_call(session, live, &call, Err(Refusal(why.to_owned())))?,
                 }
             }
-            Step::Reject { call, why } => record::settle(session, live, &call, Err(Refusal(why)))?,
+            Step::Reject { call, why } => record::settle_call(session, live, &call, Err(Refusal(why)))?,
             Step::Say(raw) => {
-                record::record(
+                record::record_entry(
                     session,
                     live,
                     &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None },
                     &[],
                 )?;
             }
-            Step::Tell(results) => tell(session, live, &limits, results)?,
+            Step::Tell(results) => give_results(session, live, &limits, results)?,
             Step::Fold(summary) => {
                 if !fold::begin_anew(session, live, &summary)? {
-                    return Err(Interrupt::TooLong("it leaves my AI model no room for an answer".to_owned()).into());
+                    return Err(Interrupt::TooLong("it leaves no room for my AI model's answer".to_owned()).into());
                 }
             }
             Step::Fail(why) => return Err(Interrupt::Rejected(why).into()),
-            Step::Answer { text, outcome } => close(session, live, text, outcome)?,
+            Step::Answer { text, outcome } => send_final_answer(session, live, text, outcome)?,
             Step::Join => {
                 if let Some(missing) = background::run::is_missing(live) {
                     let raw = machine::user_text(missing);
                     let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
-                    record::record(session, live, &said, &[])?;
-                } else if !join(session, live)? {
+                    record::record_entry(session, live, &said, &[])?;
+                } else if !add_new_messages(session, live)? {
                     return Ok(Driven::Complete);
                 }
             }
@@ -165,11 +165,11 @@ fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
         return Ok(false);
     }
     let now = session.now();
-    if session.store.reminders().reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
+    if session.store.reminders().list_reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
         return Ok(true);
     }
-    let model = observe::model_state_of(&session.store, session.context)?;
-    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
+    let model = observe::read_model_state(&session.store, session.context)?;
+    let (queued, open_cycles) = (session.store.inbox().list_queued_messages()?, session.store.cycles().open_cycles()?);
     Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
 }
 
@@ -182,16 +182,21 @@ async fn run_call(
     request: &ToolRequest,
     mut entries: Vec<Entry>,
 ) -> Result<(), Halt> {
-    entries.push(called(live, registry, request));
+    entries.push(build_call_entry(live, registry, request));
     record::record_all(session, live, &entries, &[])?;
     record::carry_out(session, live, registry, request).await
 }
 
 /// Sends a text as the answer to the open messages.
-fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: MessageOutcome) -> Result<(), WakeError> {
+fn send_final_answer(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    text: String,
+    outcome: MessageOutcome,
+) -> Result<(), WakeError> {
     live.world.open_messages.clone_from(&live.state.open);
     let changes = match live.world.chat {
-        Some(_) => answer(&live.world, text, outcome),
+        Some(_) => answer_open_messages(&live.world, text, outcome),
         None if live.world.asks_nobody() => Vec::new(),
         // Nobody asked for this work, so the owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
@@ -200,28 +205,28 @@ fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: Mess
         })],
     };
     let changes = record::fit_to_leave(session, changes);
-    let messages = record::closed(&changes);
+    let messages = record::list_closed_messages(&changes);
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match messages.len() {
         0 if live.world.asks_nobody() => "Ended without a word".to_owned(),
         0 => "Told why the work ended".to_owned(),
-        n => format!("{verb} {}", words::count(n, "message")),
+        n => format!("{verb} {}", words::format_count(n, "message")),
     };
-    record::record(session, live, &Entry::Answered { messages, receipt }, &changes)
+    record::record_entry(session, live, &Entry::Answered { messages, receipt }, &changes)
 }
 
 /// Adds new messages of this chat to the conversation.
-fn join(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
-    say_with_news(session, live, |new, files, now, tz| Some(brief::joined(new, files, now, tz)))
+fn add_new_messages(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
+    say_with_news(session, live, |new, files, now, tz| Some(brief::render_new_messages(new, files, now, tz)))
 }
 
 /// Gives the model the results of its calls together with new messages of the person, who may no longer want the current work. The offline
 /// model takes no time, so it handles messages in batches instead.
 ///
 /// A long conversation also gets the folding request, unless there are new messages.
-fn tell(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: String) -> Result<(), WakeError> {
+fn give_results(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: String) -> Result<(), WakeError> {
     let with_news =
-        |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
+        |new: &[&Incoming], files: &[File], now, tz| brief::append_new_messages(&results, new, files, now, tz);
     let hears_news = session.context.model.name() != OFFLINE_MODEL && live.cycle.model != OUTSIDE;
     if hears_news && say_with_news(session, live, with_news)? {
         return Ok(());
@@ -237,12 +242,12 @@ fn say_with_news(
     live: &mut Live,
     say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
 ) -> Result<bool, WakeError> {
-    let model = observe::model_state_of(&session.store, session.context)?;
-    let (queued, open_cycles) = (session.store.inbox().queued()?, session.store.cycles().open_cycles()?);
+    let model = observe::read_model_state(&session.store, session.context)?;
+    let (queued, open_cycles) = (session.store.inbox().list_queued_messages()?, session.store.cycles().open_cycles()?);
     let now = session.now();
-    let terminal = session.store.terminals().session_of(&live.cycle.id)?;
+    let terminal = session.store.terminals().find_cycle_session(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
-    let mut new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
+    let mut new = orient::list_new_messages(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
     // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
     if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
         && let Some(start) = session.store.inbox().fresh_start(chat, live.cycle.thread_id)?
@@ -253,25 +258,25 @@ fn say_with_news(
     if new.is_empty() {
         return Ok(false);
     }
-    let allowance = Allowance::left_by(&live.state.conversation.messages, session.context.config.images_max);
-    let files = attached::files_of(session, &new, allowance)?;
+    let allowance = Allowance::from_conversation(&live.state.conversation.messages, session.context.config.images_max);
+    let files = attached::read_files(session, &new, allowance)?;
     let Some(raw) = say(&new, &files, now, live.world.tz) else {
         return Ok(false);
     };
     let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
     let reply_to = last_channel_id(&queued, &ids);
     let raw = brief::with_images(session.context.redactor.redact_json(&raw), &files);
-    let taint = taint::of(&new, &files);
+    let taint = taint::find_origins(&new, &files);
     let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
     // A message edited just now joins with the next turn, or gets a cycle of its own.
-    if !session.store.cycles_mut().join(&live.cycle.id, &said, &new)? {
+    if !session.store.cycles_mut().append_messages(&live.cycle.id, &said, &new)? {
         return Ok(false);
     }
     live.state.apply(&said);
     if let Some(chat) = &mut live.world.chat {
         chat.reply_to = reply_to.or(chat.reply_to);
     }
-    live.world.attachments = prepare::attachments(session, &live.cycle)?;
+    live.world.attachments = prepare::list_attachments(session, &live.cycle)?;
     Ok(true)
 }
 
@@ -280,10 +285,10 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
     let Some(plan) = &live.state.plan else {
         return Ok(Vec::new());
     };
-    let not_done = verify::not_done(plan, &live.state.receipts);
+    let not_done = verify::list_missing_steps(plan, &live.state.receipts);
     let world = &live.world;
     let (chat, thread_id) = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
-    let notice = verify::notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
+    let notice = verify::render_notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
         Change::Send(NewOutgoing {
             key: Some(format!("not-done/{}", live.cycle.id)),
             thread_id,
@@ -291,6 +296,6 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
         })
     });
     let changes = record::fit_to_leave(session, notice.into_iter().collect());
-    record::record(session, live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
+    record::record_entry(session, live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
     Ok(not_done)
 }

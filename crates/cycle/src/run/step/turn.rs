@@ -33,25 +33,25 @@ struct SetAside {
 
 impl SetAside {
     /// Limits an estimated cost to the reserved maximum.
-    fn at_most(self, spent: Spent) -> Spent {
+    fn limit_cost(self, spent: Spent) -> Spent {
         Spent { cost_usd: spent.cost_usd.min(self.most_usd), ..spent }
     }
 }
 
 /// Returns the number of output tokens to charge before the next update. It doubles each time, so a long answer takes a handful of updates.
-fn allowance(output_tokens: u64) -> u64 {
+fn compute_allowance(output_tokens: u64) -> u64 {
     output_tokens.saturating_mul(2).max(FIRST_ALLOWANCE)
 }
 
 /// Waits until the answer has more tokens than were charged in advance.
-async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
+async fn wait_past_allowance(progress: &Progress, allowed: Option<u64>) -> Usage {
     loop {
-        if let Known::Told(usage) = progress.known()
+        if let Known::Told(usage) = progress.state()
             && allowed.is_none_or(|allowed| usage.output > allowed)
         {
             return usage;
         }
-        progress.news().await;
+        progress.wait_for_news().await;
     }
 }
 
@@ -64,44 +64,44 @@ pub(crate) enum AskEnd {
 }
 
 /// Requests the next turn, with the retries allowed for the error, and records it.
-pub(crate) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
+pub(crate) async fn ask_model(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     // A turn in progress would be lost with its wake, and paid for again.
     session.store.wait_for_server(SERVER_PATIENCE);
-    let asked = ask_until_answered(session, live).await;
+    let asked = ask_with_retries(session, live).await;
     session.store.wait_for_server(Duration::ZERO);
     asked
 }
 
-async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
-    let is_probe = session.store.maintenance().breaker(&live.cycle.model)?.is_some();
+async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
+    let is_probe = session.store.maintenance().find_breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // A new reservation per try, because a broken-off one costs something too.
-        let set_aside = reserve(session, live)?;
+        let set_aside = reserve_cost(session, live)?;
         let reservation = set_aside.reservation;
         live.work.start();
         let progress = Progress::default();
-        let error = match turn(session, &live.state, set_aside, &progress).await {
+        let error = match request_turn(session, &live.state, set_aside, &progress).await {
             Ok(Ok(turn)) => {
-                session.store.maintenance_mut().model_answered(&live.cycle.model)?;
+                session.store.maintenance_mut().record_model_answer(&live.cycle.model)?;
                 let Turn { content, stop, usage, cost_usd, .. } = turn;
                 tracing::info!(model = %live.cycle.model, attempt, ?usage, "the model answered");
                 let mut entries = vec![Entry::Turn { content, stop, usage }];
                 entries.extend(live.work.stop());
-                pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;
+                book_cost(session, live, (reservation, price_usage(session, usage, cost_usd), false), &entries)?;
                 checkpoint(session, live);
                 return Ok(AskEnd::Answered);
             }
             Ok(Err(error)) => error,
             Err(halt) => {
                 if matches!(halt, Halt::Interrupted(_)) {
-                    book_cut_off(session, live, set_aside, progress.known())?;
+                    book_cut_off(session, live, set_aside, progress.state())?;
                 }
                 return Err(halt);
             }
         };
         // An order to stop ends our child processes, possibly the model's own, so its error means nothing.
         if let Some(interrupt) = session.is_to_end()? {
-            book_cut_off(session, live, set_aside, progress.known())?;
+            book_cut_off(session, live, set_aside, progress.state())?;
             return Err(interrupt.into());
         }
         let why = session.context.redactor.redact(&error.to_string());
@@ -109,21 +109,21 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
         if let ModelError::Transient { spent, .. } = &error {
             let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
             // fault: turn-broke-off-booked
-            pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;
+            book_cost(session, live, (reservation, price_usage(session, *spent, None), true), &[discarded])?;
         } else {
-            pay(session, live, (reservation, Spent::default(), true), &[])?;
+            book_cost(session, live, (reservation, Spent::default(), true), &[])?;
         }
         if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
-            session.store.maintenance_mut().model_answered(&live.cycle.model)?;
+            session.store.maintenance_mut().record_model_answer(&live.cycle.model)?;
             return Ok(AskEnd::TooLong(why));
         }
-        let is_unsent = progress.known() == Known::Unsent;
-        match retry::backoff(&error, attempt, fastrand::f64()) {
-            Some(_) if is_waited_for(session, live, is_probe, is_unsent)? => {
-                return Err(Interrupt::of(&error, why, &live.cycle.model).into());
+        let is_unsent = progress.state() == Known::Unsent;
+        match retry::choose_backoff(&error, attempt, fastrand::f64()) {
+            Some(_) if is_retry_useless(session, live, is_probe, is_unsent)? => {
+                return Err(Interrupt::from_error(&error, why, &live.cycle.model).into());
             }
-            Some(wait) => stop::unless_interrupted(session, tokio::time::sleep(wait)).await?,
-            None => return Err(Interrupt::of(&error, why, &live.cycle.model).into()),
+            Some(wait) => stop::run_unless_interrupted(session, tokio::time::sleep(wait)).await?,
+            None => return Err(Interrupt::from_error(&error, why, &live.cycle.model).into()),
         }
     }
     Err(Interrupt::OutOfTime.into())
@@ -131,45 +131,45 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
 
 /// Returns `true` if a retry would only delay others: this model was in trouble before and another is available; or there is no network,
 /// and the fallback grammar can answer.
-fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
+fn is_retry_useless(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
     if !(is_probe || is_unsent) {
         return Ok(false);
     }
-    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let lineup = observe::read_model_state(&session.store, session.context)?;
     let has_other =
-        is_probe && lineup.without(&live.cycle.model).goes_on_without(live.state.turns > 0, live.cycle.chat);
+        is_probe && lineup.without_model(&live.cycle.model).has_other_model(live.state.turns > 0, live.cycle.chat);
     Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
 }
 
 /// Returns `true` if the fallback grammar surely understands all unanswered messages.
 pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &ModelState) -> Result<bool, WakeError> {
-    let queued = session.store.inbox().queued()?;
+    let queued = session.store.inbox().list_queued_messages()?;
     let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(!live.state.open.is_empty() && live.state.open.iter().all(open))
 }
 
 /// Reserves the next request's possible cost, and journals that it is about to be sent.
-fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
+fn reserve_cost(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
     let Context { model, config, .. } = session.context;
     let most_usd = model.most_usd(&live.state.conversation);
     let now = session.now();
     // A free request needs no room in the budget.
-    let caps = if most_usd > 0.0 { Budget::look(&session.store, config, now)?.caps() } else { Vec::new() };
+    let caps = if most_usd > 0.0 { Budget::read(&session.store, config, now)?.caps() } else { Vec::new() };
     let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
-    let reserved = session.store.ledger_mut().reserve(for_whom, most_usd, &caps)?;
+    let reserved = session.store.ledger_mut().reserve_cost(for_whom, most_usd, &caps)?;
     let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;
     live.state.apply(&Entry::Asked);
     Ok(SetAside { reservation, most_usd })
 }
 
 /// Journals the end of a request, and books its actual cost in place of the reservation.
-fn pay(
+fn book_cost(
     session: &mut Session<'_>,
     live: &mut Live,
     (reservation, spent, is_discarded): (Reservation, Spent, bool),
     entries: &[Entry],
 ) -> Result<(), WakeError> {
-    session.store.ledger_mut().settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
+    session.store.ledger_mut().settle_reservation(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
     session.report.tokens += spent.tokens;
     session.report.cost_usd += spent.cost_usd;
     entries.iter().for_each(|entry| live.state.apply(entry));
@@ -186,12 +186,12 @@ fn book_cut_off(
     let spent = match known {
         Known::Sent => return Ok(()),
         Known::Unsent => Spent::default(),
-        Known::Told(usage) => set_aside.at_most(priced(session, usage, None)),
+        Known::Told(usage) => set_aside.limit_cost(price_usage(session, usage, None)),
     };
-    pay(session, live, (set_aside.reservation, spent, true), &[])
+    book_cost(session, live, (set_aside.reservation, spent, true), &[])
 }
 
-fn priced(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+fn price_usage(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {
     Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| session.context.model.cost_usd(&tokens)) }
 }
 
@@ -201,22 +201,22 @@ fn checkpoint(session: &Session<'_>, live: &Live) {
     if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
         return;
     }
-    let done = words::count(live.state.receipts.len(), "call");
+    let done = words::format_count(live.state.receipts.len(), "call");
     let line = format!("checkpoint: {}, {done} done", taken.describe());
-    if let Err(error) = live.plan_file.progress(session.now(), &line) {
+    if let Err(error) = live.plan_file.append_progress(session.now(), &line) {
         tracing::warn!(%error, "the plan file could not be written");
     }
 }
 
 /// Sends one request. During its answer the reservation is updated to the known usage, which remains charged if this process is killed.
-async fn turn(
+async fn request_turn(
     session: &mut Session<'_>,
     state: &Cycle,
     set_aside: SetAside,
     progress: &Progress,
 ) -> Result<Result<Turn, ModelError>, Halt> {
     let model = session.context.model;
-    let mut turn = model.turn(&state.conversation, progress);
+    let mut turn = model.request_turn(&state.conversation, progress);
     let mut allowed = None;
     loop {
         // Kept as short as possible, because each round looks for a stop again.
@@ -224,16 +224,16 @@ async fn turn(
             tokio::select! {
                 biased;
                 turn = &mut turn => Ok(turn),
-                usage = outgrown(progress, allowed) => Err(usage),
+                usage = wait_past_allowance(progress, allowed) => Err(usage),
             }
         };
         let usage = match stop::unless_kept_local(session, news).await? {
             Ok(turn) => return Ok(turn),
             Err(usage) => usage,
         };
-        let output = allowance(usage.output);
+        let output = compute_allowance(usage.output);
         allowed = Some(output);
-        let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
+        let most = set_aside.limit_cost(price_usage(session, Usage { output, ..usage }, None));
         // The update can be repeated: one cut off by a server's restart is written again. A stopping server may cut off the next one too.
         let mut brought = session.store.ledger_mut().bring_along(set_aside.reservation, &most);
         for _ in 0..BROUGHT_AGAIN {
@@ -255,7 +255,7 @@ mod tests {
         let (mut allowed, mut writes) = (None, 0);
         for output in 1..=128_000 {
             if allowed.is_none_or(|allowed| output > allowed) {
-                allowed = Some(allowance(output));
+                allowed = Some(compute_allowance(output));
                 writes += 1;
             }
             assert!(allowed.is_some_and(|allowed| output <= allowed && allowed <= (2 * output).max(FIRST_ALLOWANCE)));

@@ -24,7 +24,7 @@ impl Embedder for Fake {
         "fake:one"
     }
 
-    fn leaves_for(&self) -> Option<&str> {
+    fn destination(&self) -> Option<&str> {
         self.to
     }
 
@@ -64,7 +64,7 @@ impl Desk {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let caps = [SpendCap { cap: Cap::Day, since: parse_time("2026-11-24T00:00:00Z").unwrap(), usd: self.usd }];
         let mut desk = EmbedDesk { store: Some(&mut self.store), redactor: &self.redactor, caps: &caps, now: now() };
-        let embedding = embed(fake, &mut desk, &texts, (TextRole::Kept, Some(2)));
+        let embedding = embed_texts(fake, &mut desk, &texts, (TextRole::Kept, Some(2)));
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(embedding)
     }
 
@@ -142,7 +142,7 @@ fn the_most_that_it_may_cost_is_set_aside_and_then_what_it_cost() {
     desk.usd = 20e-6;
     let asked = fake.asked.borrow().len();
     let error = desk.embed(&fake, &["four"]).unwrap_err();
-    assert!(error.to_string().contains("what is left of DAILY_BUDGET_USD has no room"), "{error}");
+    assert!(error.to_string().contains("too little is left of DAILY_BUDGET_USD"), "{error}");
     assert_eq!(fake.asked.borrow().len(), asked);
     let whose = desk.store.ledger().spent_by_model(parse_time("2026-11-24T00:00:00Z").unwrap()).unwrap();
     assert_eq!(whose[0].0, "fake:one");

@@ -47,7 +47,7 @@ fn assembled(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
             break;
         }
     }
-    stream.end()?;
+    stream.end_body()?;
     stream.finish(None)
 }
 
@@ -105,7 +105,7 @@ proptest! {
         }
         data.push(r#"{"type":"message_stop"}"#.to_owned());
         let turn = turn_of(&data.iter().map(String::as_str).collect::<Vec<_>>());
-        prop_assert_eq!(crate::content::text_of(&turn.content), format!(".{}", parts.concat()));
+        prop_assert_eq!(crate::content::join_text(&turn.content), format!(".{}", parts.concat()));
     }
 
     #[test]
@@ -142,18 +142,18 @@ fn what_has_come_of_an_answer_counts_before_the_server_counts_it() {
     let mut stream = TurnStream::default();
     assert_eq!(stream.usage(), Usage::default());
     let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"0123456789"}}"#;
-    stream.event(r#"{"type":"message_start","message":{"usage":{"input_tokens":12,"output_tokens":1}}}"#).unwrap();
+    stream.push_event(r#"{"type":"message_start","message":{"usage":{"input_tokens":12,"output_tokens":1}}}"#).unwrap();
     assert_eq!(stream.usage(), Usage { input: 12, output: 1, ..Usage::default() });
-    stream.event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#).unwrap();
+    stream.push_event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#).unwrap();
     for n in 1..=100 {
-        stream.event(text).unwrap();
+        stream.push_event(text).unwrap();
         let output = stream.usage().output;
         assert!((n * 5..n * 5 + 10).contains(&output), "{output} of {n}");
     }
     stream
-        .event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":300}}"#)
+        .push_event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":300}}"#)
         .unwrap();
-    stream.event(r#"{"type":"message_stop"}"#).unwrap();
+    stream.push_event(r#"{"type":"message_stop"}"#).unwrap();
     assert_eq!(stream.finish(None).unwrap().usage.output, 300, "its own count in the end");
 }
 
@@ -259,8 +259,8 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("a reason alone", format!("{START}{HI}{}{STOP}", END.replace("end_turn", "error")), Err(("wait", "error"))),
         // Answers that can't be understood.
         ("no byte", String::new(), Err(("wait", "cut off"))),
-        ("a beginning and an end", format!("{START}{STOP}"), Err(("wait", "nothing"))),
-        ("an end alone", "data: [DONE]\n\n".into(), Err(("wait", "nothing"))),
+        ("a beginning and an end", format!("{START}{STOP}"), Err(("wait", "was empty"))),
+        ("an end alone", "data: [DONE]\n\n".into(), Err(("wait", "was empty"))),
         ("a page", "<html>".into(), Err(("wait", "can't be read"))),
         ("an empty object", "{}".into(), Err(("wait", "cut off"))),
         ("cut off", format!("{START}{HI}"), Err(("wait", "cut off"))),

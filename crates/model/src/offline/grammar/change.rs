@@ -11,7 +11,7 @@ use reveille_base::{
     zone::Tz,
 };
 
-use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
+use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask_back, sentence::Sentence};
 
 /// The change to the thing.
 #[derive(Clone, Copy)]
@@ -89,15 +89,16 @@ const NO_THING: &str = "done|finished|complete|completed|force|list|lists|words|
 /// Maximum tokens of a title in a statement.
 const MAX_TITLE_TOKENS: usize = 12;
 
-pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let reading = FORMS.iter().find_map(|form| fits(sentence, form, now)).or_else(|| made(sentence, now))?;
+pub(super) fn parse_change(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let reading =
+        FORMS.iter().find_map(|form| match_form(sentence, form, now)).or_else(|| parse_make(sentence, now))?;
     // "Task 2 done?" is a question; "could you delete it?" is an order.
     Some(if sentence.is_bare_question() { Reading::Question } else { reading })
 }
 
 /// Parses "make the kids 3:30", a new time for the reminder of that name.
-fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let rest = sentence.after("make|change the|my|that")?.body();
+fn parse_make(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let rest = sentence.strip_phrase("make|change the|my|that")?.body();
     let rest = if rest.len() > 2 && rest.part_from(rest.len() - 1).is_all_of("instead|please|then") {
         rest.part_until(rest.len() - 1)
     } else {
@@ -105,42 +106,45 @@ fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     };
     let at = (1..rest.len().min(MAX_TITLE_TOKENS)).find(|at| {
         let time = rest.part_from(*at);
-        let is_hour = time.cursor().number().is_some_and(|(hour, end)| hour <= 24 && end.is_end());
+        let is_hour = time.cursor().read_number().is_some_and(|(hour, end)| hour <= 24 && end.is_end());
         (is_hour || is_time(time.text(), now)) && !is_distance(time.text())
     })?;
-    let which =
-        rest.part_until(at).without_ending("one|reminder").which().filter(|which| matches!(which, Which::Text(_)))?;
+    let which = rest
+        .part_until(at)
+        .without_ending("one|reminder")
+        .parse_which()
+        .filter(|which| matches!(which, Which::Text(_)))?;
     let time = rest.part_from(at).text();
-    let when = moment(time, now).or_else(|| moment(&format!("at {time}"), now))?.ok()?;
+    let when = parse_moment(time, now).or_else(|| parse_moment(&format!("at {time}"), now))?.ok()?;
     Some(Reading::Command(OfflineCommand::Postpone { which, kind: Some(ThingKind::Reminder), when }))
 }
 
 /// Matches a sentence against a form.
-fn fits(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: DateTime<Tz>) -> Option<Reading> {
+fn match_form(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: DateTime<Tz>) -> Option<Reading> {
     let begun = match *opener {
         "" => *sentence,
-        opener => sentence.rest_at(sentence.cursor().phrase(opener)?),
+        opener => sentence.skip_to(sentence.cursor().match_phrase(opener)?),
     };
     let begun = begun.body();
     match then {
-        Nothing => command(*act, &begun, None, now),
+        Nothing => build_command(*act, &begun, None, now),
         Closing(closing) => {
             let end = (0..begun.len()).find(|index| begun.part_from(*index).is_all_of(closing))?;
-            command(*act, &begun.part_until(end).body(), None, now)
+            build_command(*act, &begun.part_until(end).body(), None, now)
         }
         // The last possible split: "rename write to Bob to call Bob".
         Joint(joint) => (0..begun.len()).rev().find_map(|index| {
-            begun.part_from(index).cursor().phrase(joint)?;
-            command(*act, &begun.part_until(index).body(), Some(&begun.part_from(index + 1).body()), now)
+            begun.part_from(index).cursor().match_phrase(joint)?;
+            build_command(*act, &begun.part_until(index).body(), Some(&begun.part_from(index + 1).body()), now)
         }),
     }
 }
 
-fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
+fn build_command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
     if let Act::Snooze = act {
-        return snooze(thing, rest, now);
+        return parse_snooze(thing, rest, now);
     }
-    let (which, kind) = named(thing)?;
+    let (which, kind) = parse_thing(thing)?;
     let command = match act {
         Act::Finish | Act::Told | Act::ToldOfTask => {
             let is_of_task = kind == Some(ThingKind::Task);
@@ -164,12 +168,12 @@ fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: Dat
             (None, which) => OfflineCommand::Delete { which },
         },
         Act::Rename => {
-            let to = rest.filter(|to| to.is_body())?.unquoted();
+            let to = rest.filter(|to| to.is_body())?.strip_quotes();
             OfflineCommand::TaskRename { which, to: to.text().to_owned() }
         }
         Act::ToBacklog | Act::ToActive => OfflineCommand::TaskMove { which, backlog: matches!(act, Act::ToBacklog) },
-        Act::Postpone => match (moment(rest?.text(), now)?, which) {
-            (Err(question), _) => return Some(ask(question)),
+        Act::Postpone => match (parse_moment(rest?.text(), now)?, which) {
+            (Err(question), _) => return Some(ask_back(question)),
             (_, Which::Number(number)) if kind.is_none() => return Some(ask_which(number, "postpone")),
             (Ok(when), which) => OfflineCommand::Postpone { which, kind, when },
         },
@@ -179,27 +183,27 @@ fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: Dat
 }
 
 fn ask_which(number: u32, verb: &str) -> Reading {
-    ask(format!(
+    ask_back(format!(
         "Do you mean a task or a reminder? I haven't changed anything: please say “{verb} task {number}” or “{verb} reminder {number}”."
     ))
 }
 
 /// Parses "snooze", "snooze 10 minutes", "snooze reminder 2 until tomorrow".
-fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
+fn parse_snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
     let usual = || Moment {
-        when: When::At(Slot::of_instant(now.to_utc() + SNOOZE, now.timezone())),
+        when: When::At(Slot::from_instant(now.to_utc() + SNOOZE, now.timezone())),
         day: None,
         time: None,
         by: Some(format!("{} minutes", SNOOZE.num_minutes())),
     };
-    let as_time = rest.is_none().then(|| moment(thing.text(), now)).flatten();
+    let as_time = rest.is_none().then(|| parse_moment(thing.text(), now)).flatten();
     let ((which, kind), when) = match (rest, as_time) {
-        (Some(rest), _) => (named(thing)?, moment(rest.text(), now)?),
+        (Some(rest), _) => (parse_thing(thing)?, parse_moment(rest.text(), now)?),
         (None, Some(when)) => ((Which::It, None), when),
-        (None, None) => (named(thing)?, Ok(usual())),
+        (None, None) => (parse_thing(thing)?, Ok(usual())),
     };
     Some(match when {
-        Err(question) => ask(question),
+        Err(question) => ask_back(question),
         Ok(when) if which == Which::It => Reading::Command(OfflineCommand::Snooze { when }),
         Ok(when) => {
             Reading::Command(OfflineCommand::Postpone { which, kind: kind.or(Some(ThingKind::Reminder)), when })
@@ -211,17 +215,17 @@ fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) 
 const SNOOZE: TimeDelta = TimeDelta::minutes(10);
 
 /// Parses a thing, or a pronoun for the last one, with its kind if stated before or after.
-fn named(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
+fn parse_thing(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
     const BEFORE: &[(&str, ThingKind)] =
         &[("task|todo|to-do", ThingKind::Task), ("reminder ?:|for|about|to|of|with|called", ThingKind::Reminder)];
     if thing.is_blank() || thing.is_all_of("it|this|that|this|that ?one|task|reminder") {
         return Some((Which::It, None));
     }
-    let bare = thing.skipping("the|my|this|that");
-    let is_t_number = bare.cursor().text() == "t" && bare.cursor().next().number().is_some();
-    let (bare, kind) = match bare.cursor().lookup(BEFORE) {
+    let bare = thing.skip_phrase("the|my|this|that");
+    let is_t_number = bare.cursor().text() == "t" && bare.cursor().next().read_number().is_some();
+    let (bare, kind) = match bare.cursor().match_table(BEFORE) {
         _ if is_t_number => (bare.part_from(1), Some(ThingKind::Task)),
-        Some((kind, end)) => (bare.rest_at(end), Some(kind)),
+        Some((kind, end)) => (bare.skip_to(end), Some(kind)),
         None => {
             let last = bare.len().checked_sub(1)?;
             match bare.part_from(last).cursor().text() {
@@ -234,14 +238,14 @@ fn named(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
     if bare.is_blank() {
         return Some((Which::It, kind));
     }
-    if bare.cursor().phrase(NO_THING).is_some() {
+    if bare.cursor().match_phrase(NO_THING).is_some() {
         return None;
     }
-    Some((bare.which()?, kind))
+    Some((bare.parse_which()?, kind))
 }
 
 /// Parses words that are entirely a time. The inner error says what is wrong with the time; `None` if it isn't a time.
-fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
+fn parse_moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
     // "For 10 minutes", "Friday", "tomorrow at 8".
     let candidates = [text.to_owned(), format!("in {text}")];
     let found = candidates
@@ -282,7 +286,7 @@ fn time_alone(text: &str, now: DateTime<Tz>) -> Option<NaiveTime> {
 fn is_all(text: &str, span: &std::ops::Range<usize>) -> bool {
     let rest = text.get(span.end..).unwrap_or_default();
     let tokens = tokenize(rest);
-    span.start == 0 && Cursor::at(&tokens, 0).skip("?, ?please|instead|thanks").is_end()
+    span.start == 0 && Cursor::new(&tokens, 0).skip("?, ?please|instead|thanks").is_end()
 }
 
 /// True if the whole text is a time, as in an answer to "when?".

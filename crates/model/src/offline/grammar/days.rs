@@ -35,25 +35,27 @@ const PLACES: &[(&str, &str)] = &[
     ("abu dhabi", "Asia/Dubai"),
 ];
 
-pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+pub(super) fn parse_days(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
-    let has_got = sentence.after("how long has|does ?the|my").filter(|rest| rest.len() <= 5);
+    let has_got = sentence.strip_phrase("how long has|does ?the|my").filter(|rest| rest.len() <= 5);
     if has_got.is_some_and(|rest| (1..rest.len()).any(|at| rest.part_from(at).is_all_of("got|have ?left"))) {
         return Some(Reading::Command(OfflineCommand::ListReminders));
     }
     let left = sentence
-        .after("how long|much ?time ?is ?have ?i ?left|remaining on|for|of ?the|my")
+        .strip_phrase("how long|much ?time ?is ?have ?i ?left|remaining on|for|of ?the|my")
         .filter(|thing| thing.len() <= 4);
-    if left.is_some() && sentence.has("left|remaining") {
+    if left.is_some() && sentence.has_word("left|remaining") {
         return Some(Reading::Command(OfflineCommand::ListReminders));
     }
-    stopped(sentence).or_else(|| timer(sentence, now)).or_else(|| agenda(sentence, now)).or_else(|| {
-        let told = elsewhere(sentence, now)
-            .or_else(|| until(sentence, now))
-            .or_else(|| between(sentence, now))
-            .or_else(|| date(sentence, now));
-        told.map(answer)
-    })
+    parse_stop_timer(sentence).or_else(|| parse_timer(sentence, now)).or_else(|| parse_agenda(sentence, now)).or_else(
+        || {
+            let told = answer_time_elsewhere(sentence, now)
+                .or_else(|| answer_days_until(sentence, now))
+                .or_else(|| answer_days_between(sentence, now))
+                .or_else(|| answer_date(sentence, now));
+            told.map(answer)
+        },
+    )
 }
 
 /// Questions for the time elsewhere; the place follows.
@@ -65,22 +67,22 @@ const TIME_IN: &[&str] = &[
     "?the ?current time ?now in",
 ];
 
-fn elsewhere(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
-    let end = TIME_IN.iter().find_map(|pattern| sentence.cursor().phrase(pattern))?;
-    let body = sentence.rest_at(end).body();
+fn answer_time_elsewhere(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let end = TIME_IN.iter().find_map(|pattern| sentence.cursor().match_phrase(pattern))?;
+    let body = sentence.skip_to(end).body();
     let place = (1..=body.len()).map(|end| body.part_until(end)).find(|part| {
         body.part_from(part.len()).is_all_of("?right ?now|rn ?at ?the ?moment ?currently ?please ?thanks")
     })?;
     let named = place.text().to_lowercase();
     let known = PLACES.iter().find(|(names, _)| names.split('|').any(|name| name == named)).map(|(_, zone)| *zone);
-    let zone: Tz = known.or_else(|| Tz::meant(&named))?.parse().ok()?;
+    let zone: Tz = known.or_else(|| Tz::find_name(&named))?.parse().ok()?;
     let there = now.with_timezone(&zone);
     let day = if there.date_naive() == now.date_naive() { String::new() } else { there.format(" on %A").to_string() };
     Some(format!("It is {}{day} in {}.", there.format("%H:%M"), place.text()))
 }
 
 /// Returns the event that a question counts the days to: "hanna's birthday" of "how many days till hanna's birthday?".
-pub fn awaited(question: &str) -> Option<String> {
+pub fn find_awaited_event(question: &str) -> Option<String> {
     const ASKS: &[&str] = &[
         "how many days|weeks|sleeps|nights|months ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before|for ?we|i ?go ?the",
         "how long ?is ?it ?left ?to ?go until|till|til|to|before ?the",
@@ -88,14 +90,14 @@ pub fn awaited(question: &str) -> Option<String> {
         "how soon is ?the",
         "what|which weekday|day|date ?of ?the ?week is ?the",
     ];
-    let tokens = super::spelling::tokens_of(question);
-    let asked = super::sentence::whole(question, &tokens).without_courtesy();
-    let event = ASKS.iter().find_map(|pattern| asked.after(pattern))?.body();
+    let tokens = super::spelling::parse_tokens(question);
+    let asked = super::sentence::as_one_sentence(question, &tokens).without_courtesy();
+    let event = ASKS.iter().find_map(|pattern| asked.strip_phrase(pattern))?.body();
     (!event.is_blank() && !event.is_pronoun()).then(|| event.text().to_owned())
 }
 
 /// Describes the distance to the day that a fact names. `None` without a day, or if the day has passed.
-pub fn day_told(fact: &str, now: DateTime<Tz>) -> Option<String> {
+pub fn describe_day_distance(fact: &str, now: DateTime<Tz>) -> Option<String> {
     const SAID_ON: &str = " (said on ";
     let fact = fact.split_once(" (memory/").map_or(fact, |(fact, _)| fact);
     let (fact, said_at) = match fact.split_once(SAID_ON) {
@@ -114,14 +116,14 @@ pub fn day_told(fact: &str, now: DateTime<Tz>) -> Option<String> {
     match days {
         ..0 => None,
         0 => Some(format!("That is today: {named}.")),
-        days => Some(format!("That is in {}: {named}.", counted(days, "day"))),
+        days => Some(format!("That is in {}: {named}.", format_count(days, "day"))),
     }
 }
 
 /// Finds the day that a text names.
 pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> {
-    let tokens = super::spelling::tokens_of(text);
-    let whole = super::sentence::whole(text, &tokens);
+    let tokens = super::spelling::parse_tokens(text);
+    let whole = super::sentence::as_one_sentence(text, &tokens);
     /// Tokens of the longest day: "the 14th of December 2026".
     const MAX_DAY: usize = 6;
     let mut parts = (1..=MAX_DAY).rev().flat_map(|len| (0..whole.len()).map(move |from| (from, len)));
@@ -130,7 +132,7 @@ pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> 
         let is_whole = part.len() >= len;
         let part = part.part_until(len);
         let names_day = is_timed_word(&part);
-        if is_whole && names_day { day_of(&part, said_at) } else { None }
+        if is_whole && names_day { parse_day(&part, said_at) } else { None }
     })
 }
 
@@ -138,10 +140,10 @@ pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> 
 fn is_timed_word(part: &Sentence<'_>) -> bool {
     (0..part.len()).any(|at| {
         let word = part.part_from(at).cursor();
-        word.month().is_some()
-            || word.weekday().is_some()
-            || word.phrase("tomorrow|christmas|easter").is_some()
-            || word.ordinal().is_some()
+        word.read_month().is_some()
+            || word.read_weekday().is_some()
+            || word.match_phrase("tomorrow|christmas|easter").is_some()
+            || word.read_ordinal().is_some()
     })
 }
 
@@ -157,12 +159,12 @@ const UNTIL: &[(&str, bool)] = &[
     ("how many days|sleeps is|are", false),
 ];
 
-fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
-    let (in_weeks, end) = sentence.cursor().lookup(UNTIL)?;
-    let rest = sentence.rest_at(end).body();
+fn answer_days_until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let (in_weeks, end) = sentence.cursor().match_table(UNTIL)?;
+    let rest = sentence.skip_to(end).body();
     let away = (1..rest.len())
         .find(|at| rest.part_from(*at).is_all_of("from now|today|here") || rest.part_from(*at).is_all_of("away|off"));
-    let day = day_of(&away.map_or(rest, |at| rest.part_until(at)), now)?;
+    let day = parse_day(&away.map_or(rest, |at| rest.part_until(at)), now)?;
     let days = (day - now.date_naive()).num_days();
     let is_past = days < 0;
     let days = days.abs();
@@ -170,35 +172,35 @@ fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let far = match (in_weeks, days) {
         (_, 0) => "That is today".to_owned(),
         (_, 1) => "1 day".to_owned(),
-        (true, _) if rest == 0 => counted(whole, "week"),
-        (true, _) => format!("{} and {}", counted(whole, "week"), counted(rest, "day")),
+        (true, _) if rest == 0 => format_count(whole, "week"),
+        (true, _) => format!("{} and {}", format_count(whole, "week"), format_count(rest, "day")),
         (false, days) => format!("{days} days"),
     };
     let ago = if is_past { " ago" } else { "" };
     Some(format!("{far}{ago}: {}.", day.format("%A, %-d %B %Y")))
 }
 
-fn counted(n: i64, noun: &str) -> String {
+fn format_count(n: i64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// Answers "How many nights from 19 July to 27 July?"
-fn between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+fn answer_days_between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     const ASKS: &[(&str, &str)] =
         &[("how many days", "day"), ("how many nights", "night"), ("how many weeks", "week"), ("how long", "day")];
-    let (noun, end) = sentence.cursor().lookup(ASKS)?;
-    let rest = sentence.rest_at(end.skip("is|are ?it|there")).after("from|between")?.body();
+    let (noun, end) = sentence.cursor().match_table(ASKS)?;
+    let rest = sentence.skip_to(end.skip("is|are ?it|there")).strip_phrase("from|between")?.body();
     let (from, to) = (1..rest.len()).find_map(|at| {
-        let to = rest.part_from(at).after("to|and|until|till|til")?;
-        Some((day_of(&rest.part_until(at).body(), now)?, day_of(&to.body(), now)?))
+        let to = rest.part_from(at).strip_phrase("to|and|until|till|til")?;
+        Some((parse_day(&rest.part_until(at).body(), now)?, parse_day(&to.body(), now)?))
     })?;
     let days = (to - from).num_days();
     let (weeks, left) = (days / 7, days % 7);
     let far = match noun {
         _ if days < 0 => return None,
-        "week" if left == 0 => counted(weeks, "week"),
-        "week" => format!("{} and {}", counted(weeks, "week"), counted(left, "day")),
-        noun => counted(days, noun),
+        "week" if left == 0 => format_count(weeks, "week"),
+        "week" => format!("{} and {}", format_count(weeks, "week"), format_count(left, "day")),
+        noun => format_count(days, noun),
     };
     Some(format!("{far}: {} to {}.", from.format("%A, %-d %B %Y"), to.format("%A, %-d %B %Y")))
 }
@@ -214,7 +216,7 @@ const DATE: &[&str] = &[
 const DATE_END: &str = "?falls ?fall ?is ?it ?on ?a ?this ?year ?please";
 
 /// Answers "What day is 24 December?", "what's the date next Friday?", "when is Easter?".
-fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+fn answer_date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     if sentence.is_all_of("what|what's|which ?is ?the week ?number ?is ?it ?this ?now") {
         return Some(format!("It is week {}.", now.iso_week().week()));
     }
@@ -228,14 +230,14 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     if let Some(told) = is_it(sentence, now) {
         return Some(told);
     }
-    let asked = sentence.asked();
+    let asked = sentence.extract_question();
     let sentence = &asked;
-    let falls = sentence.cursor().phrase("?on what|which day|date ?of ?the ?week does|do|is");
-    let ends = falls.into_iter().chain(DATE.iter().filter_map(|pattern| sentence.cursor().phrase(pattern)));
-    ends.map(|end| sentence.rest_at(end).body()).find_map(|body| {
+    let falls = sentence.cursor().match_phrase("?on what|which day|date ?of ?the ?week does|do|is");
+    let ends = falls.into_iter().chain(DATE.iter().filter_map(|pattern| sentence.cursor().match_phrase(pattern)));
+    ends.map(|end| sentence.skip_to(end).body()).find_map(|body| {
         let words = (1..=body.len()).rev().map(|end| body.part_until(end));
         let mut parts = words.filter(|part| body.part_from(part.len()).is_all_of(DATE_END));
-        let (part, day) = parts.find_map(|part| Some((part, day_of(&part, now)?)))?;
+        let (part, day) = parts.find_map(|part| Some((part, parse_day(&part, now)?)))?;
         let said = part.text();
         let said = said.strip_prefix("on ").unwrap_or(said);
         let mut chars = said.chars();
@@ -247,17 +249,17 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
 /// Answers "11 September is a Saturday, right?" and "is the 3rd a Monday?" with the weekday.
 fn is_it(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let body = sentence.body();
-    let rest = body.skipping("is|was");
+    let rest = body.skip_phrase("is|was");
     let is_asked = rest.len() < body.len() || sentence.is_bare_question();
-    let (at, told) = (1..rest.len()).find_map(|at| Some((at, rest.part_from(at).after("?is|was ?on a|an")?)))?;
-    let (_, end) = told.cursor().weekday()?;
-    let ends = told.rest_at(end).is_all_of("?, right|correct|yes|no|isn't ?it") || told.rest_at(end).is_blank();
-    let day = day_of(&rest.part_until(at), now)?;
+    let (at, told) = (1..rest.len()).find_map(|at| Some((at, rest.part_from(at).strip_phrase("?is|was ?on a|an")?)))?;
+    let (_, end) = told.cursor().read_weekday()?;
+    let ends = told.skip_to(end).is_all_of("?, right|correct|yes|no|isn't ?it") || told.skip_to(end).is_blank();
+    let day = parse_day(&rest.part_until(at), now)?;
     (is_asked && ends).then(|| format!("{}: {}.", rest.part_until(at).text(), day.format("%A, %-d %B %Y")))
 }
 
 /// Parses words that are entirely a day.
-fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
+fn parse_day(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     if body.is_blank() {
         return None;
     }
@@ -296,20 +298,20 @@ const AGENDA: &[&str] = &[
 ];
 
 /// Parses "What do I have on Friday?"
-fn agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let days = AGENDA.iter().filter_map(|pattern| sentence.after(pattern));
+fn parse_agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let days = AGENDA.iter().filter_map(|pattern| sentence.strip_phrase(pattern));
     const LATER: &str = "?this later|morning|afternoon|evening|tonight";
-    let of_today = AGENDA.iter().filter_map(|pattern| sentence.after(pattern)).any(|rest| rest.is_all_of(LATER));
-    let by_hour = AGENDA.iter().filter_map(|pattern| sentence.after(pattern)).any(|rest| {
-        rest.after("after|before|from|until")
-            .is_some_and(|hour| hour.cursor().number().is_some() && hour.body().len() <= 3)
+    let of_today = AGENDA.iter().filter_map(|pattern| sentence.strip_phrase(pattern)).any(|rest| rest.is_all_of(LATER));
+    let by_hour = AGENDA.iter().filter_map(|pattern| sentence.strip_phrase(pattern)).any(|rest| {
+        rest.strip_phrase("after|before|from|until")
+            .is_some_and(|hour| hour.cursor().read_number().is_some() && hour.body().len() <= 3)
     });
     if of_today || by_hour {
         return Some(Reading::Command(OfflineCommand::Agenda { day: "today".to_owned() }));
     }
     // A weekend has two days.
-    let mut single = days.filter(|day| !day.has("weekend|week|month|year"));
-    let day = single.find_map(|day| day_of(&day.body(), now))?;
+    let mut single = days.filter(|day| !day.has_word("weekend|week|month|year"));
+    let day = single.find_map(|day| parse_day(&day.body(), now))?;
     Some(Reading::Command(OfflineCommand::Agenda { day: day.to_string() }))
 }
 
@@ -320,45 +322,45 @@ const TIMER: &[&str] = &[
 ];
 
 /// Parses "Stop the oven timer, it's brown already".
-fn stopped(sentence: &Sentence<'_>) -> Option<Reading> {
-    let rest = sentence.after("stop|cancel|end|delete|kill|turn ?off the|my")?.body();
-    let at = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase("timer|alarm").is_some())?;
+fn parse_stop_timer(sentence: &Sentence<'_>) -> Option<Reading> {
+    let rest = sentence.strip_phrase("stop|cancel|end|delete|kill|turn ?off the|my")?.body();
+    let at = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().match_phrase("timer|alarm").is_some())?;
     let behind = rest.part_from(at + 1);
     let is_reason = behind
-        .after(",|-|–")
-        .is_some_and(|why| why.cursor().phrase("it|it's|its|they|they're|theyre|i|i'm|no|we").is_some());
+        .strip_phrase(",|-|–")
+        .is_some_and(|why| why.cursor().match_phrase("it|it's|its|they|they're|theyre|i|i'm|no|we").is_some());
     let name = rest.part_until(at).text().to_owned();
     (behind.body().is_blank() || is_reason)
         .then_some(Reading::Command(OfflineCommand::CancelReminder { which: super::Which::Text(name) }))
 }
 
 /// Parses "Set a timer for 10 minutes" and "10 minute timer". Such orders are unambiguous, so the timer is set without a question.
-fn timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+fn parse_timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let set = |time: &Sentence<'_>, of: &Sentence<'_>| {
         let when = match parse_only_time(&format!("in {}", time.text().replace('-', " ")), now)?.ok()? {
             when @ When::At(_) => when,
             When::Every(_) => return None,
         };
-        let of = of.body().skipping("?called|named|for|to|on ?the").body();
+        let of = of.body().skip_phrase("?called|named|for|to|on ?the").body();
         let what = match of.is_blank() {
             true => "the timer is up".to_owned(),
             false => format!("the timer is up: {}", of.text()),
         };
         Some(Reading::Command(OfflineCommand::Remind { what, when, missed: Missed::default() }))
     };
-    if let Some(end) = TIMER.iter().find_map(|pattern| sentence.cursor().phrase(pattern)) {
-        let rest = sentence.rest_at(end).body();
+    if let Some(end) = TIMER.iter().find_map(|pattern| sentence.cursor().match_phrase(pattern)) {
+        let rest = sentence.skip_to(end).body();
         return (1..=rest.len()).rev().find_map(|end| {
             let of = rest.part_from(end);
-            let is_joined = of.is_blank() || of.cursor().phrase("for|called|named|to").is_some();
+            let is_joined = of.is_blank() || of.cursor().match_phrase("for|called|named|to").is_some();
             if is_joined { set(&rest.part_until(end), &of) } else { None }
         });
     }
-    let begun = sentence.skipping("?set|start|make|create|run|give ?me ?us ?up ?a|an|another");
+    let begun = sentence.skip_phrase("?set|start|make|create|run|give ?me ?us ?up ?a|an|another");
     let at = (1..begun.len()).find(|index| begun.part_from(*index).cursor().text() == "timer")?;
     let behind = begun.part_from(at + 1);
     // "Egg timer, 9 minutes please".
-    if let Some(time) = behind.after(",|:|-|–") {
+    if let Some(time) = behind.strip_phrase(",|:|-|–") {
         return set(&time.without_courtesy().body(), &begun.part_until(at));
     }
     set(&begun.part_until(at), &behind)

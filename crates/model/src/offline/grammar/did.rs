@@ -115,7 +115,7 @@ const WHEN: &[&str] = &[
 const DONE: &[&str] = &["done", "finished", "sorted", "complete", "completed", "ready", "packed", "handled", "dealt"];
 
 /// Expands "is" in a sentence that declares a thing done: "dry cleaning's done".
-pub(super) fn uncontracted(text: &str) -> Option<String> {
+pub(super) fn expand_contraction(text: &str) -> Option<String> {
     const SAYS_MORE: &[&str] = &[
         "it",
         "that",
@@ -144,7 +144,7 @@ pub(super) fn uncontracted(text: &str) -> Option<String> {
     (is_done && is_thing).then(|| format!("{thing} is {rest}"))
 }
 
-pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+pub(super) fn parse_did(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.body();
     // "Called Okafor, that's done."
     let end = (1..body.len()).find(|at| {
@@ -156,33 +156,33 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     if let Some(reading) = ticked_off(&body) {
         return Some(reading);
     }
-    if let Some(reading) = several_done(&body, sentence) {
+    if let Some(reading) = parse_several_done(&body, sentence) {
         return Some(reading);
     }
     if sentence.is_bare_question() || body.text().contains([',', ';', ':']) {
         return None;
     }
-    if let Some(reading) = is_done(&body).or_else(|| noted(&body)) {
+    if let Some(reading) = parse_done(&body).or_else(|| parse_participle(&body)) {
         return Some(reading);
     }
-    let told = body.skipping("?i|we|i've|we've ?have ?just ?already ?finally ?also ?now");
-    let (task, end) = told.cursor().lookup(DID)?;
+    let told = body.skip_phrase("?i|we|i've|we've ?have ?just ?already ?finally ?also ?now");
+    let (task, end) = told.cursor().match_table(DID)?;
     let is_bare = told.len() == body.len();
-    let object = without_time(&told.rest_at(end));
-    let tells_more = object.has(MORE);
+    let object = without_time(&told.skip_to(end));
+    let tells_more = object.has_word(MORE);
     if object.is_blank() || object.len() > MAX_TOKENS || tells_more || object.is_pronoun() {
         return None;
     }
     // "Got home", "got the flu", "done with it": short forms count as purchases only with an article.
-    let is_thing = object.cursor().phrase("the|some|my").is_some();
-    let is_of_a_number = object.cursor().phrase("?the task|reminder|number|todo|#").is_some()
-        || object.cursor().number().is_some()
-        || object.skipping("the").cursor().ordinal().is_some();
+    let is_thing = object.cursor().match_phrase("the|some|my").is_some();
+    let is_of_a_number = object.cursor().match_phrase("?the task|reminder|number|todo|#").is_some()
+        || object.cursor().read_number().is_some()
+        || object.skip_phrase("the").cursor().read_ordinal().is_some();
     let has_number = object.text().contains(|c: char| c.is_ascii_digit()) && told.cursor().text() == "did";
     if (matches!(task, "get" | "do" | "take" | "make") && is_bare && !is_thing && !has_number) || is_of_a_number {
         return None;
     }
-    let items = if BUYS.contains(&task) { lists::items_of(&object.skipping("?up"), lists::TO_BUY) } else { None };
+    let items = if BUYS.contains(&task) { lists::split_items(&object.skip_phrase("?up"), lists::TO_BUY) } else { None };
     Some(Reading::Command(OfflineCommand::Did {
         task: format!("{task} {}", object.text()),
         items: items.unwrap_or_default(),
@@ -196,17 +196,17 @@ const NO_THING: &str =
     "i|we|he|she|they|it|you|a|an|both|all|everything|nothing|who|what|which|this|that|nobody|some|your";
 
 /// Parses "The rent is paid", "the milk has been bought".
-fn is_done(body: &Sentence<'_>) -> Option<Reading> {
-    let at = (1..body.len()).find(|at| body.part_from(*at).cursor().lookup(IS_DONE).is_some())?;
-    let said = without_time(&body.part_from(at).skipping("is|are|has|have ?been ?now ?already ?all"));
-    let (task, end) = said.cursor().lookup(DID)?;
-    let is_whole = said.rest_at(end.skip("up|off|out|in|away|back")).is_blank();
+fn parse_done(body: &Sentence<'_>) -> Option<Reading> {
+    let at = (1..body.len()).find(|at| body.part_from(*at).cursor().match_table(IS_DONE).is_some())?;
+    let said = without_time(&body.part_from(at).skip_phrase("is|are|has|have ?been ?now ?already ?all"));
+    let (task, end) = said.cursor().match_table(DID)?;
+    let is_whole = said.skip_to(end.skip("up|off|out|in|away|back")).is_blank();
     let thing = body.part_until(at);
-    let is_named = thing.cursor().phrase(NO_THING).is_none();
-    if !is_whole || !is_named || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
+    let is_named = thing.cursor().match_phrase(NO_THING).is_none();
+    if !is_whole || !is_named || task == "do" || thing.has_word(MORE) || thing.is_pronoun() || !thing.is_body() {
         return None;
     }
-    let items = lists::items_of(&thing, lists::TO_BUY).filter(|_| BUYS.contains(&task) || task == "pack");
+    let items = lists::split_items(&thing, lists::TO_BUY).filter(|_| BUYS.contains(&task) || task == "pack");
     let task = format!("{task} {}", thing.text());
     Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
 }
@@ -215,35 +215,35 @@ fn is_done(body: &Sentence<'_>) -> Option<Reading> {
 fn ticked_off(body: &Sentence<'_>) -> Option<Reading> {
     let at = (2..body.len()).find(|at| {
         let tail = body.part_from(*at);
-        tail.cursor().phrase(",|-|–|and").is_some()
+        tail.cursor().match_phrase(",|-|–|and").is_some()
             && tail.part_from(1).is_all_of(
                 "?so|and ?you ?can ?please tick|cross|check|mark|strike it|that|this|them ?as off|done ?now ?please",
             )
     })?;
     let told = body.part_until(at).body();
-    let verb = (1..told.len()).find(|at| told.part_from(*at).cursor().phrase("is|are|has|have|was").is_some())?;
-    let thing = told.part_until(verb).skipping("the|my");
-    let is_thing = thing.cursor().phrase(NO_THING).is_none()
+    let verb = (1..told.len()).find(|at| told.part_from(*at).cursor().match_phrase("is|are|has|have|was").is_some())?;
+    let thing = told.part_until(verb).skip_phrase("the|my");
+    let is_thing = thing.cursor().match_phrase(NO_THING).is_none()
         && !thing.is_pronoun()
         && thing.is_body()
-        && !told.has("not|never|isn't|if");
-    let items = lists::items_of(&thing, lists::TO_BUY).unwrap_or_default();
+        && !told.has_word("not|never|isn't|if");
+    let items = lists::split_items(&thing, lists::TO_BUY).unwrap_or_default();
     is_thing.then(|| {
         Reading::Command(OfflineCommand::Did { task: thing.text().to_owned(), items, fact: body.text().to_owned() })
     })
 }
 
 /// Parses "Chestnuts done, jus done", item by item.
-fn several_done(body: &Sentence<'_>, sentence: &Sentence<'_>) -> Option<Reading> {
-    let comma = (1..body.len()).find(|at| body.part_from(*at).cursor().phrase(",|and").is_some())?;
-    let done = |part: &Sentence<'_>| match is_done(part).or_else(|| noted(part))? {
+fn parse_several_done(body: &Sentence<'_>, sentence: &Sentence<'_>) -> Option<Reading> {
+    let comma = (1..body.len()).find(|at| body.part_from(*at).cursor().match_phrase(",|and").is_some())?;
+    let done = |part: &Sentence<'_>| match parse_done(part).or_else(|| parse_participle(part))? {
         Reading::Command(command) => Some(command),
         _ => None,
     };
-    let (left, right) = (body.part_until(comma).body(), body.part_from(comma + 1).skipping("and").body());
+    let (left, right) = (body.part_until(comma).body(), body.part_from(comma + 1).skip_phrase("and").body());
     let first = done(&left)?;
     let mut commands = vec![first];
-    match several_done(&right, sentence) {
+    match parse_several_done(&right, sentence) {
         Some(Reading::Commands(more)) => commands.extend(more),
         _ => commands.push(done(&right)?),
     }
@@ -256,15 +256,15 @@ const DONE_TO_THINGS: &str = "sent|paid|booked|posted|watered|ordered|returned|c
                               canceled|wrapped|charged|filled|done|finished";
 
 /// Parses "Invoice sent", "plants watered": a thing with a participle, in few words.
-fn noted(body: &Sentence<'_>) -> Option<Reading> {
+fn parse_participle(body: &Sentence<'_>) -> Option<Reading> {
     /// Maximum tokens of such a note.
     const MAX_NOTE: usize = 6;
     let said = without_time(body);
     let last = said.len().checked_sub(1).filter(|last| (1..MAX_NOTE).contains(last))?;
     let word = said.part_from(last).cursor().text();
-    let is_known = said.part_from(last).cursor().phrase(DONE_TO_THINGS).is_some();
+    let is_known = said.part_from(last).cursor().match_phrase(DONE_TO_THINGS).is_some();
     // "Strawberries netted": a verb that isn't listed.
-    let is_regular = said.part_from(last).cursor().lookup(DID).is_none()
+    let is_regular = said.part_from(last).cursor().match_table(DID).is_none()
         && word.len() > 4
         && word.ends_with("ed")
         && !matches!(
@@ -285,26 +285,26 @@ fn noted(body: &Sentence<'_>) -> Option<Reading> {
     if !(is_known || is_regular) {
         return None;
     }
-    let thing = said.part_until(last).skipping("the|my|all");
-    let is_counted = thing.cursor().ordinal().is_some() || thing.cursor().text().ends_with("'s");
-    let is_thing = thing.cursor().phrase(NO_THING).is_none()
+    let thing = said.part_until(last).skip_phrase("the|my|all");
+    let is_counted = thing.cursor().read_ordinal().is_some() || thing.cursor().text().ends_with("'s");
+    let is_thing = thing.cursor().match_phrase(NO_THING).is_none()
         && !is_counted
-        && !thing.has(MORE)
+        && !thing.has_word(MORE)
         && !thing.is_pronoun()
         && thing.is_body();
     let is_said = thing
-        .has("task|todo|reminder|is|are|was|were|be|been|get|got|has|have|had|i|we|i'm|i've|well|nearly|half")
-        || thing.cursor().number().is_some();
+        .has_word("task|todo|reminder|is|are|was|were|be|been|get|got|has|have|had|i|we|i'm|i've|well|nearly|half")
+        || thing.cursor().read_number().is_some();
     let starts_with_verb =
-        thing.cursor().phrase(super::tasks::TASK_VERBS).is_some() || thing.cursor().lookup(DID).is_some();
+        thing.cursor().match_phrase(super::tasks::TASK_VERBS).is_some() || thing.cursor().match_table(DID).is_some();
     if !is_thing || is_said || starts_with_verb {
         return None;
     }
     let done = said.part_from(last);
-    let verb = done.cursor().lookup(DID).map_or("", |(verb, _)| verb);
+    let verb = done.cursor().match_table(DID).map_or("", |(verb, _)| verb);
     let task =
         if matches!(verb, "do" | "" | "finish") { thing.text().to_owned() } else { format!("{verb} {}", thing.text()) };
-    let items = lists::items_of(&thing, lists::TO_BUY).unwrap_or_default();
+    let items = lists::split_items(&thing, lists::TO_BUY).unwrap_or_default();
     let fact = if is_known { body.text().to_owned() } else { String::new() };
     Some(Reading::Command(OfflineCommand::Did { task, items, fact }))
 }

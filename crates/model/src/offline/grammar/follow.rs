@@ -7,7 +7,7 @@ use chrono::{DateTime, Timelike as _};
 use reveille_base::{schedule::When, zone::Tz};
 
 use super::{
-    OfflineCommand, ParsedMessage, Which, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of,
+    OfflineCommand, ParsedMessage, Which, detect_language, parse, sentence, sentence::Sentence, spelling::parse_tokens,
 };
 
 /// Maximum words of a dependent message.
@@ -16,13 +16,18 @@ const MAX_WORDS: usize = 12;
 const MAX_PART: usize = 6;
 
 /// Completes a message from the person's last one, or from the list mentioned last. `None` if the message stands alone.
-pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
+pub fn complete_message(
+    text: &str,
+    before: (&str, DateTime<Tz>),
+    list: Option<&str>,
+    now: DateTime<Tz>,
+) -> Option<String> {
     let text = text.trim();
-    if text.contains('\n') || text.split_whitespace().count() > MAX_WORDS || language_of(text).is_some() {
+    if text.contains('\n') || text.split_whitespace().count() > MAX_WORDS || detect_language(text).is_some() {
         return None;
     }
-    let tokens = tokens_of(text);
-    let said = sentence::whole(text, &tokens);
+    let tokens = parse_tokens(text);
+    let said = sentence::as_one_sentence(text, &tokens);
     let said = said.without_reason().unwrap_or(said);
     let (earlier, at) = before;
     let past = parse(earlier, at);
@@ -32,19 +37,19 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
         return Some(full);
     }
     if let ParsedMessage::Unclear { .. } = past
-        && let Some(super::Near::Form(form)) = super::nearest(earlier, at)
+        && let Some(super::Near::Form(form)) = super::find_nearest(earlier, at)
     {
-        return of_offered(&said, &form, now).or_else(|| reminder_of(&said, earlier, at, now));
+        return complete_from_offer(&said, &form, now).or_else(|| complete_from_fact(&said, earlier, at, now));
     }
     let commands = match &past {
         ParsedMessage::Commands(commands) => commands.as_slice(),
         _ => &[],
     };
-    of_last(&said, before, &past, commands, now).or_else(|| of_list(&said, commands, list, now))
+    complete_from_last(&said, before, &past, commands, now).or_else(|| complete_from_list(&said, commands, list, now))
 }
 
 /// Completes a message from the one right before.
-fn of_last(
+fn complete_from_last(
     said: &Sentence<'_>,
     (earlier, at): (&str, DateTime<Tz>),
     past: &ParsedMessage,
@@ -52,31 +57,33 @@ fn of_last(
     now: DateTime<Tz>,
 ) -> Option<String> {
     match (past, commands.last()) {
-        (ParsedMessage::Question(_), _) => of_question(said, earlier, now).or_else(|| of_subject(said, earlier, now)),
-        (_, Some(OfflineCommand::Sum { text })) => of_sum(said, earlier, text, now),
-        (_, Some(OfflineCommand::Time | OfflineCommand::Date)) => of_sum(said, earlier, "", now),
+        (ParsedMessage::Question(_), _) => {
+            complete_from_question(said, earlier, now).or_else(|| complete_from_subject(said, earlier, now))
+        }
+        (_, Some(OfflineCommand::Sum { text })) => complete_from_sum(said, earlier, text, now),
+        (_, Some(OfflineCommand::Time | OfflineCommand::Date)) => complete_from_sum(said, earlier, "", now),
         (_, Some(OfflineCommand::Agenda { .. })) => {
-            let day = said.after(LEAD)?.body();
+            let day = said.strip_phrase(LEAD)?.body();
             let full = format!("what do I have on {}", day.text());
-            is(&full, now, |command| matches!(command, OfflineCommand::Agenda { .. })).then_some(full)
+            is_only(&full, now, |command| matches!(command, OfflineCommand::Agenda { .. })).then_some(full)
         }
         (_, Some(OfflineCommand::Know { topic: Some(_) })) => {
-            let topic = said.after(LEAD)?.body();
+            let topic = said.strip_phrase(LEAD)?.body();
             let full = format!("what do you know about {}", topic.text());
-            let is_new = said.cursor().phrase("and what|when|where|who|how|remind").is_none() && topic.len() <= 3;
-            (is_new && topic.is_body() && !topic.has("is|are|was|do|does")).then_some(full)
+            let is_new = said.cursor().match_phrase("and what|when|where|who|how|remind").is_none() && topic.len() <= 3;
+            (is_new && topic.is_body() && !topic.has_word("is|are|was|do|does")).then_some(full)
         }
-        (_, Some(OfflineCommand::TaskAdd { title, .. })) => reminder_of(said, title, at, now)
+        (_, Some(OfflineCommand::TaskAdd { title, .. })) => complete_from_fact(said, title, at, now)
             .or_else(|| another_task(said, now))
             .or_else(|| until_then(said, earlier, "", now)),
-        (_, Some(OfflineCommand::TaskDone { .. } | OfflineCommand::Did { .. })) => another_done(said, now),
+        (_, Some(OfflineCommand::TaskDone { .. } | OfflineCommand::Did { .. })) => complete_done(said, now),
         (_, Some(OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. })) => {
-            of_reminder(said, earlier, commands, what, now).or_else(|| until_then(said, earlier, "", now))
+            complete_from_reminder(said, earlier, commands, what, now).or_else(|| until_then(said, earlier, "", now))
         }
         (_, Some(OfflineCommand::Stated { fact } | OfflineCommand::Remember { fact, .. })) => {
-            reminder_of(said, fact, at, now)
+            complete_from_fact(said, fact, at, now)
                 .or_else(|| corrected_fact(said, earlier, now))
-                .or_else(|| of_subject(said, fact, now))
+                .or_else(|| complete_from_subject(said, fact, now))
                 .or_else(|| until_then(said, earlier, "", now))
         }
         _ => None,
@@ -84,32 +91,32 @@ fn of_last(
 }
 
 /// Completes "No, wait, 7:15" after the offer of "remind me at 6:45 …".
-fn of_offered(said: &Sentence<'_>, form: &str, now: DateTime<Tz>) -> Option<String> {
-    let part = corrected(said)?;
+fn complete_from_offer(said: &Sentence<'_>, form: &str, now: DateTime<Tz>) -> Option<String> {
+    let part = strip_correction_opener(said)?;
     let is_short = !part.is_blank() && part.len() <= 4 && part.text().contains(|c: char| c.is_ascii_digit());
-    let is_reminder = |full: &str| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
-    if is_short { replaced(form, part.text(), is_reminder) } else { None }
+    let is_reminder = |full: &str| is_only(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
+    if is_short { replace_part(form, part.text(), is_reminder) } else { None }
 }
 
 /// Openers of a message that replaces an earlier part.
 const LEAD: &str = "?ok|okay|oh|hm|hmm|ah|right|cool|great|thanks|so ?, and|or|but|also|what|how|now|then ?what|how ?, ?about ?if ?it's|it ?is ?,";
 /// Returns the words after the opener of a correction: "no, sorry, make that …". `None` without an opener.
-fn corrected<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
+fn strip_correction_opener<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
     const WORDS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|meant|mean|that|it|it's|its|should|be|to|correction|rather|better|i|of|course";
     const OPENERS: &str =
         "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|i|it's|its|correction|better|rather|that|it";
-    said.cursor().phrase(OPENERS)?;
+    said.cursor().match_phrase(OPENERS)?;
     let is_filler = |at: &usize| {
-        said.part_from(*at).cursor().phrase(WORDS).is_some() || said.part_from(*at).part_until(1).is_blank()
+        said.part_from(*at).cursor().match_phrase(WORDS).is_some() || said.part_from(*at).part_until(1).is_blank()
     };
     let start = (0..said.len()).find(|at| !is_filler(at))?;
     let rest = said.part_from(start).body();
-    let is_meant = said.cursor().text() != "i" || said.part_until(start).has("meant|mean");
+    let is_meant = said.cursor().text() != "i" || said.part_until(start).has_word("meant|mean");
     (start > 0 && is_meant && !rest.is_blank()).then_some(rest)
 }
 
 /// True if a text is parsed as commands of one kind only.
-fn is(text: &str, now: DateTime<Tz>, kind: impl Fn(&OfflineCommand) -> bool) -> bool {
+fn is_only(text: &str, now: DateTime<Tz>, kind: impl Fn(&OfflineCommand) -> bool) -> bool {
     match parse(text, now) {
         ParsedMessage::Commands(commands) => !commands.is_empty() && commands.iter().all(kind),
         _ => false,
@@ -117,7 +124,7 @@ fn is(text: &str, now: DateTime<Tz>, kind: impl Fn(&OfflineCommand) -> bool) -> 
 }
 
 fn is_sum(text: &str, now: DateTime<Tz>) -> bool {
-    is(text, now, |command| matches!(command, OfflineCommand::Sum { .. }))
+    is_only(text, now, |command| matches!(command, OfflineCommand::Sum { .. }))
 }
 
 /// True if words have a meaning of their own, so that they depend on nothing.
@@ -130,44 +137,44 @@ fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
 }
 
 /// Completes "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
-fn of_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_from_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
     if let Some(full) = that_day(said, answer) {
         return Some(full);
     }
     if let Some(full) = with_result(said, answer, now).or_else(|| until_then(said, earlier, answer, now)) {
         return Some(full);
     }
-    let (part, has_lead) = match said.cursor().phrase(LEAD) {
-        Some(end) => (said.rest_at(end).body(), true),
+    let (part, has_lead) = match said.cursor().match_phrase(LEAD) {
+        Some(end) => (said.skip_to(end).body(), true),
         None => (said.body(), false),
     };
     let is_short = part.len() <= 4 && said.is_bare_question();
     if part.is_blank() || !(has_lead || is_short) || is_sum(said.text(), now) {
         return None;
     }
-    replaced(earlier, part.text(), |full| is_sum(full, now))
+    replace_part(earlier, part.text(), |full| is_sum(full, now))
 }
 
 /// Completes "Divide that by 2", "times 3", "half of that" with the last result.
 fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let result = answer.rsplit_once("= ")?.1.split_whitespace().next()?;
     result.parse::<f64>().ok()?;
-    let rest = said.skipping(LEAD).body();
-    if let Some(by) = rest.after("split|divide|divided|share|shared ?it by|between|among") {
+    let rest = said.skip_phrase(LEAD).body();
+    if let Some(by) = rest.strip_phrase("split|divide|divided|share|shared ?it by|between|among") {
         let full = format!("{result} / {}", by.text()).trim_end_matches(" people").trim_end_matches(" ways").to_owned();
         return is_sum(&full, now).then_some(full);
     }
-    if rest.cursor().phrase("plus|minus|times|divided|multiplied|x|/|*|+").is_some() {
+    if rest.cursor().match_phrase("plus|minus|times|divided|multiplied|x|/|*|+").is_some() {
         let full = format!("{result} {}", rest.text());
         return is_sum(&full, now).then_some(full);
     }
-    let at = (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("that|it|this|result").is_some())?;
+    let at = (0..rest.len()).find(|at| rest.part_from(*at).cursor().match_phrase("that|it|this|result").is_some())?;
     let before = rest.part_until(at).body();
     let before = before.text().trim_end_matches(" the");
     let after = rest.part_from(at + 1).body();
     let full = match before.to_lowercase().as_str() {
-        "divide" | "split" | "share" => format!("{result} / {}", after.skipping("by|between|among|in|into").text()),
-        "multiply" => format!("{result} * {}", after.skipping("by|with").text()),
+        "divide" | "split" | "share" => format!("{result} / {}", after.skip_phrase("by|between|among|in|into").text()),
+        "multiply" => format!("{result} * {}", after.skip_phrase("by|with").text()),
         "double" => format!("2 * {result}"),
         "halve" => format!("{result} / 2"),
         _ => format!("{before} {result} {}", after.text()).trim().to_owned(),
@@ -180,16 +187,16 @@ fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<S
 fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
     let (_, day) = answer.trim_end_matches('.').rsplit_once(", ")?;
     chrono::NaiveDate::parse_from_str(day, "%d %B %Y").ok()?;
-    let at = (1..said.len()).find(|at| said.part_from(*at).cursor().phrase("?on that day|date").is_some())?;
-    let after = said.part_from(at).after("?on that day|date")?;
-    said.without_courtesy().cursor().phrase("remind|add|set")?;
+    let at = (1..said.len()).find(|at| said.part_from(*at).cursor().match_phrase("?on that day|date").is_some())?;
+    let after = said.part_from(at).strip_phrase("?on that day|date")?;
+    said.without_courtesy().cursor().match_phrase("remind|add|set")?;
     Some(format!("{} on {day} {}", said.part_until(at).text(), after.text()))
 }
 
 /// Completes "How many days till then?" with the day mentioned before.
 fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
-    let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().phrase("then|that|it").is_some())?;
-    let asks = said.has("days|weeks|weekday|long|far|day|away");
+    let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().match_phrase("then|that|it").is_some())?;
+    let asks = said.has_word("days|weeks|weekday|long|far|day|away");
     if !asks || is_sum(said.text(), now) {
         return None;
     }
@@ -213,7 +220,7 @@ fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz
 }
 
 /// Returns a word's shape, with one mark for each run of letters or digits.
-fn shape(text: &str) -> String {
+fn compute_shape(text: &str) -> String {
     let marks = text.chars().map(|c| {
         if c.is_alphabetic() {
             'a'
@@ -241,7 +248,7 @@ const ASKING: &[&str] = &[
 ];
 
 /// Replaces the part of a sentence most similar to the new words, such that the result fits.
-fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
+fn replace_part(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
     let first = part.split_whitespace().next()?.to_lowercase();
     let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
@@ -258,7 +265,7 @@ fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<St
                 0
             } else if PREPOSITIONS.contains(&first.as_str()) {
                 return None;
-            } else if shape(&joined) == shape(part) {
+            } else if compute_shape(&joined) == compute_shape(part) {
                 1
             } else if has_digit(&joined) == has_digit(part) && !PREPOSITIONS.contains(&old_first.as_str()) {
                 2
@@ -282,9 +289,9 @@ fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<St
 }
 
 /// Completes "And Tom's?" after a question about Anna's birthday.
-fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_from_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     const ASKS: &[&str] = &["what's", "who's", "where's", "when's", "how's", "it's", "that's", "there's"];
-    let part = said.after(LEAD)?.body();
+    let part = said.strip_phrase(LEAD)?.body();
     let part = part.text();
     let is_possessive = |word: &str| {
         let word = word.to_lowercase();
@@ -305,17 +312,18 @@ fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<
 }
 
 /// Completes "She wears size 39" after "my sister Anna's birthday is in May".
-fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_from_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     const WHO: &[(&str, bool)] =
         &[("he|she|they|it", false), ("he's|she's|they're|it's", false), ("his|her|their|its", true)];
-    if matches!(parse(said.text(), now), ParsedMessage::Commands(_)) || (said.is_question() && said.has("it|it's|its"))
+    if matches!(parse(said.text(), now), ParsedMessage::Commands(_))
+        || (said.is_question() && said.has_word("it|it's|its"))
     {
         return None;
     }
-    let subject = subject_of(earlier)?;
+    let subject = find_subject(earlier)?;
     let body = said.without_courtesy();
     let (at, (_, is_owner)) = (0..body.len()).find_map(|at| {
-        let found = WHO.iter().find(|(pattern, _)| body.part_from(at).cursor().phrase(pattern).is_some())?;
+        let found = WHO.iter().find(|(pattern, _)| body.part_from(at).cursor().match_phrase(pattern).is_some())?;
         Some((at, found))
     })?;
     let pronoun = body.part_from(at).cursor().text().to_owned();
@@ -331,14 +339,14 @@ fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<S
     };
     let full = format!("{} {who} {}", body.part_until(at).text(), body.part_from(at + 1).text());
     let full = full.trim().to_owned();
-    let is_statement = at == 0 && is(&full, now, |command| matches!(command, OfflineCommand::Stated { .. }));
+    let is_statement = at == 0 && is_only(&full, now, |command| matches!(command, OfflineCommand::Stated { .. }));
     let is_asked = at > 0 || (*is_owner && said.is_bare_question());
     let is_question = is_asked && matches!(parse(&full, now), ParsedMessage::Question(_)) && said.is_question();
     (is_statement || is_question).then_some(full)
 }
 
 /// Finds the subject of a sentence: "my sister Anna" of "my sister Anna's birthday is on 14 January", "Anna" of "when is Anna's birthday?".
-fn subject_of(text: &str) -> Option<String> {
+fn find_subject(text: &str) -> Option<String> {
     const VERBS: &[&str] = &[
         "does", "do", "did", "should", "is", "are", "was", "were", "has", "have", "had", "likes", "lives", "works",
         "wears", "weighs", "plays", "called", "named", "can't", "hates", "loves", "prefers", "needs", "starts",
@@ -383,28 +391,29 @@ fn subject_of(text: &str) -> Option<String> {
 
 /// Completes "And call the bank", "post the parcel too".
 fn another_task(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
-    let title = added(said, now)?;
+    let title = find_addition(said, now)?;
     let is_title = title.is_body() && !title.is_pronoun() && !title.is_statement() && title.len() >= 2;
     is_title.then(|| format!("add task {}", title.text()))
 }
 
 /// Returns the addition in a message: the words after "and" or "also", or before "too".
-fn added<'t>(said: &Sentence<'t>, now: DateTime<Tz>) -> Option<Sentence<'t>> {
+fn find_addition<'t>(said: &Sentence<'t>, now: DateTime<Tz>) -> Option<Sentence<'t>> {
     const MORE: &str = "?oh|ah|ok|okay|yes ?, and|also|plus|another|then ?also ?one|another ?: ?,";
-    let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
+    let begun = said.cursor().match_phrase(MORE).map(|end| said.skip_to(end).body());
     let part = begun.unwrap_or_else(|| said.body());
     let ended = (1..part.len()).find(|at| part.part_from(*at).is_all_of("?, too|also|as ?well ?please|thanks"));
     if (begun.is_none() && ended.is_none()) || said.is_question() {
         return None;
     }
     let part = ended.map_or(part, |at| part.part_until(at).body());
-    (!part.is_blank() && !part.has("remind|reminder|remember|and") && !stands_alone(part.text(), now)).then_some(part)
+    (!part.is_blank() && !part.has_word("remind|reminder|remember|and") && !stands_alone(part.text(), now))
+        .then_some(part)
 }
 
 /// Completes "And the last one", "3 as well".
-fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+fn complete_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     const MORE: &str = "?oh|ah ?, and|also|plus ?also ?,";
-    let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
+    let begun = said.cursor().match_phrase(MORE).map(|end| said.skip_to(end).body());
     let part = begun.unwrap_or_else(|| said.body());
     let ended = (1..part.len()).find(|at| part.part_from(*at).is_all_of("?is|are ?, too|also|as ?well ?done"));
     if (begun.is_none() && ended.is_none()) || said.is_question() {
@@ -414,12 +423,12 @@ fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     if part.is_blank() || stands_alone(part.text(), now) {
         return None;
     }
-    let full = format!("mark {} as done", part.skipping("the|number|task").text());
-    is(&full, now, |command| matches!(command, OfflineCommand::TaskDone { .. })).then_some(full)
+    let full = format!("mark {} as done", part.skip_phrase("the|number|task").text());
+    is_only(&full, now, |command| matches!(command, OfflineCommand::TaskDone { .. })).then_some(full)
 }
 
 /// Completes "Make that 8", "no, friday", "and again at 9", "and to feed the cat".
-fn of_reminder(
+fn complete_from_reminder(
     said: &Sentence<'_>,
     earlier: &str,
     commands: &[OfflineCommand],
@@ -429,7 +438,7 @@ fn of_reminder(
     let is_reminder = |command: &OfflineCommand| matches!(command, OfflineCommand::Remind { .. });
     if what.starts_with("the timer is up")
         && let Some(rest) =
-            said.after("?ok|okay|oh ?, ?and|also|plus ?, another|one|also ?one ?timer ?more ?, ?for ?of")
+            said.strip_phrase("?ok|okay|oh ?, ?and|also|plus ?, another|one|also ?one ?timer ?more ?, ?for ?of")
     {
         let rest = rest.body();
         let forms = [format!("set a timer for {}", rest.text()), {
@@ -437,13 +446,13 @@ fn of_reminder(
             format!(
                 "set a timer for {} for {}",
                 rest.part_from(at).body().text(),
-                rest.part_until(at).body().skipping("for ?the").text()
+                rest.part_until(at).body().skip_phrase("for ?the").text()
             )
         }];
-        return forms.into_iter().find(|full| is(full, now, is_reminder));
+        return forms.into_iter().find(|full| is_only(full, now, is_reminder));
     }
-    if let Some(rest) = said.after("?and|also|plus ?one|another|again ?one ?reminder ?for|to|about")
-        && said.cursor().phrase("and|also|plus|again|another|one").is_some()
+    if let Some(rest) = said.strip_phrase("?and|also|plus ?one|another|again ?one ?reminder ?for|to|about")
+        && said.cursor().match_phrase("and|also|plus|again|another|one").is_some()
         && !stands_alone(rest.body().text(), now)
         && !rest.body().is_blank()
     {
@@ -452,12 +461,12 @@ fn of_reminder(
         let is_time =
             super::change::is_time(rest.text(), now) || super::change::is_time(&format!("at {}", rest.text()), now);
         if is_time {
-            return times.into_iter().find(|full| is(full, now, is_reminder));
+            return times.into_iter().find(|full| is_only(full, now, is_reminder));
         }
         let full = earlier.replacen(what, rest.text(), 1);
-        return (full != earlier && rest.is_body() && is(&full, now, is_reminder)).then_some(full);
+        return (full != earlier && rest.is_body() && is_only(&full, now, is_reminder)).then_some(full);
     }
-    let time = corrected(said)?;
+    let time = strip_correction_opener(said)?;
     let time = (1..time.len())
         .find(|at| time.part_from(*at).is_all_of("instead|please|then|actually|sorry|btw|now"))
         .map_or(time, |at| time.part_until(at).body());
@@ -466,8 +475,8 @@ fn of_reminder(
     }
     // "Make it 7" for a reminder at 18:00 means 19:00: the nearer of the two hours.
     if let Some(OfflineCommand::Remind { when: When::At(slot), .. }) = commands.last()
-        && let Some((hour @ 1..=12, end)) = time.skipping("at").cursor().number()
-        && time.rest_at(end).is_blank()
+        && let Some((hour @ 1..=12, end)) = time.skip_phrase("at").cursor().read_number()
+        && time.skip_to(end).is_blank()
     {
         let is_near = |hour: &u32| hour.abs_diff(slot.civil.hour()) <= 6;
         let hour = [hour % 12, hour % 12 + 12].into_iter().find(is_near).unwrap_or(hour);
@@ -476,21 +485,21 @@ fn of_reminder(
     let is_moved = |command: &OfflineCommand| matches!(command, OfflineCommand::Postpone { which: Which::It, .. });
     [format!("move it to {}", time.text()), format!("move it to {} o'clock", time.text())]
         .into_iter()
-        .find(|full| is(full, now, is_moved))
+        .find(|full| is_only(full, now, is_moved))
 }
 
 /// Parses "Dentist on the 24th at 9:40, remind me an hour before" in one sentence.
-pub(super) fn reminded_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
+pub(super) fn parse_reminder_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
     let at = (2..sentence.len()).find(|at| {
         let order = sentence.part_from(*at);
-        order.cursor().phrase("?and ?so ?please ?can|could ?you ?please remind me|us").is_some()
-            && sentence.part_from(at - 1).cursor().phrase(",|.|-|–|and").is_some()
+        order.cursor().match_phrase("?and ?so ?please ?can|could ?you ?please remind me|us").is_some()
+            && sentence.part_from(at - 1).cursor().match_phrase(",|.|-|–|and").is_some()
     })?;
     let (what, order) = (sentence.part_until(at).without_courtesy().body(), sentence.part_from(at));
-    if !order.has("before") || what.is_question() || what.is_negated() {
+    if !order.has_word("before") || what.is_question() || what.is_negated() {
         return None;
     }
-    let full = reminder_of(&order, what.text(), now, now)?;
+    let full = complete_from_fact(&order, what.text(), now, now)?;
     match parse(&full, now) {
         ParsedMessage::Commands(commands) => commands.into_iter().next(),
         _ => None,
@@ -498,8 +507,8 @@ pub(super) fn reminded_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Opt
 }
 
 /// Completes "Remind me of that tomorrow", "remind me the day before at 6" with the fact just told and the day in it.
-fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<Tz>) -> Option<String> {
-    let rest = said.without_courtesy().after("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
+fn complete_from_fact(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<Tz>) -> Option<String> {
+    let rest = said.without_courtesy().strip_phrase("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
     let what = what.split_once(" (said on ").map_or(what, |(fact, _)| fact);
     // "At 10 their time" is another hour here.
     if ["their time", "local time", "his time", "her time", "over there"]
@@ -508,23 +517,23 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     {
         return None;
     }
-    let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
+    let is_reminder = |full: &String| is_only(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
     let of = |rest: &Sentence<'_>| {
         (0..rest.len()).find(|at| {
             // "That the Webers are coming" is a text of its own.
-            let after = rest.part_from(*at).after("?of|about|to ?do it|that|this").map(|after| after.body());
+            let after = rest.part_from(*at).strip_phrase("?of|about|to ?do it|that|this").map(|after| after.body());
             after.is_some_and(|after| after.is_blank() || super::change::is_time(after.text(), now))
         })
     };
     let without_it = match of(&rest) {
         Some(at) => {
-            let after = rest.part_from(at).after("?of|about|to ?do it|that|this")?.body();
+            let after = rest.part_from(at).strip_phrase("?of|about|to ?do it|that|this")?.body();
             [rest.part_until(at).body().text(), after.text()].join(" ").trim().to_owned()
         }
         None => rest.text().to_owned(),
     };
     let lower = without_it.to_lowercase();
-    if let Some(full) = before_its_time(&lower, what, at).filter(|full| is_reminder(full)) {
+    if let Some(full) = complete_time_before(&lower, what, at).filter(|full| is_reminder(full)) {
         return Some(full);
     }
     const BEFORE: &[(&str, i64)] = &[
@@ -553,7 +562,7 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
 }
 
 /// Completes "30 minutes before" with the time that a fact names.
-fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> {
+fn complete_time_before(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> {
     let (distance, rest) = lower.split_once(" before")?;
     let mut words = distance.split_whitespace();
     let (count, unit) = (words.next()?, words.next()?);
@@ -591,14 +600,14 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
 
 /// Completes "Sorry, 44", "I meant Zoe" with the fact just told.
 fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
-    let value = corrected(said)?;
+    let value = strip_correction_opener(said)?;
     let is_value = !value.is_blank() && value.len() <= 3 && !said.is_question();
     let value = value.text();
     let last = earlier.trim_end_matches(['.', '!']).split_whitespace().last()?;
     let is_name = |word: &str| word.starts_with(char::is_uppercase);
     let is_like = value.contains(|c: char| c.is_ascii_digit()) || (is_name(value) && is_name(last));
     let is_fact = |text: &str| {
-        is(text, now, |command| matches!(command, OfflineCommand::Stated { .. } | OfflineCommand::Remember { .. }))
+        is_only(text, now, |command| matches!(command, OfflineCommand::Stated { .. } | OfflineCommand::Remember { .. }))
     };
     if !is_value || !is_like {
         return None;
@@ -606,13 +615,18 @@ fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Opti
     let full = if is_name(value) {
         format!("{}{value}", earlier.trim_end_matches(['.', '!']).strip_suffix(last)?)
     } else {
-        replaced(earlier, value, is_fact)?
+        replace_part(earlier, value, is_fact)?
     };
     is_fact(&full).then_some(full)
 }
 
 /// Completes "and some washing-up liquid", "take the bananas off", "clear it" with the list mentioned last.
-fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
+fn complete_from_list(
+    said: &Sentence<'_>,
+    commands: &[OfflineCommand],
+    list: Option<&str>,
+    now: DateTime<Tz>,
+) -> Option<String> {
     let list = list?;
     let name = list.to_lowercase();
     let is_list = |command: &OfflineCommand| {
@@ -624,31 +638,31 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
                 | OfflineCommand::ListClear { .. }
         )
     };
-    let fits = |full: String| is(&full, now, is_list).then_some(full);
-    if is(said.text(), now, is_list) {
+    let fits = |full: String| is_only(&full, now, is_list).then_some(full);
+    if is_only(said.text(), now, is_list) {
         return None;
     }
     let is_last = commands.last().is_some_and(is_list);
     let body = said.without_courtesy().body();
     const ON_IT: &str = "on|to|onto|in ?it|there|the|that|my ?list ?too|as|also ?well ?please";
     const OFF_IT: &str = "?off|from ?of ?it|there|the|that|my ?list ?again ?please";
-    if let Some(rest) = body.after("add|put|pop|stick|chuck|throw|write|get") {
+    if let Some(rest) = body.strip_phrase("add|put|pop|stick|chuck|throw|write|get") {
         let named = (1..rest.len()).find(|at| {
             let end = rest.part_from(*at);
-            end.cursor().phrase("on|to|onto|in").is_some() && end.is_all_of(ON_IT)
+            end.cursor().match_phrase("on|to|onto|in").is_some() && end.is_all_of(ON_IT)
         });
         if let Some(at) = named {
             return fits(format!("add {} to the {name}", rest.part_until(at).text()));
         }
     }
     if body.is_all_of("clear|empty|wipe|delete|erase|reset ?out|up ?it|the|that|my|whole ?list ?now ?please")
-        && (is_last || !body.has("list"))
+        && (is_last || !body.has_word("list"))
     {
         return fits(format!("clear the {name}"));
     }
     if body.is_all_of(
         "?so what's|what|whats|read|show ?is ?me ?still ?left on|off it|there|the|that|my list ?now ?please ?then",
-    ) && body.has("it|there|list")
+    ) && body.has_word("it|there|list")
         && is_last
     {
         return fits(format!("show me the {name}"));
@@ -656,13 +670,14 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
     if !is_last {
         return None;
     }
-    if let Some(rest) = body.after("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has("to|task|remind|reminder"))
+    if let Some(rest) =
+        body.strip_phrase("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has_word("to|task|remind|reminder"))
     {
         let thing = rest.body().without_ending("then|please|thanks|too|now|also");
         return fits(format!("add {} to the {name}", thing.text()));
     }
     if let Some(rest) = body
-        .after("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out")
+        .strip_phrase("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out")
         .filter(|rest| !rest.is_blank())
     {
         let end = (1..rest.len())
@@ -670,9 +685,10 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
         let thing = end.map_or(rest, |at| rest.part_until(at));
         return fits(format!("take {} off the {name}", thing.text()));
     }
-    if let Some(rest) =
-        said.after("?oh|ah|actually|sorry ?, ?actually not|no|without ?the").filter(|rest| rest.body().len() <= 3)
-        && said.cursor().phrase("?oh|ah|actually|sorry ?, ?actually not|no|without").is_some()
+    if let Some(rest) = said
+        .strip_phrase("?oh|ah|actually|sorry ?, ?actually not|no|without ?the")
+        .filter(|rest| rest.body().len() <= 3)
+        && said.cursor().match_phrase("?oh|ah|actually|sorry ?, ?actually not|no|without").is_some()
     {
         return fits(format!("take {} off the {name}", rest.body().text()));
     }
@@ -681,11 +697,11 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
     {
         return fits(format!("show me the {name}"));
     }
-    if let (Some(OfflineCommand::ListAdd { items, .. }), Some(rest)) = (commands.last(), corrected(said))
-        && let Some((number, end)) = rest.cursor().number()
+    if let (Some(OfflineCommand::ListAdd { items, .. }), Some(rest)) = (commands.last(), strip_correction_opener(said))
+        && let Some((number, end)) = rest.cursor().read_number()
     {
         let amount = rest;
-        let thing = amount.rest_at(end).body().skipping("of ?them");
+        let thing = amount.skip_to(end).body().skip_phrase("of ?them");
         let old = items
             .iter()
             .rev()
@@ -699,8 +715,8 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
             .map_or(old.as_str(), |(_, rest)| rest);
         return fits(format!("take {old} off the {name}. Add {number} {bare} to the {name}"));
     }
-    let thing = added(said, now)?;
-    let thing = thing.skipping("add|put|get|buy|don't|dont|we|i ?also ?forget|need ?also");
+    let thing = find_addition(said, now)?;
+    let thing = thing.skip_phrase("add|put|get|buy|don't|dont|we|i ?also ?forget|need ?also");
     let is_thing = thing.len() <= 8 && thing.is_body() && !thing.is_statement();
     is_thing.then(|| fits(format!("add {} to the {name}", thing.text()))).flatten()
 }
@@ -718,7 +734,7 @@ mod tests {
     }
 
     fn full(earlier: &str, said: &str, list: Option<&str>) -> Option<String> {
-        in_full(said, (earlier, now()), list, now())
+        complete_message(said, (earlier, now()), list, now())
     }
 
     fn check(wrong: &mut Vec<String>, earlier: &str, said: &str, read: Option<&str>, expected: Option<&str>) {

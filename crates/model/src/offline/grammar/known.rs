@@ -4,7 +4,7 @@ use chrono::DateTime;
 
 use reveille_base::zone::Tz;
 
-use super::{OfflineCommand, Reading, Small, Which, ask, sentence::Sentence};
+use super::{OfflineCommand, Reading, Small, Which, ask_back, sentence::Sentence};
 
 #[derive(Clone, Copy)]
 enum Whole {
@@ -391,14 +391,14 @@ pub(super) fn small_talk(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<O
     let mut last = None;
     while let Some(at) = (1..rest.len()).find(|at| rest.part_from(*at).cursor().text() == ",") {
         last = Some(rest.part_until(at));
-        small(&last?, now)?;
+        parse_small_part(&last?, now)?;
         rest = rest.part_from(at + 1);
     }
-    last.and_then(|_| small(&rest, now))
+    last.and_then(|_| parse_small_part(&rest, now))
 }
 
-fn small(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
-    match read(part, now).or_else(|| read(&part.without_courtesy(), now))? {
+fn parse_small_part(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
+    match parse_known(part, now).or_else(|| parse_known(&part.without_courtesy(), now))? {
         Reading::Command(small @ (OfflineCommand::Small(_) | OfflineCommand::Thanks | OfflineCommand::Greeting)) => {
             Some(small)
         }
@@ -409,7 +409,7 @@ fn small(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
 const EACH_TASK: &str = "I finish tasks one by one, so nothing has changed. “list tasks” shows them with their numbers; then say “2 done”, for \
                          example.";
 
-pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+pub(super) fn parse_known(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let known = WHOLE.iter().find(|(pattern, _)| sentence.is_all_of(pattern)).map(|(_, known)| *known)?;
     Some(Reading::Command(match known {
         Whole::Status => OfflineCommand::Status,
@@ -428,7 +428,7 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
         Whole::Stop => OfflineCommand::StopReminder,
         Whole::KnowAll => OfflineCommand::Know { topic: None },
         Whole::CancelTimer => OfflineCommand::CancelReminder { which: Which::Text("the timer is up".to_owned()) },
-        Whole::EachTask => return Some(ask(EACH_TASK)),
+        Whole::EachTask => return Some(ask_back(EACH_TASK)),
         Whole::Small(small) => OfflineCommand::Small(small),
     }))
 }

@@ -1,7 +1,7 @@
 //! Detects languages other than English by their most common words, to tell the person in their own language that only English is
 //! understood.
 
-use super::spelling::tokens_of;
+use super::spelling::parse_tokens;
 
 /// A language that is detected but not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +95,8 @@ const ENGLISH: &str = "i you he she it we they me my your his her our their the 
                        hello hi good so no if but all any new up out now";
 
 /// Detects the language of a text. `None` if it may be English.
-pub fn language_of(text: &str) -> Option<Language> {
-    let tokens = tokens_of(text);
+pub fn detect_language(text: &str) -> Option<Language> {
+    let tokens = parse_tokens(text);
     let words: Vec<&str> = tokens.iter().filter(|token| !token.is_mark()).map(|token| token.text.as_str()).collect();
     let count = |list: &str| words.iter().filter(|word| list.split(' ').any(|common| common == **word)).count();
     let (language, found) = WORDS.iter().map(|(language, list)| (*language, count(list))).max_by_key(|(_, n)| *n)?;
@@ -135,7 +135,7 @@ mod tests {
             ("a minha mulher chama-se Ana", Language::Portuguese),
             ("obrigado", Language::Portuguese),
         ] {
-            assert_eq!(language_of(text), Some(language), "{text}");
+            assert_eq!(detect_language(text), Some(language), "{text}");
         }
     }
 
@@ -157,7 +157,7 @@ mod tests {
             "on",
             "",
         ] {
-            assert_eq!(language_of(text), None, "{text}");
+            assert_eq!(detect_language(text), None, "{text}");
         }
     }
 }

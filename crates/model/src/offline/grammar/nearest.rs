@@ -67,15 +67,15 @@ const PASSING: &str = "i'll|will|going|was|were|did|think|hope|guess|wonder|mean
 const MAX_TOKENS: usize = 24;
 
 /// Finds the command most similar to a message that isn't understood; `now` is the message's time. `None` if no command is similar.
-pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
+pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let text = text.trim().trim_end_matches(['.', '!', ' ']);
     let is_plain = !text.contains(['\n', '*', '`', '?', '"', '“', '<', '>', '_', '[']);
     if !is_plain || is_foreign(text) {
         return None;
     }
-    let corrected = spelling::corrected(text);
+    let corrected = spelling::correct_text(text);
     let text = corrected.as_deref().unwrap_or(text);
-    let tokens = spelling::tokens_of(text);
+    let tokens = spelling::parse_tokens(text);
     let sentences = sentence::split(text, &tokens);
     let [whole] = sentences.as_slice() else { return None };
     let sentence = whole.without_courtesy();
@@ -84,17 +84,18 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         return None;
     }
     let understood = |form: String| is_understood(&form, now).then_some(Near::Form(form));
-    if let Some(rest) =
-        sentence.after("add|do").filter(|rest| rest.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end()))
+    if let Some(rest) = sentence
+        .strip_phrase("add|do")
+        .filter(|rest| rest.cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end()))
     {
         return understood(format!("add task {}", rest.text()));
     }
     // "Add milk": few words, and no place.
-    if let Some(rest) = sentence.after("add ?some").filter(|rest| rest.len() <= 3 && !rest.has(NO_ITEM)) {
+    if let Some(rest) = sentence.strip_phrase("add ?some").filter(|rest| rest.len() <= 3 && !rest.has_word(NO_ITEM)) {
         return understood(format!("add {} to the shopping list", rest.text()));
     }
     // "Change my shoe size to 44".
-    if let Some(rest) = sentence.after("change|update|set|correct my|our")
+    if let Some(rest) = sentence.strip_phrase("change|update|set|correct my|our")
         && let Some(at) = (1..rest.len()).rev().find(|at| rest.part_from(*at).cursor().text() == "to")
     {
         return understood(format!(
@@ -107,16 +108,16 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let asks_at_end = (1..sentence.len()).any(|at| {
         sentence
             .part_from(at)
-            .after(",")
-            .is_some_and(|rest| rest.cursor().phrase("how|what|what's|when|where|which|who").is_some())
+            .strip_phrase(",")
+            .is_some_and(|rest| rest.cursor().match_phrase("how|what|what's|when|where|which|who").is_some())
     });
     if asks_at_end {
         return None;
     }
     let is_negated = sentence.is_negated();
     for (opener, forms) in FORMS {
-        let Some(end) = sentence.cursor().phrase(opener) else { continue };
-        let rest = sentence.rest_at(end).body();
+        let Some(end) = sentence.cursor().match_phrase(opener) else { continue };
+        let rest = sentence.skip_to(end).body();
         if rest.is_blank() || !rest.is_body() || rest.is_negated() {
             continue;
         }
@@ -129,10 +130,10 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         "?oops|no|wait ?, actually|no|sorry|correction|wait ?, ?not it|it's|its|that|not|at|on",
         "?actually ?no ?, change|make|set|move|put that|it|this",
     ];
-    let is_correction = corrects
-        .iter()
-        .any(|pattern| whole.cursor().phrase(pattern).is_some() || sentence.cursor().phrase(pattern).is_some());
-    let is_contrast = sentence.cursor().phrase("it|it's|its|that's").is_some() && sentence.has("not");
+    let is_correction = corrects.iter().any(|pattern| {
+        whole.cursor().match_phrase(pattern).is_some() || sentence.cursor().match_phrase(pattern).is_some()
+    });
+    let is_contrast = sentence.cursor().match_phrase("it|it's|its|that's").is_some() && sentence.has_word("not");
     let is_contrast = is_contrast || (sentence.cursor().text() == "not" && text.contains(','));
     if is_correction || is_contrast {
         return Some(Near::Ask(WHAT_CHANGES.to_owned()));
@@ -140,30 +141,30 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     if is_negated {
         return None;
     }
-    if sentence.cursor().phrase(ALARMS).is_some() || sentence.cursor().phrase("wake me").is_some() {
+    if sentence.cursor().match_phrase(ALARMS).is_some() || sentence.cursor().match_phrase("wake me").is_some() {
         return Some(Near::Ask(NO_TIME.to_owned()));
     }
     let body = sentence.body();
-    let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().phrase(PASSING).is_some());
+    let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().match_phrase(PASSING).is_some());
     // A request for work that only a model can do.
-    if body.cursor().phrase("recommend|suggest|write|draft|translate|explain|summarise|summarize|compose|describe|compare|generate|research|plan me|us").is_some()
+    if body.cursor().match_phrase("recommend|suggest|write|draft|translate|explain|summarise|summarize|compose|describe|compare|generate|research|plan me|us").is_some()
         || (1..body.len()).any(|at| body.part_from(at).is_all_of("for me|us"))
-        || body.cursor().phrase("recommend|suggest|draft|translate|explain|summarise|summarize|compose").is_some()
+        || body.cursor().match_phrase("recommend|suggest|draft|translate|explain|summarise|summarize|compose").is_some()
     {
         return None;
     }
     let is_timed = parse_when(body.text(), now).is_some_and(|found| found.when.is_ok());
-    let tells = body.cursor().phrase(TELLING).is_some();
+    let tells = body.cursor().match_phrase(TELLING).is_some();
     if is_timed && !tells && !has_passing && body.len() >= 2 && !is_pronoun_first(&body) {
         return understood(format!("remind me: {}", body.text()));
     }
-    if let Some(end) = body.cursor().phrase(TASK_VERBS) {
-        let for_me = end.phrase(FOR_ME).is_some() || end.is_end();
+    if let Some(end) = body.cursor().match_phrase(TASK_VERBS) {
+        let for_me = end.match_phrase(FOR_ME).is_some() || end.is_end();
         return (!for_me).then(|| understood(format!("add task {}", body.text()))).flatten();
     }
     let is_fact = body.is_statement() && !has_passing && !is_timed && !is_pronoun_first(&body);
     let names = body.text().starts_with(char::is_uppercase);
-    if is_fact && (tells || names) && body.has(stated::SECRETS) {
+    if is_fact && (tells || names) && body.has_word(stated::SECRETS) {
         return Some(Near::Ask(stated::SECRET.to_owned()));
     }
     if is_fact && (tells || names) {
@@ -174,7 +175,7 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
 
 fn is_pronoun_first(body: &sentence::Sentence<'_>) -> bool {
     body.cursor()
-        .phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|there|there's|these|those|you|you're")
+        .match_phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|there|there's|these|those|you|you're")
         .is_some()
 }
 

@@ -3,7 +3,7 @@
 
 use super::{
     sentence::{self, Sentence},
-    spelling::tokens_of,
+    spelling::parse_tokens,
 };
 
 /// The object of a question.
@@ -29,33 +29,34 @@ const OPENERS: &[&str] = &[
 ];
 
 /// Classifies a question and returns its words without the mere asking.
-pub fn asked(question: &str) -> (QuestionKind, String) {
-    let tokens = tokens_of(question);
+pub fn classify_question(question: &str) -> (QuestionKind, String) {
+    let tokens = parse_tokens(question);
     let sentences = sentence::split(question, &tokens);
     let asking = sentences.iter().find(|sentence| !sentence.is_blank() && sentence.without_courtesy().is_question());
     let (Some(asking), true) = (asking, sentences.len() <= 3) else {
         return (QuestionKind::Other, question.trim().to_owned());
     };
-    let core = asking.asked();
+    let core = asking.extract_question();
     let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
     // "Where did I leave the car?" asks for a parking place, unlike a question about the car's keys.
     let last = text.trim_end_matches(|c: char| !c.is_alphanumeric()).rsplit(' ').next().unwrap_or_default();
     let is_vehicle = ["car", "van", "motorbike"].iter().any(|name| last.eq_ignore_ascii_case(name));
     let is_parked = last.eq_ignore_ascii_case("park") || last.eq_ignore_ascii_case("parked");
-    if (is_vehicle || is_parked) && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
+    if (is_vehicle || is_parked) && core.has_word("where|where's|wheres") && core.has_word("leave|left|put|park|parked")
+    {
         return (QuestionKind::Personal, "parked".to_owned());
     }
     (kind(&core), text)
 }
 
 fn kind(core: &Sentence<'_>) -> QuestionKind {
-    let is_fact = OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some())
-        || core.cursor().phrase("my|our").is_some()
+    let is_fact = OPENERS.iter().any(|opener| core.cursor().match_phrase(opener).is_some())
+        || core.cursor().match_phrase("my|our").is_some()
         || core.cursor().text().ends_with("'s");
     // "How do I get home?" asks for directions.
-    let asks_way = core.cursor().phrase("how do|does|did|can i|we|one").is_some()
-        || core.cursor().phrase("what do i do").is_some();
-    if !is_fact || asks_way || core.has(ADVICE) {
+    let asks_way = core.cursor().match_phrase("how do|does|did|can i|we|one").is_some()
+        || core.cursor().match_phrase("what do i do").is_some();
+    if !is_fact || asks_way || core.has_word(ADVICE) {
         return QuestionKind::Other;
     }
     let lower = core.text().to_lowercase();

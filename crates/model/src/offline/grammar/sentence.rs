@@ -15,7 +15,7 @@ pub(super) struct Sentence<'t> {
 }
 
 /// Returns an entire message as one sentence.
-pub(super) fn whole<'t>(message: &'t str, tokens: &'t [Token]) -> Sentence<'t> {
+pub(super) fn as_one_sentence<'t>(message: &'t str, tokens: &'t [Token]) -> Sentence<'t> {
     Sentence { message, tokens, is_request: false }
 }
 
@@ -154,7 +154,7 @@ impl<'t> Sentence<'t> {
     }
 
     pub(super) fn cursor(&self) -> Cursor<'t> {
-        Cursor::at(self.tokens, 0)
+        Cursor::new(self.tokens, 0)
     }
 
     /// Returns the part from a token on.
@@ -162,13 +162,13 @@ impl<'t> Sentence<'t> {
         Self { tokens: self.tokens.get(index..).unwrap_or_default(), ..*self }
     }
 
-    pub(super) fn rest_at(&self, cursor: Cursor<'t>) -> Self {
+    pub(super) fn skip_to(&self, cursor: Cursor<'t>) -> Self {
         self.part_from(cursor.index)
     }
 
     /// Skips an optional phrase at the beginning.
-    pub(super) fn skipping(&self, pattern: &str) -> Self {
-        self.rest_at(self.cursor().skip(pattern))
+    pub(super) fn skip_phrase(&self, pattern: &str) -> Self {
+        self.skip_to(self.cursor().skip(pattern))
     }
 
     /// Returns the part before a token.
@@ -192,34 +192,34 @@ impl<'t> Sentence<'t> {
     }
 
     /// Returns the rest after a phrase at the beginning.
-    pub(super) fn after(&self, pattern: &str) -> Option<Self> {
-        self.cursor().phrase(pattern).map(|end| self.rest_at(end))
+    pub(super) fn strip_phrase(&self, pattern: &str) -> Option<Self> {
+        self.cursor().match_phrase(pattern).map(|end| self.skip_to(end))
     }
 
     /// True if the sentence contains one of these words.
-    pub(super) fn has(&self, words: &str) -> bool {
+    pub(super) fn has_word(&self, words: &str) -> bool {
         self.tokens.iter().any(|token| words.split('|').any(|word| word == token.text))
     }
 
     /// True if the sentence consists of the phrase alone, apart from marks.
     pub(super) fn is_all_of(&self, pattern: &str) -> bool {
         let begin = self.without_opening_marks();
-        let rest = begin.cursor().phrase(pattern).map(|end| begin.rest_at(end));
-        rest.is_some_and(|rest| rest.is_blank() && !rest.has(":"))
+        let rest = begin.cursor().match_phrase(pattern).map(|end| begin.skip_to(end));
+        rest.is_some_and(|rest| rest.is_blank() && !rest.has_word(":"))
     }
 
     /// Returns the rest after "and", "then", a comma or a semicolon.
-    pub(super) fn after_conjunction(&self) -> Option<Self> {
-        let end = self.cursor().phrase("and|then|also|but|,|;|-|–|—")?;
-        Some(self.rest_at(end.skip("?and|but ?then ?also ?please ?can|could ?you")))
+    pub(super) fn strip_conjunction(&self) -> Option<Self> {
+        let end = self.cursor().match_phrase("and|then|also|but|,|;|-|–|—")?;
+        Some(self.skip_to(end.skip("?and|but ?then ?also ?please ?can|could ?you")))
     }
 
     /// Strips courtesy at both ends. Opening quotation marks stay, since they begin a quotation.
     pub(super) fn without_courtesy(&self) -> Self {
         let mut rest = self.without_opening_marks();
-        while let Some((is_request, end)) = rest.cursor().lookup(COURTESY) {
+        while let Some((is_request, end)) = rest.cursor().match_table(COURTESY) {
             let is_request = rest.is_request || is_request;
-            rest = Self { is_request, ..rest.rest_at(end) }.without_opening_marks();
+            rest = Self { is_request, ..rest.skip_to(end) }.without_opening_marks();
         }
         rest.without_closing_courtesy()
     }
@@ -229,7 +229,7 @@ impl<'t> Sentence<'t> {
         let body = self.body();
         let closing = CLOSING_COURTESY.iter().find_map(|words| {
             let start = body.len().checked_sub(words.split(' ').count()).filter(|start| *start > 0)?;
-            let found = body.part_from(start).cursor().phrase(words).is_some();
+            let found = body.part_from(start).cursor().match_phrase(words).is_some();
             found.then(|| body.part_until(start).body())
         });
         // The question mark of "… will you?" belongs to the courtesy.
@@ -258,28 +258,28 @@ impl<'t> Sentence<'t> {
         // "Tell me Jake's email".
         let of_somebody = |rest: Self| rest.cursor().text().ends_with("'s");
         let asks = || {
-            ASKING.iter().any(|pattern| self.cursor().phrase(pattern).is_some())
-                || self.after("tell|show|give me|us").is_some_and(of_somebody)
+            ASKING.iter().any(|pattern| self.cursor().match_phrase(pattern).is_some())
+                || self.strip_phrase("tell|show|give me|us").is_some_and(of_somebody)
         };
-        self.is_bare_question() || asks() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
+        self.is_bare_question() || asks() || (!self.is_request && self.cursor().match_phrase(QUESTION_WORDS).is_some())
     }
 
     /// Returns the core of a question: "any idea where my keys are" becomes "where my keys are".
-    pub(super) fn asked(&self) -> Self {
+    pub(super) fn extract_question(&self) -> Self {
         let without = self.without_courtesy();
         const OPENING: &str = "tell|show|give|remind|any|no|i|i'm|let|not|me|us|do|did|was|just|would|can't|can|could|don't|cannot|idea|clue|sure|again|\
                                remember|recall|wonder|wondering|wondered|forgot|forget|know|need|want|like|to|about|of|if|whether|you|still|happen|chance";
-        let is_asking = ASKING.iter().any(|pattern| without.cursor().phrase(pattern).is_some())
-            || without.cursor().phrase("tell|show|give me|us").is_some();
+        let is_asking = ASKING.iter().any(|pattern| without.cursor().match_phrase(pattern).is_some())
+            || without.cursor().match_phrase("tell|show|give me|us").is_some();
         let words = if is_asking { without.len() } else { 0 };
-        let start = (0..words).find(|at| without.part_from(*at).cursor().phrase(OPENING).is_none()).unwrap_or(0);
+        let start = (0..words).find(|at| without.part_from(*at).cursor().match_phrase(OPENING).is_none()).unwrap_or(0);
         let asked = without.part_from(start);
         asked.body().without_ending("again|then|exactly|now|please")
     }
 
     pub(super) fn without_ending(&self, words: &str) -> Self {
         let last = self.len().saturating_sub(1);
-        let is_one = last > 0 && self.part_from(last).cursor().phrase(words).is_some();
+        let is_one = last > 0 && self.part_from(last).cursor().match_phrase(words).is_some();
         if is_one { self.part_until(last) } else { *self }
     }
 
@@ -293,8 +293,8 @@ impl<'t> Sentence<'t> {
         let asks = self.tokens.last().is_some_and(|last| last.text == "?");
         let more = |index: &usize| {
             self.part_from(*index)
-                .after_conjunction()
-                .is_some_and(|rest| rest.cursor().phrase(QUESTION_WORDS).is_some())
+                .strip_conjunction()
+                .is_some_and(|rest| rest.cursor().match_phrase(QUESTION_WORDS).is_some())
         };
         asks && (0..self.len()).any(|index| more(&index))
     }
@@ -306,7 +306,7 @@ impl<'t> Sentence<'t> {
         let ends = self.tokens.last().is_some_and(|last| last.text == "!");
         let body = self.without_courtesy().body();
         let orders = body.is_negated()
-            || body.has("stop|cancel|wait|remind|delete|remove|forget|don't|instead|undo|please|never|change");
+            || body.has_word("stop|cancel|wait|remind|delete|remove|forget|don't|instead|undo|please|never|change");
         ends && self.len() <= MAX_CRY && !orders
     }
 
@@ -315,34 +315,35 @@ impl<'t> Sentence<'t> {
         const REASON: &str = "?we|i already|don't|dont|it's|its|he's|hes|she's|shes|they're|theyre|she|he|they|still|because|cos|cause|too";
         const ORDER: &str = "move|instead|change|want|wants|make|add|put|but|to|then ?put|remind";
         let at = (2..self.len()).find(|at| {
-            self.part_from(*at).after(",|-|–|—").is_some_and(|rest| {
+            self.part_from(*at).strip_phrase(",|-|–|—").is_some_and(|rest| {
                 let rest = rest.body();
                 let last = rest.part_from(rest.len().saturating_sub(1));
-                let is_told =
-                    (2..=5).contains(&rest.len()) && last.cursor().phrase("it|already|anymore|now|then|one").is_some();
-                let tells =
-                    rest.len() >= 3 && rest.has("is|are|was|has|got|took|did|does|doesn't|isn't|can't|won't|made|said");
-                rest.cursor().phrase(REASON).is_some() || is_told || tells
+                let is_told = (2..=5).contains(&rest.len())
+                    && last.cursor().match_phrase("it|already|anymore|now|then|one").is_some();
+                let tells = rest.len() >= 3
+                    && rest.has_word("is|are|was|has|got|took|did|does|doesn't|isn't|can't|won't|made|said");
+                rest.cursor().match_phrase(REASON).is_some() || is_told || tells
             })
         })?;
         let reason = self.part_from(at);
-        (!reason.has(ORDER) && !self.is_question()).then(|| self.part_until(at))
+        (!reason.has_word(ORDER) && !self.is_question()).then(|| self.part_until(at))
     }
 
     /// Splits a statement from the question after its comma: "I weigh 71 kilos, how much is that in pounds?"
-    pub(super) fn told_and_asked(&self) -> Option<(Self, Self)> {
+    pub(super) fn split_question(&self) -> Option<(Self, Self)> {
         const ASKS: &str = "how|what|what's|whats|when|when's|where|where's|who|who's";
-        let at = (3..self.len())
-            .find(|at| self.part_from(*at).after(",").is_some_and(|rest| rest.cursor().phrase(ASKS).is_some()))?;
+        let at = (3..self.len()).find(|at| {
+            self.part_from(*at).strip_phrase(",").is_some_and(|rest| rest.cursor().match_phrase(ASKS).is_some())
+        })?;
         let told = self.part_until(at);
-        (told.has(VERBS) && !told.without_courtesy().is_question() && told.without_courtesy().len() >= 3)
+        (told.has_word(VERBS) && !told.without_courtesy().is_question() && told.without_courtesy().len() >= 3)
             .then(|| (told, self.part_from(at + 1)))
     }
 
     /// True for a plain statement about the sentence before.
-    pub(super) fn goes_on(&self) -> bool {
-        self.cursor().phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those").is_some()
-            && self.has(VERBS)
+    pub(super) fn is_continuation(&self) -> bool {
+        self.cursor().match_phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those").is_some()
+            && self.has_word(VERBS)
     }
 
     /// True for reported speech: "remind me tomorrow, he said", or a sentence that begins with a quotation.
@@ -354,8 +355,8 @@ impl<'t> Sentence<'t> {
         let verb = "said|says|asked|asks|told|wrote|writes|shouted|replied";
         let said_last = (1..body.len()).rev().take(4).any(|index| {
             let part = body.part_from(index);
-            let speaker = part.cursor().phrase(",|'|\"|”|’").map(Cursor::next);
-            speaker.is_some_and(|after| after.phrase(verb).is_some())
+            let speaker = part.cursor().match_phrase(",|'|\"|”|’").map(Cursor::next);
+            speaker.is_some_and(|after| after.match_phrase(verb).is_some())
         });
         quoted || said_last
     }
@@ -365,14 +366,14 @@ impl<'t> Sentence<'t> {
         (0..self.len()).any(|index| {
             self.part_from(index)
                 .cursor()
-                .phrase("if i|you|we|someone ask|asked|say|said|tell|told|write|wrote")
+                .match_phrase("if i|you|we|someone ask|asked|say|said|tell|told|write|wrote")
                 .is_some()
         })
     }
 
     /// True for words that can be a fact, a title or the text of a reminder.
     pub(super) fn is_body(&self) -> bool {
-        !self.is_blank() && self.cursor().phrase(NO_BODY).is_none()
+        !self.is_blank() && self.cursor().match_phrase(NO_BODY).is_none()
     }
 
     /// True for a mere pronoun such as "it" or "that".
@@ -381,35 +382,35 @@ impl<'t> Sentence<'t> {
     }
 
     pub(super) fn is_statement(&self) -> bool {
-        self.is_body() && self.len() >= 3 && self.has(VERBS)
+        self.is_body() && self.len() >= 3 && self.has_word(VERBS)
     }
 
     pub(super) fn is_negated(&self) -> bool {
-        self.has("not|never|isn't|wasn't|hasn't|almost|nearly|half|partly|soon|no|nothing|if|when|unless|until")
+        self.has_word("not|never|isn't|wasn't|hasn't|almost|nearly|half|partly|soon|no|nothing|if|when|unless|until")
     }
 
     /// Parses the body as a number ("2", "#2", "number two") or as words. `None` for no item, or for several.
-    pub(super) fn which(&self) -> Option<Which> {
+    pub(super) fn parse_which(&self) -> Option<Which> {
         let body = self.body();
         let numbered = body.cursor().skip("task|reminder").skip("#|number|no|nr ?.");
-        if let Some((number, end)) = numbered.number() {
-            let alone = body.rest_at(end).is_blank();
-            if alone || body.rest_at(end).cursor().phrase("and|,|or|to|-|&").is_some() {
+        if let Some((number, end)) = numbered.read_number() {
+            let alone = body.skip_to(end).is_blank();
+            if alone || body.skip_to(end).cursor().match_phrase("and|,|or|to|-|&").is_some() {
                 return alone.then_some(Which::Number(number));
             }
         }
-        let counted = body.skipping("the|my");
-        if let Some((number, end)) = counted.cursor().ordinal()
-            && counted.rest_at(end.skip("one|task|item|thing|entry")).is_blank()
+        let counted = body.skip_phrase("the|my");
+        if let Some((number, end)) = counted.cursor().read_ordinal()
+            && counted.skip_to(end.skip("one|task|item|thing|entry")).is_blank()
         {
             return Some(Which::Number(number));
         }
-        let text = body.unquoted().text();
-        let several = body.cursor().phrase("all|both|every|everything|any").is_some();
+        let text = body.strip_quotes().text();
+        let several = body.cursor().match_phrase("all|both|every|everything|any").is_some();
         (body.is_body() && !body.is_pronoun() && !several).then(|| Which::Text(text.to_owned()))
     }
 
-    pub(super) fn unquoted(&self) -> Self {
+    pub(super) fn strip_quotes(&self) -> Self {
         let quote = |token: Option<&Token>| {
             token.is_some_and(|token| matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "’" | "‘"))
         };

@@ -114,7 +114,7 @@ const TYPED: &[(&str, &str)] = &[
 ];
 
 /// Splits a text into tokens with common misspellings corrected.
-pub(super) fn tokens_of(text: &str) -> Vec<Token> {
+pub(super) fn parse_tokens(text: &str) -> Vec<Token> {
     let mut tokens = tokenize(text);
     for token in &mut tokens {
         if let Some((_, meant)) = TYPED.iter().find(|(typed, _)| *typed == token.text) {
@@ -125,15 +125,15 @@ pub(super) fn tokens_of(text: &str) -> Vec<Token> {
 }
 
 /// Corrects a text. `None` if nothing changes.
-pub(super) fn corrected(text: &str) -> Option<String> {
+pub(super) fn correct_text(text: &str) -> Option<String> {
     let tokens = tokenize(text);
     let mut slips: Vec<(Range<usize>, &str)> = Vec::new();
     let is_stop = |token: &Token| OPENING.contains(&token.text.as_str()) || STOPS.contains(&token.text.as_str());
     let opening = tokens.iter().take(OPENING_TOKENS).take_while(|token| !is_stop(token));
-    slips.extend(opening.filter_map(|token| Some((token.span.clone(), meant(token, OPENING)?))));
-    let is_timed = |token: &Token| TIMED.contains(&token.text.as_str()) || meant(token, TIMED).is_some();
+    slips.extend(opening.filter_map(|token| Some((token.span.clone(), find_intended_word(token, OPENING)?))));
+    let is_timed = |token: &Token| TIMED.contains(&token.text.as_str()) || find_intended_word(token, TIMED).is_some();
     if tokens.iter().take(OPENING_TOKENS).any(is_timed) {
-        slips.extend(tokens.iter().filter_map(|token| Some((token.span.clone(), meant(token, TIMES)?))));
+        slips.extend(tokens.iter().filter_map(|token| Some((token.span.clone(), find_intended_word(token, TIMES)?))));
     }
     slips.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     slips.dedup_by_key(|(span, _)| span.start);
@@ -148,7 +148,7 @@ pub(super) fn corrected(text: &str) -> Option<String> {
 }
 
 /// Returns the intended word of a typing error.
-fn meant(token: &Token, words: &'static [&'static str]) -> Option<&'static str> {
+fn find_intended_word(token: &Token, words: &'static [&'static str]) -> Option<&'static str> {
     /// Shorter words have too many neighbours.
     const MIN_CHARS: usize = 5;
     let typed: Vec<char> = token.text.chars().collect();
@@ -211,7 +211,7 @@ mod tests {
             ("delte task 2", "delete task 2"),
             ("forgett that I like tea", "forget that I like tea"),
         ] {
-            assert_eq!(corrected(typed).as_deref(), Some(meant), "{typed}");
+            assert_eq!(correct_text(typed).as_deref(), Some(meant), "{typed}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
             "add task write to Remmeber Ltd. tommorow",
             "",
         ] {
-            assert_eq!(corrected(text), None, "{text}");
+            assert_eq!(correct_text(text), None, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use chrono::DateTime;
 
 use reveille_base::zone::Tz;
 
-use super::{OfflineCommand, Reading, ask, sentence::Sentence};
+use super::{OfflineCommand, Reading, ask_back, sentence::Sentence};
 
 /// Maximum tokens of a statement.
 const MAX_TOKENS: usize = 32;
@@ -88,34 +88,36 @@ const OPEN_END: &str = "here|there|i|he|she|they|we|right|correct|huh|eh|no|yes|
 const PLANS: &[&str] = &["going|flying|travelling|traveling|moving|driving|off|back to|in", "meeting|seeing|visiting"];
 
 /// Parses a statement to store as a fact, in the person's own words.
-pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+pub(super) fn parse_stated(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.body();
     let is_open = sentence.is_question()
         || sentence.is_bare_question()
-        || body.has(UNSURE)
-        || body.has("that")
+        || body.has_word(UNSURE)
+        || body.has_word("that")
         || body.len() > MAX_TOKENS;
     let is_short = body.len() < if body.cursor().text() == "i'm" { 2 } else { 3 };
-    if is_open || is_short || body.has(OWN_THINGS) || body.text().contains(['\n', '`', '*', '<', '>', '“', '"']) {
+    if is_open || is_short || body.has_word(OWN_THINGS) || body.text().contains(['\n', '`', '*', '<', '>', '“', '"'])
+    {
         return None;
     }
     // The sentence refers to something outside of it.
-    if body.part_from(body.len() - 1).is_pronoun() || body.part_from(body.len() - 1).cursor().phrase(OPEN_END).is_some()
+    if body.part_from(body.len() - 1).is_pronoun()
+        || body.part_from(body.len() - 1).cursor().match_phrase(OPEN_END).is_some()
     {
         return None;
     }
     // "I moved it to the drawer" would be meaningless later.
-    if body.has("it|them|him|these|those") {
+    if body.has_word("it|them|him|these|those") {
         return None;
     }
     let is_a_day = body
-        .after("today|tomorrow|yesterday is|was")
-        .is_some_and(|day| day.cursor().phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
+        .strip_phrase("today|tomorrow|yesterday is|was")
+        .is_some_and(|day| day.cursor().match_phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
     // "From January on my rate is 72" is a statement about the rate.
     let from_then =
-        (2..body.len().min(7)).map(|at| body.part_from(at)).find(|rest| rest.cursor().phrase("my|our").is_some());
-    let is_from_then =
-        body.cursor().phrase("from|since|starting|as").is_some() && from_then.is_some_and(|rest| is_of_mine(&rest));
+        (2..body.len().min(7)).map(|at| body.part_from(at)).find(|rest| rest.cursor().match_phrase("my|our").is_some());
+    let is_from_then = body.cursor().match_phrase("from|since|starting|as").is_some()
+        && from_then.is_some_and(|rest| is_of_mine(&rest));
     if !(is_a_day
         || is_from_then
         || is_my_name(&body)
@@ -125,15 +127,15 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     {
         return None;
     }
-    if body.has(SECRETS) || is_card_number(body.text()) {
-        return Some(ask(SECRET));
+    if body.has_word(SECRETS) || is_card_number(body.text()) {
+        return Some(ask_back(SECRET));
     }
-    Some(Reading::Command(OfflineCommand::Stated { fact: dated(body.text(), now) }))
+    Some(Reading::Command(OfflineCommand::Stated { fact: add_date(body.text(), now) }))
 }
 
 /// True for "I'm Ben", "call me Ben".
 fn is_my_name(body: &Sentence<'_>) -> bool {
-    let name = body.after("i'm").or_else(|| body.after("i am")).or_else(|| body.after("call me"));
+    let name = body.strip_phrase("i'm").or_else(|| body.strip_phrase("i am")).or_else(|| body.strip_phrase("call me"));
     name.is_some_and(|name| {
         let words: Vec<&str> = name.text().split_whitespace().collect();
         (1..=3).contains(&words.len())
@@ -144,44 +146,44 @@ fn is_my_name(body: &Sentence<'_>) -> bool {
 /// True for "I'm allergic to nuts", "we live in Kiel", "I have two cats".
 fn is_of_myself(body: &Sentence<'_>) -> bool {
     if let Some(rest) = body
-        .after("i'm")
-        .or_else(|| body.after("i am"))
-        .or_else(|| body.after("we're"))
-        .or_else(|| body.after("we are"))
+        .strip_phrase("i'm")
+        .or_else(|| body.strip_phrase("i am"))
+        .or_else(|| body.strip_phrase("we're"))
+        .or_else(|| body.strip_phrase("we are"))
     {
-        let is_age = rest.cursor().number().is_some_and(|(_, end)| {
-            rest.rest_at(end).is_blank()
-                || rest.rest_at(end).cursor().phrase("years|yrs|year|cm|m|kg|.|,|and").is_some()
+        let is_age = rest.cursor().read_number().is_some_and(|(_, end)| {
+            rest.skip_to(end).is_blank()
+                || rest.skip_to(end).cursor().match_phrase("years|yrs|year|cm|m|kg|.|,|and").is_some()
         });
-        let lasts = BEING.iter().any(|pattern| rest.cursor().phrase(pattern).is_some());
-        return is_age || (lasts && rest.cursor().phrase(NO_BEING).is_none()) || is_plan(&rest);
+        let lasts = BEING.iter().any(|pattern| rest.cursor().match_phrase(pattern).is_some());
+        return is_age || (lasts && rest.cursor().match_phrase(NO_BEING).is_none()) || is_plan(&rest);
     }
-    let Some(rest) = body.after("i've|i|we|we've").or_else(|| {
-        let is_day_kept = body.cursor().phrase("sowed|planted|ran|swam|cycled|walked|slept|weighed|measured|spent|drove|started|finished|swapped|moved|joined|saw|met").is_some() && (is_timed(body) || body.text().contains(|c: char| c.is_ascii_digit()));
-        let is_deed = is_day_kept || body.cursor().phrase("parked").is_some()
-            || body.cursor().phrase("lent|left|put|gave|borrowed|hid my|our|the|a").is_some();
+    let Some(rest) = body.strip_phrase("i've|i|we|we've").or_else(|| {
+        let is_day_kept = body.cursor().match_phrase("sowed|planted|ran|swam|cycled|walked|slept|weighed|measured|spent|drove|started|finished|swapped|moved|joined|saw|met").is_some() && (is_timed(body) || body.text().contains(|c: char| c.is_ascii_digit()));
+        let is_deed = is_day_kept || body.cursor().match_phrase("parked").is_some()
+            || body.cursor().match_phrase("lent|left|put|gave|borrowed|hid my|our|the|a").is_some();
         is_deed.then_some(*body)
     }) else {
         return false;
     };
-    if let Some(had) = rest.after("?also ?have|had|got")
-        && rest.cursor().phrase("?also have|got|had").is_some()
+    if let Some(had) = rest.strip_phrase("?also ?have|had|got")
+        && rest.cursor().match_phrase("?also have|got|had").is_some()
     {
-        let is_thing = had.cursor().phrase("a|an|two|three|four|five|six|no|my|the|one|many|several|some").is_some()
-            || had.cursor().number().is_some()
-            || had.cursor().phrase("asthma|diabetes|allergies|anxiety|adhd|arthritis|epilepsy|hayfever|blue|brown|green|grey|red|blond|blonde|size").is_some();
-        return is_thing && had.cursor().phrase(NO_HAVING).is_none();
+        let is_thing = had.cursor().match_phrase("a|an|two|three|four|five|six|no|my|the|one|many|several|some").is_some()
+            || had.cursor().read_number().is_some()
+            || had.cursor().match_phrase("asthma|diabetes|allergies|anxiety|adhd|arthritis|epilepsy|hayfever|blue|brown|green|grey|red|blond|blonde|size").is_some();
+        return is_thing && had.cursor().match_phrase(NO_HAVING).is_none();
     }
-    MINE.iter().any(|pattern| rest.cursor().phrase(pattern).is_some()) && rest.len() >= 2
+    MINE.iter().any(|pattern| rest.cursor().match_phrase(pattern).is_some()) && rest.len() >= 2
 }
 
 /// True for "Going to Italy in August", "meeting Anna tomorrow": a named place or person, at a time.
 fn is_plan(rest: &Sentence<'_>) -> bool {
-    let whereto = PLANS.iter().find_map(|pattern| rest.after(pattern));
+    let whereto = PLANS.iter().find_map(|pattern| rest.strip_phrase(pattern));
     let is_named = |whereto: &Sentence<'_>| {
-        whereto.text().starts_with(char::is_uppercase) || whereto.cursor().phrase("my|the").is_some()
+        whereto.text().starts_with(char::is_uppercase) || whereto.cursor().match_phrase("my|the").is_some()
     };
-    let is_event = rest.cursor().phrase("having|getting|hosting|expecting").is_some();
+    let is_event = rest.cursor().match_phrase("having|getting|hosting|expecting").is_some();
     is_timed(rest) && (is_event || whereto.as_ref().is_some_and(is_named))
 }
 
@@ -189,25 +191,27 @@ fn is_plan(rest: &Sentence<'_>) -> bool {
 fn is_timed(rest: &Sentence<'_>) -> bool {
     (0..rest.len()).any(|at| {
         let word = rest.part_from(at).cursor();
-        word.phrase(RELATIVE).is_some() || word.month().is_some() || word.weekday().is_some()
+        word.match_phrase(RELATIVE).is_some() || word.read_month().is_some() || word.read_weekday().is_some()
     })
 }
 
 /// True for "My son is called Milo", "our anniversary is 3 May", "the spare key is under the mat".
 fn is_of_mine(body: &Sentence<'_>) -> bool {
-    let Some(rest) =
-        body.after("my|our").map(|rest| (rest, true)).or_else(|| body.after("the").map(|rest| (rest, false)))
+    let Some(rest) = body
+        .strip_phrase("my|our")
+        .map(|rest| (rest, true))
+        .or_else(|| body.strip_phrase("the").map(|rest| (rest, false)))
     else {
         return false;
     };
     let (rest, is_own) = rest;
-    said_of(&rest).is_some_and(|told| is_own || is_firm(&told))
+    find_predicate(&rest).is_some_and(|told| is_own || is_firm(&told))
 }
 
 /// True for "Anna likes tea", "Tom is my brother", "mum's birthday is 3 May".
 fn is_of_others(body: &Sentence<'_>) -> bool {
     let is_named = body.text().starts_with(char::is_uppercase);
-    if body.cursor().phrase(NO_SUBJECT).is_some() || !body.cursor().text().starts_with(char::is_alphabetic) {
+    if body.cursor().match_phrase(NO_SUBJECT).is_some() || !body.cursor().text().starts_with(char::is_alphabetic) {
         return false;
     }
     let is_possessive = (0..body.len().min(4)).any(|at| {
@@ -216,18 +220,18 @@ fn is_of_others(body: &Sentence<'_>) -> bool {
     }) || body
         .cursor()
         .next()
-        .phrase("birthday|name|number|phone|address|email|favourite|favorite|car|wife|husband|partner|boss")
+        .match_phrase("birthday|name|number|phone|address|email|favourite|favorite|car|wife|husband|partner|boss")
         .is_some();
-    said_of(body).is_some_and(|told| {
-        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|weighs|measures|costs|doesn't|can't|cannot|wants|always|usually|normally|pays|\
+    find_predicate(body).is_some_and(|told| {
+        let is_verb = told.cursor().match_phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|weighs|measures|costs|doesn't|can't|cannot|wants|always|usually|normally|pays|\
                      wears|collects|attends|supports|knows").is_some();
-        let is_having = told.after("has").is_some_and(|rest| rest.cursor().phrase(NO_HAVING).is_none() && !rest.cursor().text().ends_with("ed"));
-        let is_of_mine = told.after("borrowed|lent|gave|bought|took|keeps|has").is_some_and(|rest| rest.cursor().phrase("me|my|us|our").is_some());
-        let is_kin = told.cursor().phrase("is|was|are my|our").is_some();
-        let is_told = told.cursor().phrase("is|are|was ?also ?not ?very allergic|vegan|vegetarian|called|named|born|from|married|engaged|diabetic|lactose|pregnant|in|at|on|years").is_some();
+        let is_having = told.strip_phrase("has").is_some_and(|rest| rest.cursor().match_phrase(NO_HAVING).is_none() && !rest.cursor().text().ends_with("ed"));
+        let is_of_mine = told.strip_phrase("borrowed|lent|gave|bought|took|keeps|has").is_some_and(|rest| rest.cursor().match_phrase("me|my|us|our").is_some());
+        let is_kin = told.cursor().match_phrase("is|was|are my|our").is_some();
+        let is_told = told.cursor().match_phrase("is|are|was ?also ?not ?very allergic|vegan|vegetarian|called|named|born|from|married|engaged|diabetic|lactose|pregnant|in|at|on|years").is_some();
         let subject = body.part_until(body.len() - told.len());
-        let is_attribute = subject.has(ATTRIBUTES);
-        let is_age = told.after("is").is_some_and(|rest| rest.cursor().number().is_some());
+        let is_attribute = subject.has_word(ATTRIBUTES);
+        let is_age = told.strip_phrase("is").is_some_and(|rest| rest.cursor().read_number().is_some());
         is_possessive || is_attribute || is_having || is_of_mine || is_verb || is_kin || is_told || is_age || (is_firm(&told) && (is_named || is_exact(&told)))
     })
 }
@@ -237,11 +241,11 @@ fn is_exact(told: &Sentence<'_>) -> bool {
     let words: Vec<&str> = told.text().split_whitespace().skip(1).collect();
     let is_name = |word: &&str| word.starts_with(char::is_uppercase) && word.len() > 1;
     let has_time = is_timed(told)
-        || told.has("due")
+        || told.has_word("due")
         || (0..told.len()).any(|at| {
             told.part_from(at)
-                .after("at|by|on ?the")
-                .is_some_and(|time| time.cursor().number().is_some() || time.cursor().ordinal().is_some())
+                .strip_phrase("at|by|on ?the")
+                .is_some_and(|time| time.cursor().read_number().is_some() || time.cursor().read_ordinal().is_some())
         });
     !has_time
         && words.iter().any(|word| {
@@ -250,14 +254,14 @@ fn is_exact(told: &Sentence<'_>) -> bool {
 }
 
 /// Returns the words about a subject, from the verb on. `None` without a subject or a predicate, or for a momentary state.
-fn said_of<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
+fn find_predicate<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
     /// Maximum tokens of a subject.
     const MAX_SUBJECT: usize = 8;
-    let at = (1..rest.len().min(MAX_SUBJECT)).find(|at| rest.part_from(*at).cursor().phrase(THEIRS).is_some())?;
+    let at = (1..rest.len().min(MAX_SUBJECT)).find(|at| rest.part_from(*at).cursor().match_phrase(THEIRS).is_some())?;
     let told = rest.part_from(at);
     let next = told.cursor().next();
-    let is_going_on = told.cursor().phrase("is|are|was").is_some() && next.text().ends_with("ing");
-    let is_passing = if is_going_on { !is_timed(&told) } else { next.phrase(PASSING).is_some() };
+    let is_going_on = told.cursor().match_phrase("is|are|was").is_some() && next.text().ends_with("ing");
+    let is_passing = if is_going_on { !is_timed(&told) } else { next.match_phrase(PASSING).is_some() };
     let is_nothing =
         told.len() < 2 || told.cursor().next().token().is_none_or(|next| next.is_mark() && next.text != "+");
     (!is_passing && !is_nothing).then_some(told)
@@ -265,21 +269,21 @@ fn said_of<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
 
 /// True for a place, a number, a name or a day, which distinguish a fact from an opinion.
 fn is_firm(told: &Sentence<'_>) -> bool {
-    let Some(rest) = told.after("is|are|was|were ?always ?usually ?now ?also ?last") else {
+    let Some(rest) = told.strip_phrase("is|are|was|were ?always ?usually ?now ?also ?last") else {
         return told
             .cursor()
-            .phrase("goes|go|opens|closes|starts|ends|costs|expires|arrives|leaves|comes|belongs|turns|has|takes|needs|finish|finishes|start|close|open|leave|\
+            .match_phrase("goes|go|opens|closes|starts|ends|costs|expires|arrives|leaves|comes|belongs|turns|has|takes|needs|finish|finishes|start|close|open|leave|\
                      arrive|come|go|renews|renew")
             .is_some();
     };
     if is_timed(&rest) {
         return true;
     }
-    let is_placed = rest.cursor().phrase("in|under|on|at|behind|next|with|above|below|inside|near|between|from|beside|over|called|named|every|due|closed|open|\
+    let is_placed = rest.cursor().match_phrase("in|under|on|at|behind|next|with|above|below|inside|near|between|from|beside|over|called|named|every|due|closed|open|\
                                           off|my|our|mr|mrs|dr|ms|valid|parked|kept|hidden|stored|located|allergic|born|serviced").is_some();
     let next = rest.cursor().token().and_then(|token| rest.text().get(..token.span.len()));
     let is_name = next.is_some_and(|text| text.starts_with(char::is_uppercase));
-    let is_number = (0..rest.len()).any(|at| rest.part_from(at).cursor().number().is_some());
+    let is_number = (0..rest.len()).any(|at| rest.part_from(at).cursor().read_number().is_some());
     is_placed || is_name || is_number
 }
 
@@ -294,7 +298,7 @@ fn is_card_number(text: &str) -> bool {
 }
 
 /// Adds the day of the message to a fact with a relative time: "tomorrow" means another day tomorrow.
-fn dated(fact: &str, now: DateTime<Tz>) -> String {
+fn add_date(fact: &str, now: DateTime<Tz>) -> String {
     let words: Vec<String> = fact.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
     let has = |list: &str| words.iter().any(|word| list.split('|').any(|one| one == word));
     let recurs = has("every|each|always|usually") || words.iter().any(|word| word.ends_with("days"));

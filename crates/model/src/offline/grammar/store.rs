@@ -4,11 +4,12 @@ use chrono::DateTime;
 
 use reveille_base::zone::Tz;
 
-use super::{OfflineCommand, Reading, ask, sentence::Sentence};
+use super::{OfflineCommand, Reading, ask_back, sentence::Sentence};
 
-pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    know(sentence).or_else(|| {
-        let command = call_yourself(sentence).or_else(|| forget(sentence)).or_else(|| remember(sentence))?;
+pub(super) fn parse_store(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    parse_know(sentence).or_else(|| {
+        let command =
+            call_yourself(sentence).or_else(|| parse_forget(sentence)).or_else(|| parse_remember(sentence))?;
         Some(if sentence.is_bare_question() { Reading::Question } else { command })
     })
 }
@@ -26,8 +27,8 @@ const CALL_YOURSELF: &[(&str, ())] = &[
 const MAX_NAME_WORDS: usize = 3;
 
 fn call_yourself(sentence: &Sentence<'_>) -> Option<Reading> {
-    let ((), end) = sentence.cursor().lookup(CALL_YOURSELF)?;
-    let name = sentence.rest_at(end).body();
+    let ((), end) = sentence.cursor().match_table(CALL_YOURSELF)?;
+    let name = sentence.skip_to(end).body();
     let is_name = name.is_body() && !name.is_pronoun() && name.len() <= MAX_NAME_WORDS;
     is_name.then(|| Reading::Command(OfflineCommand::CallYourself { name: name.text().to_owned() }))
 }
@@ -60,23 +61,23 @@ const THAT_ONE: &str = "time|day|night|evening|morning|summer|winter|year|week|w
 const NO_FACT: &str =
     "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back";
 
-fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
+fn parse_remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(reading) = remember_about(sentence) {
         return Some(reading);
     }
     if let Some(body) = kept_at_the_end(sentence) {
-        return (body.is_body() && body.len() >= 3 && !body.is_question()).then(|| fact(&body, None));
+        return (body.is_body() && body.len() >= 3 && !body.is_question()).then(|| build_remember(&body, None));
     }
-    if let Some(((), end)) = sentence.cursor().lookup(REMEMBER) {
-        let body = sentence.rest_at(end).body();
-        let after_that = end.previous().is_some_and(|word| word.text == "that");
-        let speaks_of_it = after_that && (body.len() < 2 || body.cursor().phrase(THAT_ONE).is_some());
-        return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| fact(&body, None));
+    if let Some(((), end)) = sentence.cursor().match_table(REMEMBER) {
+        let body = sentence.skip_to(end).body();
+        let after_that = end.previous_token().is_some_and(|word| word.text == "that");
+        let speaks_of_it = after_that && (body.len() < 2 || body.cursor().match_phrase(THAT_ONE).is_some());
+        return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| build_remember(&body, None));
     }
-    let body = sentence.rest_at(sentence.cursor().phrase("remember|note")?).body();
-    let speaks_of_it = body.skipping("the|all ?those").cursor().phrase(THAT_ONE).is_some();
-    let is_fact = body.is_statement() && !speaks_of_it && body.cursor().phrase(NO_FACT).is_none();
-    is_fact.then(|| fact(&body, None))
+    let body = sentence.skip_to(sentence.cursor().match_phrase("remember|note")?).body();
+    let speaks_of_it = body.skip_phrase("the|all ?those").cursor().match_phrase(THAT_ONE).is_some();
+    let is_fact = body.is_statement() && !speaks_of_it && body.cursor().match_phrase(NO_FACT).is_none();
+    is_fact.then(|| build_remember(&body, None))
 }
 
 /// Returns the fact in "My tax number is 37/412, keep that".
@@ -84,23 +85,24 @@ fn kept_at_the_end<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     const KEEP: &str = "?please ?can|could ?you ?please note|remember|save|keep|write|store|log|record that|this|it ?down|in ?mind ?for ?me ?please";
     let at = (3..sentence.len()).find(|at| {
         let mark = sentence.part_from(*at);
-        mark.cursor().phrase(",|-|–|—|(").is_some() && mark.part_from(1).is_all_of(KEEP)
+        mark.cursor().match_phrase(",|-|–|—|(").is_some() && mark.part_from(1).is_all_of(KEEP)
     })?;
     Some(sentence.part_until(at).body())
 }
 
 /// Parses "Remember about Anna that she likes tea", "note on the car: the tyres are new".
 fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
-    let about = sentence.rest_at(sentence.cursor().phrase("remember|note ?this about|on|under")?);
+    let about = sentence.skip_to(sentence.cursor().match_phrase("remember|note ?this about|on|under")?);
     /// Maximum words of a topic.
     const MAX_TOPIC: usize = 5;
-    let end =
-        (1..about.len()).take(MAX_TOPIC).find(|index| about.part_from(*index).cursor().phrase(":|that").is_some())?;
+    let end = (1..about.len())
+        .take(MAX_TOPIC)
+        .find(|index| about.part_from(*index).cursor().match_phrase(":|that").is_some())?;
     let (topic, body) = (about.part_until(end), about.part_from(end + 1).body());
-    (topic.is_body() && body.is_body()).then(|| fact(&body, Some(&topic)))
+    (topic.is_body() && body.is_body()).then(|| build_remember(&body, Some(&topic)))
 }
 
-fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
+fn build_remember(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     let topic = topic.map(|topic| topic.text().to_owned());
     Reading::Command(OfflineCommand::Remember { fact: body.text().to_owned(), topic })
 }
@@ -109,21 +111,21 @@ fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
 const NOT_FORGOTTEN: &str = "it|that|this|them|what|to|me|you|i|all|everything|anything|about|him|her";
 
 /// Parses a full fact ("forget that Anna is vegan") or its topic ("forget the wifi code").
-fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
-    const WHICH: &str = "I won't forget everything at once. Say which fact shall go, as in “forget the wifi code”. “What do you know about \
-                         me?” lists them.";
+fn parse_forget(sentence: &Sentence<'_>) -> Option<Reading> {
+    const WHICH: &str = "I won't forget everything at once. Say which fact to forget, as in “forget the wifi code”. “What do you know \
+                         about me?” lists them.";
     if sentence.is_all_of("forget|erase ?about all|everything|anything ?about|of ?me ?you ?know") {
-        return Some(ask(WHICH));
+        return Some(ask_back(WHICH));
     }
-    if let Some(end) = sentence.cursor().phrase("forget ?the ?fact that") {
-        let body = sentence.rest_at(end).body();
-        let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
-        let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
+    if let Some(end) = sentence.cursor().match_phrase("forget ?the ?fact that") {
+        let body = sentence.skip_to(end).body();
+        let speaks_of_talk = body.cursor().match_phrase("i asked|said|told|mentioned|ever|just").is_some();
+        let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().match_phrase(THAT_ONE).is_none();
         return is_fact.then(|| Reading::Command(OfflineCommand::Forget { query: body.text().to_owned() }));
     }
-    let body = sentence.rest_at(sentence.cursor().phrase("forget ?about")?).body();
-    let is_named = body.is_body() && body.cursor().phrase(NOT_FORGOTTEN).is_none() && body.len() <= 8;
-    let bare = body.skipping("the|a|an");
+    let body = sentence.skip_to(sentence.cursor().match_phrase("forget ?about")?).body();
+    let is_named = body.is_body() && body.cursor().match_phrase(NOT_FORGOTTEN).is_none() && body.len() <= 8;
+    let bare = body.skip_phrase("the|a|an");
     is_named.then(|| Reading::Command(OfflineCommand::Forget { query: bare.text().to_owned() }))
 }
 
@@ -138,9 +140,9 @@ const KNOW: &[(&str, ())] = &[
     ("show me ?what|everything ?that you know|remember about", ()),
 ];
 
-fn know(sentence: &Sentence<'_>) -> Option<Reading> {
-    let ((), end) = sentence.cursor().lookup(KNOW)?;
-    let topic = sentence.rest_at(end).body();
+fn parse_know(sentence: &Sentence<'_>) -> Option<Reading> {
+    let ((), end) = sentence.cursor().match_table(KNOW)?;
+    let topic = sentence.skip_to(end).body();
     if topic.is_all_of("me|myself|us|everything") {
         return Some(Reading::Command(OfflineCommand::Know { topic: None }));
     }

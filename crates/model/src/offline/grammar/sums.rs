@@ -45,7 +45,7 @@ enum Piece {
 }
 
 /// Calculates the sum in a text and renders both. `None` if the text isn't a sum.
-pub(super) fn read(text: &str) -> Option<String> {
+pub(super) fn answer_sum(text: &str) -> Option<String> {
     if text.len() > MAX_BYTES {
         return None;
     }
@@ -57,7 +57,7 @@ pub(super) fn read(text: &str) -> Option<String> {
         Some(rest) if rest.starts_with(char::is_whitespace) => (rest.trim(), true),
         _ => (text, false),
     };
-    let pieces = pieces(&plain(said))?;
+    let pieces = split_pieces(&normalize_sum(said))?;
     let is_operator = |piece: &Piece| {
         matches!(piece, Piece::PercentOf | Piece::PercentOff | Piece::Mark('+' | '-' | '*' | '/' | '%' | '^'))
     };
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str) -> Option<String> {
         return None;
     }
     let mut reader = Reader { pieces: &pieces, at: 0 };
-    let value = reader.sum(0)?;
+    let value = reader.parse_sum(0)?;
     if reader.at < pieces.len() {
         return None;
     }
@@ -84,7 +84,7 @@ pub(super) fn read(text: &str) -> Option<String> {
 }
 
 /// Rewrites a sum in the marks and words understood by the parser.
-fn plain(said: &str) -> String {
+fn normalize_sum(said: &str) -> String {
     const MEANT: &[(&str, &str)] = &[
         ("half of", "0.5 *"),
         ("a quarter of", "0.25 *"),
@@ -157,7 +157,7 @@ fn could_be_a_date(said: &str) -> bool {
     !has_other && !said.contains(" - ") && !said.contains(" / ")
 }
 
-fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
+fn split_pieces(mut rest: &str) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     while let Some(first) = rest.chars().next() {
         if first.is_whitespace() {
@@ -165,7 +165,7 @@ fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
         } else if first.is_ascii_digit() || first == '.' {
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len());
             let (number, after) = rest.split_at(end);
-            pieces.push(Piece::Number(number_in(number)?));
+            pieces.push(Piece::Number(parse_number(number)?));
             rest = after;
         } else if let Some((word, mark)) = WORDS.iter().find(|(word, _)| rest.starts_with(word)) {
             pieces.push(match *mark {
@@ -186,7 +186,7 @@ fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
 }
 
 /// Parses a number. "1,000" has a comma every three digits; other commas are ambiguous.
-fn number_in(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     // "64,90": a comma before one or two digits is a decimal point in most of Europe and meaningless elsewhere.
     if let Some((whole, part)) = text.split_once(',')
         && (1..=2).contains(&part.len())
@@ -214,23 +214,23 @@ impl Reader<'_> {
         self.pieces.get(self.at).copied()
     }
 
-    fn sum(&mut self, depth: usize) -> Option<f64> {
-        let mut value = self.product(depth)?;
+    fn parse_sum(&mut self, depth: usize) -> Option<f64> {
+        let mut value = self.parse_product(depth)?;
         while let Some(Piece::Mark(mark @ ('+' | '-'))) = self.peek() {
             self.at += 1;
             // "80 + 10%" adds a tenth, as on any till.
-            if let Some(share) = self.share() {
+            if let Some(share) = self.parse_share() {
                 value *= if mark == '+' { 1.0 + share } else { 1.0 - share };
                 continue;
             }
-            let other = self.product(depth)?;
+            let other = self.parse_product(depth)?;
             value = if mark == '+' { value + other } else { value - other };
         }
         Some(value)
     }
 
     /// Parses a percentage that stands alone, as a fraction of one.
-    fn share(&mut self) -> Option<f64> {
+    fn parse_share(&mut self) -> Option<f64> {
         let after = self.pieces.get(self.at + 2);
         let is_alone = matches!(after, None | Some(Piece::Mark('+' | '-' | ')')));
         match (self.peek(), self.pieces.get(self.at + 1)) {
@@ -242,19 +242,19 @@ impl Reader<'_> {
         }
     }
 
-    fn product(&mut self, depth: usize) -> Option<f64> {
-        let mut value = self.power(depth)?;
+    fn parse_product(&mut self, depth: usize) -> Option<f64> {
+        let mut value = self.parse_power(depth)?;
         loop {
             let Some(piece) = self.peek() else { return Some(value) };
             let next_is_value = matches!(self.pieces.get(self.at + 1), Some(Piece::Number(_) | Piece::Mark('(' | '√')));
             match piece {
                 Piece::PercentOf => {
                     self.at += 1;
-                    value *= self.power(depth)? / 100.0;
+                    value *= self.parse_power(depth)? / 100.0;
                 }
                 Piece::PercentOff => {
                     self.at += 1;
-                    value = self.power(depth)? * (1.0 - value / 100.0);
+                    value = self.parse_power(depth)? * (1.0 - value / 100.0);
                 }
                 Piece::Mark('%') if !next_is_value => {
                     self.at += 1;
@@ -262,7 +262,7 @@ impl Reader<'_> {
                 }
                 Piece::Mark(mark @ ('*' | '/' | '%' | 'm')) => {
                     self.at += 1;
-                    let other = self.power(depth)?;
+                    let other = self.parse_power(depth)?;
                     value = match mark {
                         '*' => value * other,
                         _ if other == 0.0 => f64::NAN,
@@ -275,25 +275,25 @@ impl Reader<'_> {
         }
     }
 
-    fn power(&mut self, depth: usize) -> Option<f64> {
-        let value = self.factor(depth)?;
+    fn parse_power(&mut self, depth: usize) -> Option<f64> {
+        let value = self.parse_factor(depth)?;
         if self.peek() != Some(Piece::Mark('^')) {
             return Some(value);
         }
         self.at += 1;
-        Some(value.powf(self.factor(depth)?))
+        Some(value.powf(self.parse_factor(depth)?))
     }
 
-    fn factor(&mut self, depth: usize) -> Option<f64> {
+    fn parse_factor(&mut self, depth: usize) -> Option<f64> {
         let piece = self.peek()?;
         self.at += 1;
         match piece {
             Piece::Number(value) => Some(value),
             _ if depth >= MAX_DEPTH => None,
-            Piece::Mark('-') => Some(-self.power(depth + 1)?),
-            Piece::Mark('√') => Some(self.factor(depth + 1)?.sqrt()),
+            Piece::Mark('-') => Some(-self.parse_power(depth + 1)?),
+            Piece::Mark('√') => Some(self.parse_factor(depth + 1)?.sqrt()),
             Piece::Mark('(') => {
-                let value = self.sum(depth + 1)?;
+                let value = self.parse_sum(depth + 1)?;
                 let is_closed = self.peek() == Some(Piece::Mark(')'));
                 self.at += 1;
                 is_closed.then_some(value)
@@ -343,7 +343,7 @@ mod tests {
             ("average of 1.7, 2.3 and 2", "average of 1.7, 2.3 and 2 = 2"),
             ("6.5 hours at 85 an hour?", "6.5 hours at 85 an hour = 552.5"),
         ] {
-            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(answer_sum(text).as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -368,16 +368,16 @@ mod tests {
             "+",
             "-5",
         ] {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(answer_sum(text), None, "{text}");
         }
-        assert_eq!(read(&format!("{}1+1{}", "(".repeat(50), ")".repeat(50))), None);
-        assert_eq!(read(&"1+".repeat(500)), None);
+        assert_eq!(answer_sum(&format!("{}1+1{}", "(".repeat(50), ")".repeat(50))), None);
+        assert_eq!(answer_sum(&"1+".repeat(500)), None);
     }
 
     proptest! {
         #[test]
         fn any_marks_are_read_without_a_panic(text in "[-0-9+*/%(). x,of]{0,60}|\\PC{0,40}") {
-            let _read = read(&text);
+            let _read = answer_sum(&text);
         }
     }
 }

@@ -7,13 +7,13 @@ use reveille_base::{
     zone::Tz,
 };
 
-use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
+use super::{Missing, OfflineCommand, Reading, ask_back, ask_for_part, sentence::Sentence};
 
-pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let command = several(sentence, now)
-        .or_else(|| add(sentence, now))
+pub(super) fn parse_task(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let command = parse_several(sentence, now)
+        .or_else(|| parse_add(sentence, now))
         .or_else(|| add_to_list(sentence, now))
-        .or_else(|| plainly(sentence, now))?;
+        .or_else(|| parse_plain_add(sentence, now))?;
     // "Add a task for that?" is a question; "could you add a task?" is an order.
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
@@ -37,20 +37,20 @@ const ADD: &[(&str, bool)] = &[
 ];
 
 /// Parses "Add task buy milk", "task add buy milk", "todo: buy milk".
-fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let (backlog, end) = sentence.cursor().lookup(ADD)?;
-    let rest = sentence.rest_at(end);
-    let title = rest.body().skipping("?to|called|named|titled|for|: ?:").body();
+fn parse_add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let (backlog, end) = sentence.cursor().match_table(ADD)?;
+    let rest = sentence.skip_to(end);
+    let title = rest.body().skip_phrase("?to|called|named|titled|for|: ?:").body();
     if rest.body().is_blank() {
-        return Some(ask_for(
+        return Some(ask_for_part(
             Missing::Title,
             "What is the task? I haven't written one down yet: please say its title.",
         ));
     }
     // "Todo lists are tiring", "add a task is what he said", "add task lists": no titles.
     let is_title = rest.body().is_body() && title.is_body() && !title.is_pronoun();
-    let is_compound = rest.cursor().phrase("list|lists|force|manager|app").is_some();
-    (is_title && !is_compound).then(|| task(&title, backlog, now))
+    let is_compound = rest.cursor().match_phrase("list|lists|force|manager|app").is_some();
+    (is_title && !is_compound).then(|| build_task(&title, backlog, now))
 }
 
 /// Openers of a series of tasks.
@@ -80,33 +80,33 @@ const FOR_ME: &str = "me|us|you|it|that|this|him|her|them|your|what|how|whether|
 const MAX_TOKENS: usize = 32;
 
 /// Parses "Add renew the parking permit": a verb with its object, as opposed to a thing to buy.
-fn plainly(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+fn parse_plain_add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     const THING: &str = "the|a|an|my|our|his|her|their|mum|dad|mom|some|new|to|with|for|back";
-    let title = sentence.after("add")?.body();
-    let end = title.cursor().phrase(TASK_VERBS)?;
-    (end.phrase(THING).is_some() && title.is_body()).then(|| task(&title, false, now))
+    let title = sentence.strip_phrase("add")?.body();
+    let end = title.cursor().match_phrase(TASK_VERBS)?;
+    (end.match_phrase(THING).is_some() && title.is_body()).then(|| build_task(&title, false, now))
 }
 
 /// Parses "Todos: ring the vet, pay the gas bill and post the parcel" into separate tasks.
-fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let counted = COUNTED.iter().find_map(|pattern| sentence.cursor().phrase(pattern));
-    let end = counted.or_else(|| ROW.iter().find_map(|pattern| sentence.cursor().phrase(pattern)))?;
-    let rest = sentence.rest_at(end);
-    let is_plural = sentence.part_until(sentence.len() - rest.len()).has("todos|to-dos|tasks");
+fn parse_several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let counted = COUNTED.iter().find_map(|pattern| sentence.cursor().match_phrase(pattern));
+    let end = counted.or_else(|| ROW.iter().find_map(|pattern| sentence.cursor().match_phrase(pattern)))?;
+    let rest = sentence.skip_to(end);
+    let is_plural = sentence.part_until(sentence.len() - rest.len()).has_word("todos|to-dos|tasks");
     let at = (0..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().text() == ":")?;
     let day = rest.part_until(at).body();
     let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
     let row = rest.part_from(at + 1).body();
-    let parts = if counted.is_some() { cut(&row, ",|;|and|&") } else { in_row(&row, is_plural, false)? };
+    let parts = if counted.is_some() { split_at_joints(&row, ",|;|and|&") } else { split_row(&row, is_plural, false)? };
     (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
 }
 
 /// Parses "I need to ring the vet, pay the gas bill and post the parcel". With a time it would be a reminder instead.
-pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+pub(super) fn parse_needs(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     // "Tomorrow I have to …", "… tomorrow": the last day.
     let (first, sentence) = day_first(sentence, now);
     let sentence = &sentence;
-    let body = NEEDED.iter().find_map(|pattern| sentence.after(pattern))?.body();
+    let body = NEEDED.iter().find_map(|pattern| sentence.strip_phrase(pattern))?.body();
     let last = (1..body.len()).rev().find_map(|at| Some((at, parse_only_day(body.part_from(at).text(), now)?.ok()?)));
     let (body, last) = match last {
         Some((at, day)) if first.is_none() => {
@@ -115,14 +115,14 @@ pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Readi
         _ => (body, None),
     };
     let starts = |part: &Sentence<'_>| {
-        part.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.phrase(FOR_ME).is_none())
+        part.cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.match_phrase(FOR_ME).is_none())
     };
     let is_plain = !sentence.is_question()
         && !sentence.is_negated()
         && body.len() <= MAX_TOKENS
         && parse_when(body.text(), now).is_none();
-    let parts = in_row(&body, false, true)?;
-    let is_told = body.has("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
+    let parts = split_row(&body, false, true)?;
+    let is_told = body.has_word("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
     (is_plain && !is_told && parts.iter().skip(usize::from(parts.len() > 1)).all(starts))
         .then(|| Reading::Commands(written_down(&parts, first.or(last), now)))
 }
@@ -130,8 +130,8 @@ pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Readi
 /// Splits off a day before "I have to".
 fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDate>, Sentence<'t>) {
     let found = (1..sentence.len().min(5)).find_map(|at| {
-        let rest = sentence.part_from(at).skipping(",");
-        NEEDED.iter().find_map(|pattern| rest.cursor().phrase(pattern))?;
+        let rest = sentence.part_from(at).skip_phrase(",");
+        NEEDED.iter().find_map(|pattern| rest.cursor().match_phrase(pattern))?;
         let day = sentence.part_until(at).body();
         let day = day.text().to_lowercase().replace("tomorow", "tomorrow").replace("tommorow", "tomorrow");
         Some((parse_only_day(&day, now)?.ok()?, rest))
@@ -140,7 +140,7 @@ fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDat
 }
 
 fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
-    let added = parts.iter().filter_map(|part| match task(&part.skipping("?also ?to"), false, now) {
+    let added = parts.iter().filter_map(|part| match build_task(&part.skip_phrase("?also ?to"), false, now) {
         Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => {
             Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) })
         }
@@ -151,14 +151,14 @@ fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz
 }
 
 /// Splits "Pay the ticket by thursday, 35 euros" into the words before the day, the day, and the rest from the comma on.
-fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, NaiveDate, Sentence<'t>)> {
+fn split_due_day<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, NaiveDate, Sentence<'t>)> {
     let comma = (2..title.len()).find(|at| title.part_from(*at).cursor().text() == ",")?;
     let before = title.part_until(comma);
     let (at, day) = (1..before.len()).rev().find_map(|at| {
         let day = before
             .part_from(at)
-            .after("?due by|on|before")
-            .filter(|_| before.part_from(at).cursor().phrase("due|by|before").is_some())?;
+            .strip_phrase("?due by|on|before")
+            .filter(|_| before.part_from(at).cursor().match_phrase("due|by|before").is_some())?;
         Some((at, parse_only_day(day.text(), now)?.ok()?))
     })?;
     Some((before.part_until(at), day, title.part_from(comma)))
@@ -166,15 +166,16 @@ fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'
 
 /// Splits a sentence into tasks at commas, semicolons and "and". Each part must begin with a verb of its own, unless `is_listed` is set or
 /// three names form a series. "Buy milk, eggs and bread" is one task. `begins_with_verb`: the first part does, whatever its verb.
-fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
-    let starts =
-        |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
-    let clauses = cut(body, ",|;|and|&|then");
+fn split_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
+    let starts = |part: &Sentence<'_>| {
+        part.skip_phrase("?also ?to").cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end())
+    };
+    let clauses = split_at_joints(body, ",|;|and|&|then");
     if clauses.iter().skip(usize::from(begins_with_verb && clauses.len() > 1)).all(starts) {
         return clauses.iter().all(Sentence::is_body).then_some(clauses);
     }
-    let with_semicolons = cut(body, ";");
-    let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(body, ",|;") };
+    let with_semicolons = split_at_joints(body, ";");
+    let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { split_at_joints(body, ",|;") };
     let verbs = by_commas.iter().filter(|part| starts(part)).count();
     let is_mostly = by_commas.len() > 2 && 2 * verbs > by_commas.len();
     let is_named = verbs == 0 && (is_listed || by_commas.len() > 2);
@@ -184,14 +185,14 @@ fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> O
 }
 
 /// Splits a sentence at joints.
-fn cut<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
+fn split_at_joints<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
     let mut parts: Vec<Sentence<'t>> = Vec::new();
     let mut start = 0;
     for at in 0..=body.len() {
-        if at < body.len() && body.part_from(at).cursor().phrase(joints).is_none() {
+        if at < body.len() && body.part_from(at).cursor().match_phrase(joints).is_none() {
             continue;
         }
-        let part = body.part_until(at).part_from(start).body().skipping("and ?then ?also").body();
+        let part = body.part_until(at).part_from(start).body().skip_phrase("and ?then ?also").body();
         start = at + 1;
         if !part.is_blank() {
             parts.push(part);
@@ -210,10 +211,10 @@ const LISTS: &[(&str, bool)] = &[
 
 /// Parses "Add buy milk to my tasks", "put the report on my to-do list".
 fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let verb = sentence.cursor().phrase("add|put")?;
-    let rest = sentence.rest_at(verb).body();
+    let verb = sentence.cursor().match_phrase("add|put")?;
+    let rest = sentence.skip_to(verb).body();
     // "Put task 3 in the backlog" means an existing task.
-    if rest.cursor().phrase("?the task|todo|t ?#").is_some_and(|number| number.number().is_some()) {
+    if rest.cursor().match_phrase("?the task|todo|t ?#").is_some_and(|number| number.read_number().is_some()) {
         return None;
     }
     let (backlog, end) = (1..rest.len()).find_map(|index| {
@@ -234,7 +235,7 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 
 /// Parses "For tomorrow" at the end of a list's name.
 fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
-    parse_only_day(ending.after("for|due|by")?.text(), now)?.ok()
+    parse_only_day(ending.strip_phrase("for|due|by")?.text(), now)?.ok()
 }
 
 /// Returns the thing and the day of "The report is due friday". `None` unless the text names exactly one day.
@@ -254,15 +255,15 @@ fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
 
 /// Builds a task, with the last day if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay
 /// part of the title.
-fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
+fn build_task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
     let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
         (1..title.len()).rev().find_map(|index| {
-            let text = title.part_from(index).after(pattern)?.text();
+            let text = title.part_from(index).strip_phrase(pattern)?.text();
             Some((index, text, parse_only_day(text, now)?))
         })
     });
     if due.is_none()
-        && let Some((before, day, after)) = due_within(title, now)
+        && let Some((before, day, after)) = split_due_day(title, now)
     {
         let title = format!("{}{}", before.text().trim_end_matches([',', ' ']), after.text());
         return Reading::Command(OfflineCommand::TaskAdd { title, backlog, due: Some(day) });
@@ -271,7 +272,7 @@ fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
         None => (*title, None),
         Some((index, _, Ok(day))) => (title.part_until(index), Some(day)),
         Some((_, text, Err(trouble))) => {
-            return ask(format!("“{text}” {trouble}. I haven't written anything down: please say the day again."));
+            return ask_back(format!("“{text}” {trouble}. I haven't written anything down: please say the day again."));
         }
     };
     let title = title.text().trim_end_matches([',', ' ']).to_owned();

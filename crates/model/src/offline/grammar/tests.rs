@@ -569,7 +569,7 @@ fn a_first_days_words_are_understood() {
 
 #[test]
 fn what_is_near_a_command_is_named_and_what_is_not_is_left() {
-    let near = |text: &str| match nearest(text, saturday()) {
+    let near = |text: &str| match find_nearest(text, saturday()) {
         Some(Near::Form(form)) => form,
         Some(Near::Ask(_)) => "ask".to_owned(),
         None => String::new(),
@@ -643,11 +643,11 @@ fn what_is_asked_back_says_what_is_missing() {
     let with_a_time = "I haven't set a reminder yet: please say a time, such as “tomorrow at 9” or “in 20 minutes”.";
     let with_another = "I haven't set a reminder yet: please send it again with another time.";
     let table = [
-        ("remind me to call Bob", format!("When shall I remind you to call Bob? {with_a_time}")),
-        ("remind me about the dentist", format!("When shall I remind you about the dentist? {with_a_time}")),
+        ("remind me to call Bob", format!("When should I remind you to call Bob? {with_a_time}")),
+        ("remind me about the dentist", format!("When should I remind you about the dentist? {with_a_time}")),
         (
             "remind me",
-            "What shall I remind you of, and when? I haven't set a reminder yet: please send it again with both, such as “remind me \
+            "What should I remind you of, and when? I haven't set a reminder yet: please send it again with both, such as “remind me \
              tomorrow at 9 to call Anna”."
                 .to_owned(),
         ),
@@ -659,7 +659,7 @@ fn what_is_asked_back_says_what_is_missing() {
         ),
         (
             "remind me tomorrow at 9",
-            "What shall I remind you of tomorrow at 9? I haven't set a reminder yet: please say what to do."
+            "What should I remind you of tomorrow at 9? I haven't set a reminder yet: please say what to do."
                 .to_owned(),
         ),
         ("remind me on 30 February to skate", format!("“on 30 February” is not a day of the calendar. {with_another}")),
@@ -676,7 +676,7 @@ fn what_is_asked_back_says_what_is_missing() {
         assert_eq!(question(text), asked);
     }
     assert!(question("add a task").starts_with("What is the task? I haven't written one down yet"));
-    assert!(question("cancel my reminders").starts_with("Which reminder shall I cancel? I haven't changed anything."));
+    assert!(question("cancel my reminders").starts_with("Which reminder should I cancel? I haven't changed anything."));
 }
 
 #[test]
@@ -923,9 +923,9 @@ fn a_reminder_can_be_set_by_the_time_of_a_thing() {
 #[test]
 fn a_car_is_looked_for_where_it_was_parked_and_its_keys_are_not() {
     for question in ["where did I leave the car?", "where did i park my van"] {
-        assert_eq!(asked(question).1, "parked", "{question}");
+        assert_eq!(classify_question(question).1, "parked", "{question}");
     }
     for question in ["where did I put the car keys?", "where did I leave the van's papers", "where is my car"] {
-        assert_ne!(asked(question).1, "parked", "{question}");
+        assert_ne!(classify_question(question).1, "parked", "{question}");
     }
 }

@@ -110,8 +110,8 @@ struct Unit {
 
 impl Unit {
     /// Renders a measure: "1 pound", "2 pounds".
-    fn measure(self, value: f64) -> String {
-        let value = shown(value);
+    fn format_measure(self, value: f64) -> String {
+        let value = format_number(value);
         let name = match (value.as_str(), self.name) {
             ("1", "feet") => "foot",
             ("1", "inches") => "inch",
@@ -123,19 +123,19 @@ impl Unit {
 }
 
 /// Converts the measure in a text and renders both. `None` if the text isn't a conversion.
-pub(super) fn read(text: &str) -> Option<String> {
+pub(super) fn answer_conversion(text: &str) -> Option<String> {
     let lower = text.to_lowercase().replace('’', "'").replace(['°', 'º'], " ");
     let lower = LONG_NAMES.iter().fold(lower, |text, (long, short)| text.replace(long, short));
     let lower = lower.trim().trim_end_matches(['?', '.', '!', ' ']);
     let lower = OPENERS.iter().find_map(|opener| lower.strip_prefix(opener)?.strip_prefix(' ')).unwrap_or(lower);
     let words: Vec<&str> = lower.split_whitespace().flat_map(cut_number).filter(|word| !is_filler(word)).collect();
-    if let Some(area) = area(&words) {
+    if let Some(area) = answer_area(&words) {
         return Some(area);
     }
     if words.len() > MAX_WORDS {
         return None;
     }
-    let words = in_one_unit(&words);
+    let words = merge_units(&words);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (amount, from, to) = match words.as_slice() {
         // "How many km are in 5 miles?"
@@ -155,13 +155,13 @@ pub(super) fn read(text: &str) -> Option<String> {
             None => amount.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite())?,
         },
     };
-    let (from, to) = (unit(from)?, unit(to)?);
+    let (from, to) = (find_unit(from)?, find_unit(to)?);
     let result = convert(value, from, to)?;
-    Some(format!("{} = {}", from.measure(value), to.measure(result)))
+    Some(format!("{} = {}", from.format_measure(value), to.format_measure(result)))
 }
 
 /// Answers "The room is 4.2 by 5.5 m, how many square metres is that?"
-fn area(words: &[&str]) -> Option<String> {
+fn answer_area(words: &[&str]) -> Option<String> {
     const MAX_AREA_WORDS: usize = 20;
     if words.len() > MAX_AREA_WORDS || !(words.contains(&"sqm") || words.contains(&"sqft") || words.contains(&"area")) {
         return None;
@@ -170,28 +170,34 @@ fn area(words: &[&str]) -> Option<String> {
     (0..words.len()).find_map(|at| {
         let (one, by) = (number(words.get(at)?)?, words.get(at + 1)?);
         // "4.2 m by 5.5 m" names its unit twice.
-        let skipped = usize::from(unit(by).is_some());
+        let skipped = usize::from(find_unit(by).is_some());
         let by = words.get(at + 1 + skipped)?;
         let (other, name) = (number(words.get(at + 2 + skipped)?)?, words.get(at + 3 + skipped)?.trim_end_matches(','));
-        let unit = unit(name).filter(|unit| unit.dimension == Length && matches!(*by, "by" | "x" | "×"))?;
+        let unit = find_unit(name).filter(|unit| unit.dimension == Length && matches!(*by, "by" | "x" | "×"))?;
         let metres = one * other * unit.factor * unit.factor;
         let (value, name) = if words.contains(&"sqft") { (metres / 0.092_903_04, "sq ft") } else { (metres, "m²") };
-        Some(format!("{} × {} {} = {} {name}", shown(one), shown(other), unit.name, shown(value)))
+        Some(format!(
+            "{} × {} {} = {} {name}",
+            format_number(one),
+            format_number(other),
+            unit.name,
+            format_number(value)
+        ))
     })
 }
 
 /// Merges two units: "6 foot 1" becomes "6.08333 foot".
-fn in_one_unit(words: &[&str]) -> Vec<String> {
+fn merge_units(words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let number = |word: Option<&&str>| word.and_then(|word| word.parse::<f64>().ok());
     let found = (0..words.len()).find_map(|at| {
         let (whole, part) = (number(words.get(at))?, number(words.get(at + 2))?);
-        let first = unit(words.get(at + 1)?)?;
+        let first = find_unit(words.get(at + 1)?)?;
         let (_, second, count) = PARTS.iter().find(|(name, ..)| *name == first.name)?;
         let is_named = words
             .get(at + 3)
             .filter(|word| **word != "in")
-            .and_then(|word| unit(word))
+            .and_then(|word| find_unit(word))
             .is_some_and(|named| named.name == *second);
         Some((at, whole + part / count, if is_named { 4 } else { 3 }))
     });
@@ -213,7 +219,7 @@ fn convert(value: f64, from: Unit, to: Unit) -> Option<f64> {
     })
 }
 
-fn unit(word: &str) -> Option<Unit> {
+fn find_unit(word: &str) -> Option<Unit> {
     let (names, dimension, factor) = UNITS.iter().find(|(names, ..)| names.split('|').any(|name| name == word))?;
     Some(Unit { name: names.split('|').next()?, dimension: *dimension, factor: *factor })
 }
@@ -230,7 +236,7 @@ fn is_filler(word: &str) -> bool {
 }
 
 /// Renders a number with at most two places, or five for small values.
-fn shown(value: f64) -> String {
+fn format_number(value: f64) -> String {
     let places = if value != 0.0 && value.abs() < 0.1 { 5 } else { 2 };
     let text = format!("{value:.places$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -263,7 +269,7 @@ mod tests {
             ("how much is 68 square metres in sq feet", "68 m² = 731.95 sq ft"),
             ("11 stone 4 in kg", "11.29 stone = 71.67 kg"),
         ] {
-            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(answer_conversion(text).as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -272,7 +278,7 @@ mod tests {
         for text in
             ["5 miles in kg", "100 euros in dollars", "be there in 5", "call me in 5 min", "5 km in km", "", "a in b"]
         {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(answer_conversion(text), None, "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn is_whole(arguments: &str) -> bool {
 
 /// Removes a server's additions from arguments: a second layer of quotes, an empty object in front, or a repetition of the whole. Other
 /// arguments stay byte for byte.
-pub(super) fn repaired(arguments: String) -> String {
+pub(super) fn repair_arguments(arguments: String) -> String {
     let quoted = serde_json::from_str::<String>(&arguments).ok();
     let arguments = quoted.unwrap_or(arguments);
     if NONE.contains(&arguments.trim()) {
@@ -52,7 +52,7 @@ mod tests {
             ("cut off", r#"{"a":"#, r#"{"a":"#),
             ("a list", "[1]", "[1]"),
         ] {
-            assert_eq!(repaired(arguments.to_owned()), wanted, "{name}");
+            assert_eq!(repair_arguments(arguments.to_owned()), wanted, "{name}");
         }
     }
 }

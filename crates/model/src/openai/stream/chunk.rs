@@ -162,16 +162,16 @@ struct PromptCounts {
 impl Counts {
     /// Returns the token counts. `None` if the prompt's count is missing or zero, as some servers send.
     pub(super) fn usage(&self) -> Option<Usage> {
-        let prompt = count(self.prompt_tokens.or(self.input_tokens)).filter(|tokens| *tokens > 0)?;
+        let prompt = parse_count(self.prompt_tokens.or(self.input_tokens)).filter(|tokens| *tokens > 0)?;
         let details = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-        let cached = count(details.or(self.prompt_cache_hit_tokens)).unwrap_or(0).min(prompt);
-        let output = count(self.completion_tokens.or(self.output_tokens)).unwrap_or(0);
+        let cached = parse_count(details.or(self.prompt_cache_hit_tokens)).unwrap_or(0).min(prompt);
+        let output = parse_count(self.completion_tokens.or(self.output_tokens)).unwrap_or(0);
         Some(Usage { input: prompt - cached, output, cache_read: cached, cache_write: 0 })
     }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is brought within bounds before")]
-fn count(tokens: Option<f64>) -> Option<u64> {
+fn parse_count(tokens: Option<f64>) -> Option<u64> {
     tokens.filter(|tokens| tokens.is_finite()).map(|tokens| tokens.clamp(0.0, MOST_TOKENS as f64) as u64)
 }
 

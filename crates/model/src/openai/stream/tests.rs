@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Conversation,
-    content::{text_of, tool_calls},
+    content::{join_text, tool_calls},
 };
 
 const PROMPT_BYTES: usize = 300;
@@ -14,7 +14,7 @@ fn offered() -> Vec<String> {
 
 fn finished(stream: ChatStream, is_tainted: bool) -> Result<Turn, ModelError> {
     stream.finish(Finishing {
-        ids: CallIds::of(&Conversation::default()),
+        ids: CallIds::for_conversation(&Conversation::default()),
         offered: &offered(),
         reads_text: !is_tainted,
         is_small: false,
@@ -35,7 +35,7 @@ fn streamed(chunks: &[&str]) -> Result<Turn, ModelError> {
         for piece in body.as_bytes().chunks(size) {
             stream.push(piece)?;
         }
-        stream.end()?;
+        stream.end_body()?;
         finished(stream, false)
     });
     let last = streams.last().cloned().unwrap();
@@ -136,7 +136,7 @@ fn an_answer_that_is_no_stream_is_read_as_well() {
     ] {
         stream.push(piece.as_bytes()).unwrap();
     }
-    stream.end().unwrap();
+    stream.end_body().unwrap();
     let turn = finished(stream, false).unwrap();
     assert_eq!((turn.stop, turn.usage.input, turn.usage.output), (Stop::ToolUse, 3, 4));
     assert!(turn.content.starts_with(r#"[{"type":"tool_use","id":""#), "{}", turn.content);
@@ -196,10 +196,10 @@ fn thinking_goes_back_beside_calls_and_never_to_the_person() {
     assert_eq!(said, r#"[{"type":"text","text":"Hi"}]"#);
     for text in [r"<think>\nhm</think>\n\nHi", r"hm\n</think>\nHi"] {
         let turn = streamed(&[&delta(&format!(r#"{{"content":"{text}"}}"#)), &end("stop"), DONE]).unwrap();
-        assert_eq!(text_of(&turn.content), "Hi", "{text}");
+        assert_eq!(join_text(&turn.content), "Hi", "{text}");
     }
     let quoted = streamed(&[&delta(r#"{"content":"Say <think>x</think>."}"#), &end("stop"), DONE]).unwrap();
-    assert_eq!(text_of(&quoted.content), "Say <think>x</think>.");
+    assert_eq!(join_text(&quoted.content), "Say <think>x</think>.");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_call_that_is_written_as_text_is_one_unless_others_may_have_written_it() {
     assert_eq!(tool_calls(&own.content, &own.stop)[0].input.get(), r#"{"a":1}"#);
     let quoted = turn(true);
     assert_eq!(quoted.stop, Stop::EndTurn);
-    assert!(tool_calls(&quoted.content, &quoted.stop).is_empty() && text_of(&quoted.content).contains("<tool_call>"));
+    assert!(tool_calls(&quoted.content, &quoted.stop).is_empty() && join_text(&quoted.content).contains("<tool_call>"));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_small_models_call_is_read_in_a_tainted_cycle_only_where_its_form_was_bound(
             format!("data: {}\n\ndata: {}\n\n", delta(&format!(r#"{{"content":{content}}}"#)), end("stop")).as_bytes(),
         )?;
         stream.finish(Finishing {
-            ids: CallIds::of(&Conversation::default()),
+            ids: CallIds::for_conversation(&Conversation::default()),
             offered: &offered(),
             reads_text: !is_tainted,
             is_small: true,
@@ -245,7 +245,7 @@ fn a_small_models_call_is_read_in_a_tainted_cycle_only_where_its_form_was_bound(
     };
     assert_eq!([calls(false, false), calls(false, true), calls(true, true), calls(true, false)], [1, 1, 1, 0]);
     let said = answered(r#"{"say":"It is kept."}"#, true, false).unwrap();
-    assert_eq!(text_of(&said.content), "It is kept.");
+    assert_eq!(join_text(&said.content), "It is kept.");
 }
 
 /// The result of an answer.
@@ -279,7 +279,7 @@ fn read(body: &[u8], size: usize) -> Result<Turn, ModelError> {
             break;
         }
     }
-    stream.end()?;
+    stream.end_body()?;
     finished(stream, false)
 }
 
@@ -290,8 +290,8 @@ fn check(name: &str, body: &[u8], wanted: &Outcome) {
         assert_eq!(read(body, size), got, "{name} in pieces of {size}");
     }
     let is_right = match (wanted, &got) {
-        (Outcome::Says(text), Ok(turn)) => turn.stop == Stop::EndTurn && text_of(&turn.content) == *text,
-        (Outcome::CutOff(text), Ok(turn)) => turn.stop == Stop::MaxTokens && text_of(&turn.content) == *text,
+        (Outcome::Says(text), Ok(turn)) => turn.stop == Stop::EndTurn && join_text(&turn.content) == *text,
+        (Outcome::CutOff(text), Ok(turn)) => turn.stop == Stop::MaxTokens && join_text(&turn.content) == *text,
         (Outcome::Calls(wanted), Ok(turn)) => {
             let calls = tool_calls(&turn.content, &turn.stop);
             let calls: Vec<_> = calls.iter().map(|call| (call.name.as_str(), call.input.get())).collect();
@@ -339,14 +339,14 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("choices empty beside it", r#"{"choices":[],"code":500,"message":"oops"}"#.into(), Waits("oops")),
         ("a line between events", format!("{HI}\n\n{{\"error\":{{\"message\":\"died\",\"code\":500}}}}\n\n"), Waits("died")),
         // Answers that can't be understood.
-        ("an end alone", "data: [DONE]\n\n".into(), Waits("nothing")),
-        ("no byte", String::new(), Waits("nothing")),
-        ("an empty object", "{}".into(), Waits("nothing")),
-        ("comments alone", ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n".into(), Waits("nothing")),
-        ("empty choices alone", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n".into(), Waits("nothing")),
+        ("an end alone", "data: [DONE]\n\n".into(), Waits("was empty")),
+        ("no byte", String::new(), Waits("was empty")),
+        ("an empty object", "{}".into(), Waits("was empty")),
+        ("comments alone", ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n".into(), Waits("was empty")),
+        ("empty choices alone", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n".into(), Waits("was empty")),
         ("a role alone", "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\ndata: [DONE]\n\n".into(), Waits("cut off")),
         ("a page", "<html><title>502</title></html>".into(), Waits("chat completion")),
-        ("another API", r#"{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}"#.into(), Waits("nothing")),
+        ("another API", r#"{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}"#.into(), Waits("was empty")),
         ("cut off", format!("{HI}\n\n"), Waits("cut off")),
         ("cut off, empty reasons", format!("{}\n\n", HI.replace("}}]", "},\"finish_reason\":\"\"}]")), Waits("cut off")),
         ("cut off within an event", format!("{HI}\n\n{}", STOP.split_at(40).0), Waits("cut off")),

@@ -67,7 +67,7 @@ impl Scene {
     fn roots(&self) -> Roots {
         Roots::new(&self.at("ws/scratch"), &self.at("ws"))
             .with_brain(&self.at("ws/brain"))
-            .with_granted(&[self.at("home/read")], &[self.at("home/write")])
+            .with_granted_folders(&[self.at("home/read")], &[self.at("home/write")])
     }
 
     fn full(&self, path: &str) -> String {
@@ -75,12 +75,12 @@ impl Scene {
     }
 
     fn read(&self, path: &str) -> Result<String, PathError> {
-        let (bytes, _) = self.roots().find(path, PathUse::Read)?.read(1000)?;
+        let (bytes, _) = self.roots().resolve(path, PathUse::Read)?.read(1000)?;
         Ok(String::from_utf8(bytes).unwrap())
     }
 
     fn write(&self, path: &str, text: &str) -> Result<(), PathError> {
-        let place = self.roots().find(path, PathUse::Write)?;
+        let place = self.roots().resolve(path, PathUse::Write)?;
         let expected = place.read(1000).ok().map(|(_, stamp)| stamp);
         place.write(text.as_bytes(), expected.as_ref())
     }
@@ -120,7 +120,7 @@ fn what_is_granted_is_read_and_written_and_nothing_more() {
     assert_eq!(fs::read_to_string(scene.at("home/write/new/er/b.txt")).unwrap(), "new");
     assert!(matches!(scene.read("nothing/here"), Err(PathError::Missing(_))));
     let roots = Roots::new(&scene.at("ws/made/by/need"), &scene.at("ws"));
-    roots.find("a.txt", PathUse::Write).unwrap().write(b"a", None).unwrap();
+    roots.resolve("a.txt", PathUse::Write).unwrap().write(b"a", None).unwrap();
     assert_eq!(fs::metadata(scene.at("ws/made/by/need")).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
@@ -385,14 +385,15 @@ fn pipes_and_devices_hold_nobody_up() {
         assert!(matches!(scene.read(name), Err(PathError::Refused(_))), "{name}");
         assert!(matches!(scene.write(name, "x"), Err(PathError::Exists(_))), "{name}");
     }
-    assert_eq!(scene.roots().find("pipe", PathUse::Read).unwrap().kind().unwrap(), Some(BeneathKind::Other));
+    assert_eq!(scene.roots().resolve("pipe", PathUse::Read).unwrap().kind().unwrap(), Some(BeneathKind::Other));
 }
 
 #[test]
 fn our_own_state_is_not_met_within_a_granted_folder() {
     let scene = Scene::new();
-    let roots = Roots::new(&scene.at("ws/scratch"), &scene.at("ws")).with_granted(&[], &[scene.dir.path().to_owned()]);
-    let read = |path: &str| roots.find(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
+    let roots =
+        Roots::new(&scene.at("ws/scratch"), &scene.at("ws")).with_granted_folders(&[], &[scene.dir.path().to_owned()]);
+    let read = |path: &str| roots.resolve(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
     for path in ["ws/logs/wake.log", "ws/brain/memory/a.md", "ws/messages.db"] {
         assert!(fs::read(scene.at(path)).is_ok());
         assert!(matches!(read(path), Err(PathError::Refused(_))), "{path}");
@@ -412,11 +413,11 @@ fn a_file_of_keys_is_not_opened_within_a_granted_folder() {
     fs::write(&key, SECRET).unwrap();
     // As the settings may name the file.
     symlink(&key, &link).unwrap();
-    let roots = || scene.roots().without(std::slice::from_ref(&link));
-    let read = |path: &str| roots().find(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
+    let roots = || scene.roots().without_files(std::slice::from_ref(&link));
+    let read = |path: &str| roots().resolve(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
     assert_eq!(read("home/write/a.txt").unwrap().0, b"mine");
     assert!(matches!(read("home/write/key"), Err(PathError::Refused(_))));
-    let inner = roots().find(&scene.full("home/write"), PathUse::Read).unwrap().inner("key").unwrap();
+    let inner = roots().resolve(&scene.full("home/write"), PathUse::Read).unwrap().join("key").unwrap();
     assert!(matches!(inner.read(1000), Err(PathError::Refused(_))));
     // Under another name too, since the open file is compared.
     fs::rename(&key, scene.at("home/write/moved")).unwrap();
@@ -432,10 +433,11 @@ fn an_inner_folder_is_opened_through_the_outer_one() {
     fs::create_dir(scene.at("home/write/inner")).unwrap();
     let roots = || {
         Roots::new(&scene.at("ws/scratch"), &scene.at("ws"))
-            .with_granted(&[scene.at("home/write/inner")], &[scene.at("home/write")])
+            .with_granted_folders(&[scene.at("home/write/inner")], &[scene.at("home/write")])
     };
-    let read =
-        || roots().find(&scene.full("home/write/inner/secret.txt"), PathUse::Read).and_then(|place| place.read(1000));
+    let read = || {
+        roots().resolve(&scene.full("home/write/inner/secret.txt"), PathUse::Read).and_then(|place| place.read(1000))
+    };
     assert!(matches!(read(), Err(PathError::Missing(_))));
     fs::remove_dir(scene.at("home/write/inner")).unwrap();
     symlink(scene.at("outside"), scene.at("home/write/inner")).unwrap();
@@ -449,7 +451,7 @@ fn a_file_is_replaced_in_full_and_keeps_its_permissions() {
     let path = scene.at("home/write/run.sh");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-    let place = scene.roots().find(path.to_str().unwrap(), PathUse::Write).unwrap();
+    let place = scene.roots().resolve(path.to_str().unwrap(), PathUse::Write).unwrap();
     let (_, stamp) = place.read(1000).unwrap();
     assert!(stamp.is_executable());
     place.write(b"new", Some(&stamp)).unwrap();
@@ -472,15 +474,18 @@ fn a_file_is_replaced_in_full_and_keeps_its_permissions() {
 fn what_came_between_look_and_exchange_is_put_back() {
     let scene = Scene::new();
     fs::write(scene.scratch("a.txt"), "old").unwrap();
-    let place = scene.roots().find("a.txt", PathUse::Write).unwrap();
+    let place = scene.roots().resolve("a.txt", PathUse::Write).unwrap();
     let (_, stamp) = place.read(1000).unwrap();
-    let (directory, name) = place.last(false).unwrap().unwrap();
+    let (directory, name) = place.open_parent(false).unwrap().unwrap();
     place.write_temporary(&directory, ".reveille-x", b"ours", 0o644).unwrap();
     fs::write(scene.scratch("b.txt"), "theirs, just now").unwrap();
     fs::rename(scene.scratch("b.txt"), scene.scratch("a.txt")).unwrap();
-    assert!(matches!(place.put(&directory, ".reveille-x", name, Some(&stamp)), Err(PathError::Changed(_))));
-    assert!(matches!(place.put(&directory, ".reveille-x", name, None), Err(PathError::Exists(_))));
-    assert!(matches!(place.exchange(&directory, ".reveille-x", name, &stamp), Err(PathError::Changed(_))));
+    assert!(matches!(
+        place.rename_temporary(&directory, ".reveille-x", name, Some(&stamp)),
+        Err(PathError::Changed(_))
+    ));
+    assert!(matches!(place.rename_temporary(&directory, ".reveille-x", name, None), Err(PathError::Exists(_))));
+    assert!(matches!(place.exchange_files(&directory, ".reveille-x", name, &stamp), Err(PathError::Changed(_))));
     assert_eq!(fs::read_to_string(scene.scratch("a.txt")).unwrap(), "theirs, just now");
 }
 
@@ -517,7 +522,7 @@ fn a_folder_that_is_swapped_for_a_link_while_writing_leads_nowhere() {
             Err(error) => panic!("{error}"),
         }
         assert!(scene.read("folder/secret.txt").is_err(), "it was read outside");
-        scene.roots().find("folder", PathUse::Read).unwrap().list().ok();
+        scene.roots().resolve("folder", PathUse::Read).unwrap().list().ok();
     }
     let after = scene.outside();
     // The control: opened by path, the same file is soon outside.

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use reveille_base::{disk, file::create_private_at};
 
 use super::{
-    AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read,
-    take::open,
+    AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read_json,
+    take::open_file,
     walk::{State, TreeEntry, TreeKind},
     write_durably,
 };
@@ -49,17 +49,17 @@ impl Copies {
         let mut given = GivenBack::default();
         // Paths already restored to their state before a later command of the same wake.
         let mut later: BTreeMap<PathBuf, TreeEntry> = BTreeMap::new();
-        for dir in self.of_wake(wake) {
-            let before: Before = read(&dir.join(BEFORE)).map_err(|error| (dir.clone(), error))?;
-            let after: Option<Vec<After>> = read(&dir.join(AFTER)).ok();
-            let of_copy = match read::<GivenBack>(&dir.join(BACK)) {
+        for dir in self.list_for_wake(wake) {
+            let before: Before = read_json(&dir.join(BEFORE)).map_err(|error| (dir.clone(), error))?;
+            let after: Option<Vec<After>> = read_json(&dir.join(AFTER)).ok();
+            let of_copy = match read_json::<GivenBack>(&dir.join(BACK)) {
                 Ok(done) => done,
                 Err(_) => {
                     let mut of_copy = GivenBack::default();
                     for (n, root) in before.roots.iter().enumerate() {
                         let after = after.as_ref().and_then(|after| after.get(n));
                         let back = Back { n, root, after, files: &dir.join(FILES), later: &later };
-                        back.all(&mut of_copy)?;
+                        back.restore_all(&mut of_copy)?;
                     }
                     // The recorded result tells an earlier command's changes from ours on a second call.
                     write_durably(&dir.join(BACK), &of_copy).map_err(|error| (dir.clone(), error))?;
@@ -87,7 +87,7 @@ impl Copies {
 
 impl GivenBack {
     /// Records the outcome of a path. If a path can't be restored for a reason of its own, the path is contested.
-    fn note(&mut self, at: PathBuf, became: io::Result<Became>) -> Result<(), (PathBuf, io::Error)> {
+    fn record_outcome(&mut self, at: PathBuf, became: io::Result<Became>) -> Result<(), (PathBuf, io::Error)> {
         match became {
             Ok(Became::Restored) => self.restored.push(at),
             Ok(Became::Untouched) => {}
@@ -135,10 +135,10 @@ enum Stand {
 }
 
 impl Back<'_> {
-    fn all(&self, given: &mut GivenBack) -> Result<(), (PathBuf, io::Error)> {
+    fn restore_all(&self, given: &mut GivenBack) -> Result<(), (PathBuf, io::Error)> {
         let root = match rustix::fs::openat(CWD, &self.root.path, FOLDER, Mode::empty()) {
             Ok(root) => root,
-            Err(error) => return given.note(self.root.path.clone(), Err(error.into())),
+            Err(error) => return given.record_outcome(self.root.path.clone(), Err(error.into())),
         };
         let left: BTreeMap<&str, &TreeEntry> =
             self.after.iter().flat_map(|after| &after.changed).map(|entry| (entry.path.as_str(), entry)).collect();
@@ -148,7 +148,7 @@ impl Back<'_> {
         for (path, entry) in left.iter().rev().filter(|(path, _)| !known.contains(*path)) {
             let at = self.root.path.join(path);
             let became = take_away(&root, entry, self.later.get(&at));
-            given.note(at, became)?;
+            given.record_outcome(at, became)?;
         }
         // Folders come before their content.
         let mut entries: Vec<(usize, &TreeEntry)> = self.root.entries.iter().enumerate().collect();
@@ -159,19 +159,25 @@ impl Back<'_> {
             if self.after.is_some() && left.is_none() && !gone.contains(entry.path.as_str()) {
                 continue;
             }
-            let became = self.one(&root, entry, left, &self.files.join(format!("{}-{k}", self.n)));
-            given.note(self.root.path.join(&entry.path), became)?;
+            let became = self.restore_entry(&root, entry, left, &self.files.join(format!("{}-{k}", self.n)));
+            given.record_outcome(self.root.path.join(&entry.path), became)?;
         }
         Ok(())
     }
 
-    fn one(&self, root: &OwnedFd, entry: &TreeEntry, left: Option<&TreeEntry>, kept: &Path) -> io::Result<Became> {
-        let Some((folder, name)) = beneath(root, &entry.path)? else { return Ok(Became::Left) };
-        let found = found(&folder, name, &entry.path)?;
+    fn restore_entry(
+        &self,
+        root: &OwnedFd,
+        entry: &TreeEntry,
+        left: Option<&TreeEntry>,
+        kept: &Path,
+    ) -> io::Result<Became> {
+        let Some((folder, name)) = open_parent(root, &entry.path)? else { return Ok(Became::Left) };
+        let found = read_entry(&folder, name, &entry.path)?;
         // The path was restored to the state after this command by our own earlier step.
         let again = self.later.get(&self.root.path.join(&entry.path));
         let left = if left.zip(again).is_some_and(|(left, again)| left.is_same(again)) { found.as_ref() } else { left };
-        match stand(entry, left, found.as_ref(), &folder, name, kept)? {
+        match compare_entry(entry, left, found.as_ref(), &folder, name, kept)? {
             // A cut-off command may never have touched this path.
             Stand::Before if self.after.is_none() => Ok(Became::Untouched),
             Stand::Before => Ok(Became::Restored),
@@ -181,7 +187,7 @@ impl Back<'_> {
     }
 }
 
-fn stand(
+fn compare_entry(
     entry: &TreeEntry,
     left: Option<&TreeEntry>,
     found: Option<&TreeEntry>,
@@ -208,7 +214,7 @@ fn stand(
 }
 
 /// Opens a path's parent folder and returns its handle with the last name; `None` if the folder is missing.
-fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str)>, Errno> {
+fn open_parent<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str)>, Errno> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut at = root.try_clone().map_err(|_| Errno::MFILE)?;
     for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
@@ -222,7 +228,7 @@ fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str
 }
 
 /// Reads the current entry by the folder's handle, without following a link.
-fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<TreeEntry>, Errno> {
+fn read_entry(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<TreeEntry>, Errno> {
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Ok(None),
@@ -236,18 +242,18 @@ fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<TreeEntry>, 
         }
         _ => TreeKind::Other,
     };
-    Ok(Some(TreeEntry { path: path.to_owned(), kind, state: State::of_stat(&stat) }))
+    Ok(Some(TreeEntry { path: path.to_owned(), kind, state: State::from_stat(&stat) }))
 }
 
 fn has_same_bytes(folder: &OwnedFd, name: &str, kept: &Path) -> io::Result<bool> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let (mut there, mut kept) = (File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?), open(kept)?);
+    let (mut there, mut kept) = (File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?), open_file(kept)?);
     if there.metadata()?.len() != kept.metadata()?.len() {
         return Ok(false);
     }
     let (mut one, mut other) = ([0; 64 * 1024], [0; 64 * 1024]);
     loop {
-        let (n, m) = (fill(&mut there, &mut one)?, fill(&mut kept, &mut other)?);
+        let (n, m) = (fill_buffer(&mut there, &mut one)?, fill_buffer(&mut kept, &mut other)?);
         if n != m || one.get(..n) != other.get(..m) {
             return Ok(false);
         }
@@ -258,7 +264,7 @@ fn has_same_bytes(folder: &OwnedFd, name: &str, kept: &Path) -> io::Result<bool>
 }
 
 /// Reads until the buffer is full or the file ends.
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill_buffer(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     use io::Read as _;
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -272,16 +278,16 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Removes an entry made by the command, unless the entry has changed or a folder isn't empty.
 fn take_away(root: &OwnedFd, made: &TreeEntry, again: Option<&TreeEntry>) -> io::Result<Became> {
-    let Some((folder, name)) = beneath(root, &made.path)? else { return Ok(Became::Restored) };
-    let Some(there) = found(&folder, name, &made.path)? else { return Ok(Became::Restored) };
+    let Some((folder, name)) = open_parent(root, &made.path)? else { return Ok(Became::Restored) };
+    let Some(there) = read_entry(&folder, name, &made.path)? else { return Ok(Became::Restored) };
     if !made.is_same(&there) && !again.is_some_and(|again| made.is_same(again)) {
         return Ok(Became::Left);
     }
-    unlink(folder.as_fd(), name, &there.kind)?;
+    unlink_entry(folder.as_fd(), name, &there.kind)?;
     Ok(Became::Restored)
 }
 
-fn unlink(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(), Errno> {
+fn unlink_entry(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(), Errno> {
     let flags = if *kind == TreeKind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     rustix::fs::unlinkat(folder, name, flags)
 }
@@ -292,7 +298,7 @@ fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&Tree
     let same_kind = there.is_some_and(|there| there.kind == entry.kind);
     if let Some(there) = there.filter(|there| !same_kind || there.kind != TreeKind::Dir && entry.kind != TreeKind::File)
     {
-        unlink(folder.as_fd(), name, &there.kind)?;
+        unlink_entry(folder.as_fd(), name, &there.kind)?;
     }
     match &entry.kind {
         TreeKind::Dir => {
@@ -307,7 +313,7 @@ fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&Tree
             // Leftover of a kill.
             let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
             let mut new = create_private_at(folder, &temporary)?;
-            io::copy(&mut open(kept)?, &mut new)?;
+            io::copy(&mut open_file(kept)?, &mut new)?;
             rustix::fs::fchmod(&new, mode)?;
             let modified = Timespec { tv_sec: entry.state.modified.0, tv_nsec: entry.state.modified.1 };
             rustix::fs::futimens(&new, &Timestamps { last_access: modified, last_modification: modified })?;

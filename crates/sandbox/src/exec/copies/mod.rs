@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use reveille_base::{
     disk::{self, Reserve},
-    file::{directory_of, remove_if_there, replace_durably},
+    file::{parent_directory, remove_if_there, replace_durably},
 };
 use reveille_config::Config;
 
@@ -61,7 +61,7 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    fn at_path(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }
     }
@@ -121,25 +121,28 @@ impl Copies {
     }
 
     /// Returns the store of a workspace.
-    pub fn of(config: &Config) -> Self {
+    pub fn from_config(config: &Config) -> Self {
         Self::new(config.copies_dir(), config.disk_reserve)
     }
 
     /// Returns the reason why these folders can't be copied; `None` if they can.
-    pub fn uncovered(&self, reach: CopyScope<'_>) -> Option<String> {
-        self.measure(reach).err().map(|error| error.to_string())
+    pub fn find_obstacle(&self, reach: CopyScope<'_>) -> Option<String> {
+        self.measure_roots(reach).err().map(|error| error.to_string())
     }
 
-    fn measure(&self, reach: CopyScope<'_>) -> Result<Vec<Measure>, CopyError> {
+    fn measure_roots(&self, reach: CopyScope<'_>) -> Result<Vec<Measure>, CopyError> {
         let mut left = MAX_ENTRIES;
-        let measured: Vec<Measure> =
-            reach.roots.iter().map(|root| walk::measure(root, reach.hidden, &mut left)).collect::<Result<_, _>>()?;
+        let measured: Vec<Measure> = reach
+            .roots
+            .iter()
+            .map(|root| walk::measure_folder(root, reach.hidden, &mut left))
+            .collect::<Result<_, _>>()?;
         let bytes: u64 = measured.iter().map(|root| root.bytes).sum();
         if bytes > MAX_BYTES && !self.can_share(&measured) {
-            let (there, most) = (disk::size(bytes), disk::size(MAX_BYTES));
+            let (there, most) = (disk::format_size(bytes), disk::format_size(MAX_BYTES));
             return Err(CopyError::Uncovered(format!("they hold {there}, and I copy {most} at most")));
         }
-        let free = disk::free_bytes(&self.dir).map_err(CopyError::io(&self.dir))?;
+        let free = disk::free_bytes(&self.dir).map_err(CopyError::at_path(&self.dir))?;
         if bytes <= MAX_BYTES && self.reserve.is_broken_into(free.saturating_sub(bytes)) {
             return Err(CopyError::Uncovered("the disk has too little room for a copy".to_owned()));
         }
@@ -147,13 +150,13 @@ impl Copies {
     }
 
     /// Returns true if a wake has copies.
-    pub fn has(&self, wake: &str) -> bool {
-        self.of_wake(wake).next().is_some()
+    pub fn has_wake(&self, wake: &str) -> bool {
+        self.list_for_wake(wake).next().is_some()
     }
 
     /// Returns the complete copies of a wake, latest first.
-    fn of_wake(&self, wake: &str) -> impl Iterator<Item = PathBuf> + use<> {
-        let mut found: Vec<(u32, PathBuf)> = folders(&self.dir.join(wake))
+    fn list_for_wake(&self, wake: &str) -> impl Iterator<Item = PathBuf> + use<> {
+        let mut found: Vec<(u32, PathBuf)> = list_subfolders(&self.dir.join(wake))
             .filter_map(|path| Some((path.file_name()?.to_str()?.parse().ok()?, path)))
             // fault: copy-isnt-whole-given
             .filter(|(_, path): &(u32, PathBuf)| path.join(BEFORE).exists())
@@ -171,8 +174,8 @@ impl Copies {
         let oldest = now - chrono::TimeDelta::days(KEPT_DAYS);
         let mut kept: Vec<(DateTime<Utc>, u64, PathBuf)> = Vec::new();
         let mut gone = 0;
-        for copy in folders(&self.dir).flat_map(|wake| folders(&wake)) {
-            match read::<Before>(&copy.join(BEFORE)) {
+        for copy in list_subfolders(&self.dir).flat_map(|wake| list_subfolders(&wake)) {
+            match read_json::<Before>(&copy.join(BEFORE)) {
                 Ok(before) if before.taken_at >= oldest => kept.push((before.taken_at, before.bytes, copy)),
                 _ => {
                     remove(&copy)?;
@@ -191,15 +194,15 @@ impl Copies {
             bytes -= of_copy;
         }
         // An empty folder belongs to a wake without remaining copies.
-        folders(&self.dir).for_each(|wake| drop(fs::remove_dir(wake)));
+        list_subfolders(&self.dir).for_each(|wake| drop(fs::remove_dir(wake)));
         Ok(gone)
     }
 
     /// Returns true if any copy is old or incomplete.
     pub fn has_old(&self, now: DateTime<Utc>) -> bool {
         let oldest = now - chrono::TimeDelta::days(KEPT_DAYS);
-        let mut copies = folders(&self.dir).flat_map(|wake| folders(&wake));
-        copies.any(|copy| read::<Before>(&copy.join(BEFORE)).map_or(true, |before| before.taken_at < oldest))
+        let mut copies = list_subfolders(&self.dir).flat_map(|wake| list_subfolders(&wake));
+        copies.any(|copy| read_json::<Before>(&copy.join(BEFORE)).map_or(true, |before| before.taken_at < oldest))
     }
 }
 
@@ -210,19 +213,19 @@ fn remove(copy: &Path) -> io::Result<()> {
 }
 
 /// Lists the subfolders, unordered. Unreadable ones are skipped.
-fn folders(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+fn list_subfolders(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
 /// Writes a file atomically, after all earlier writes have reached the disk, safe against power failure.
 fn write_durably(path: &Path, value: &impl Serialize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(&File::open(directory_of(path))?)?;
+    rustix::fs::syncfs(&File::open(parent_directory(path))?)?;
     #[cfg(not(target_os = "linux"))]
     rustix::fs::sync();
     replace_durably(path, &serde_json::to_vec(value)?)

@@ -27,7 +27,7 @@ fn scene() -> Scene {
     for name in ["a", "b", "sub/c"] {
         fs::write(root.join(name), name).unwrap();
     }
-    Scene { copies: Copies::new(dir.path().join("copies"), Reserve::of_mib(0)), root, dir }
+    Scene { copies: Copies::new(dir.path().join("copies"), Reserve::from_mib(0)), root, dir }
 }
 
 impl Scene {
@@ -45,7 +45,7 @@ impl Scene {
 fn a_command_that_changes_nothing_leaves_no_copy() {
     let scene = scene();
     drop(scene.take(1).unwrap());
-    assert!(!scene.copies.has(WAKE));
+    assert!(!scene.copies.has_wake(WAKE));
     assert_eq!(scene.copies.give_back(WAKE).unwrap(), GivenBack::default());
 }
 
@@ -105,10 +105,10 @@ fn a_copy_that_never_was_whole_is_none_and_goes() {
     fs::write(scene.root.join("a"), "changed").unwrap();
     fs::remove_file(scene.copies.dir.join(WAKE).join("1").join(BEFORE)).unwrap();
     drop(taken);
-    assert!(!scene.copies.has(WAKE));
+    assert!(!scene.copies.has_wake(WAKE));
     assert_eq!(scene.copies.give_back(WAKE).unwrap(), GivenBack::default());
     assert_eq!(scene.copies.forget_old("2026-11-02T14:00:00Z".parse().unwrap(), 0).unwrap(), 1);
-    assert_eq!(folders(&scene.copies.dir).count(), 0);
+    assert_eq!(list_subfolders(&scene.copies.dir).count(), 0);
 }
 
 #[test]
@@ -122,21 +122,21 @@ fn copies_are_kept_for_some_days_and_the_oldest_give_way_to_what_comes() {
     let on = |day: u32| format!("2026-11-{day:02}T14:00:00Z").parse::<DateTime<Utc>>().unwrap();
     assert_eq!((scene.copies.has_old(on(8)), scene.copies.has_old(on(9))), (false, true));
     assert_eq!(scene.copies.forget_old(on(9), 0).unwrap(), 1);
-    assert!(scene.copies.has(WAKE));
+    assert!(scene.copies.has_wake(WAKE));
     assert_eq!(scene.copies.forget_old(on(9), MAX_KEPT_BYTES).unwrap(), 1);
-    assert!(!scene.copies.has(WAKE));
+    assert!(!scene.copies.has_wake(WAKE));
 }
 
 #[test]
 fn while_a_copy_is_taken_the_wake_goes_on() {
     let scene = scene();
     let confinement = Confinement { work_dir: scene.dir.path().join("scratch"), ..Confinement::default() };
-    let shelter = Shelter::of(confinement, PathBuf::from("/nowhere"));
+    let shelter = Shelter::from_confinement(confinement, PathBuf::from("/nowhere"));
     let rules = Rules::parse(&format!("[files]\nwrite = [{:?}]\n", scene.root.display().to_string())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _within = runtime.enter();
     let held = TAKING.lock().unwrap();
-    let mut copying = pin!(shelter.copy(&rules, WAKE, "2026-11-01T14:00:00Z".parse().unwrap()));
+    let mut copying = pin!(shelter.copy_folders(&rules, WAKE, "2026-11-01T14:00:00Z".parse().unwrap()));
     assert!(copying.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(held);
     drop(runtime.block_on(copying).unwrap());
@@ -146,11 +146,11 @@ fn while_a_copy_is_taken_the_wake_goes_on() {
 #[test]
 fn what_cannot_be_copied_whole_is_not_covered() {
     let scene = scene();
-    let uncovered = || scene.copies.uncovered(CopyScope { roots: std::slice::from_ref(&scene.root), hidden: &[] });
+    let uncovered = || scene.copies.find_obstacle(CopyScope { roots: std::slice::from_ref(&scene.root), hidden: &[] });
     assert_eq!(uncovered(), None);
     rustix::fs::mknodat(CWD, scene.root.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     assert!(uncovered().unwrap().contains("pipe can't be copied"));
-    assert!(scene.take(1).is_err() && !scene.copies.has(WAKE));
+    assert!(scene.take(1).is_err() && !scene.copies.has_wake(WAKE));
     fs::remove_file(scene.root.join("pipe")).unwrap();
     fs::write(scene.root.join(std::ffi::OsStr::from_bytes(b"odd\xff")), "").unwrap();
     assert!(uncovered().unwrap().contains("can't be kept"));

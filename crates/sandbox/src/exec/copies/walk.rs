@@ -41,7 +41,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(found: &Metadata) -> Self {
+    pub(super) fn from_metadata(found: &Metadata) -> Self {
         Self {
             mode: found.mode() & 0o7777,
             bytes: found.len(),
@@ -53,7 +53,7 @@ impl State {
 
     /// Builds the state from the kernel's answer for a name beneath a handle.
     #[expect(clippy::unnecessary_cast, reason = "the types of its fields differ from system to system")]
-    pub(super) fn of_stat(found: &rustix::fs::Stat) -> Self {
+    pub(super) fn from_stat(found: &rustix::fs::Stat) -> Self {
         Self {
             mode: found.st_mode as u32 & 0o7777,
             bytes: u64::try_from(found.st_size).unwrap_or(0),
@@ -86,9 +86,9 @@ pub(super) struct Measure {
 }
 
 /// Scans a folder to be copied. `left` is the number of entries still allowed.
-pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Measure, CopyError> {
-    let root = root.canonicalize().map_err(CopyError::io(root))?;
-    let entries = entries(&root, hidden, left)?;
+pub(super) fn measure_folder(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Measure, CopyError> {
+    let root = root.canonicalize().map_err(CopyError::at_path(root))?;
+    let entries = list_entries(&root, hidden, left)?;
     if let Some(other) = entries.iter().find(|entry| entry.kind == TreeKind::Other) {
         return Err(CopyError::Uncovered(format!("{} can't be copied", root.join(&other.path).display())));
     }
@@ -97,13 +97,13 @@ pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Resu
 }
 
 /// Lists all entries of a folder except the hidden ones. Links aren't followed.
-pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<TreeEntry>, CopyError> {
+pub(super) fn list_entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<TreeEntry>, CopyError> {
     let mut found = Vec::new();
     let mut open = vec![String::new()];
     while let Some(folder) = open.pop() {
         let path = root.join(&folder);
-        for entry in fs::read_dir(&path).map_err(CopyError::io(&path))? {
-            let entry = entry.map_err(CopyError::io(&path))?;
+        for entry in fs::read_dir(&path).map_err(CopyError::at_path(&path))? {
+            let entry = entry.map_err(CopyError::at_path(&path))?;
             let path = entry.path();
             if hidden.contains(&path) {
                 continue;
@@ -116,13 +116,13 @@ pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Resu
                 Ok(metadata) => metadata,
                 // The entry has just vanished.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(CopyError::io(&path)(error)),
+                Err(error) => return Err(CopyError::at_path(&path)(error)),
             };
             let kind = kind(&path, &metadata)?;
             if kind == TreeKind::Dir {
                 open.push(name.clone());
             }
-            found.push(TreeEntry { path: name, kind, state: State::of(&metadata) });
+            found.push(TreeEntry { path: name, kind, state: State::from_metadata(&metadata) });
         }
     }
     Ok(found)
@@ -134,7 +134,7 @@ fn kind(path: &Path, found: &Metadata) -> Result<TreeKind, CopyError> {
     } else if found.is_file() {
         TreeKind::File
     } else if found.is_symlink() {
-        let to = fs::read_link(path).map_err(CopyError::io(path))?;
+        let to = fs::read_link(path).map_err(CopyError::at_path(path))?;
         let unnamed = |_| CopyError::Uncovered(format!("where {} leads can't be kept", path.display()));
         TreeKind::Link(to.into_os_string().into_string().map_err(unnamed)?)
     } else {

@@ -10,7 +10,7 @@ use reveille_base::types::{BoundFile, BoundFiles};
 use reveille_policy as policy;
 use reveille_policy::{Rules, named_words};
 
-use super::{digest, fingerprint, open};
+use super::{digest_file, fingerprint_folders, open_file};
 use crate::exec::Shelter;
 
 /// Maximum number of files bound to one approval.
@@ -102,15 +102,15 @@ struct Places {
 }
 
 impl Places {
-    fn find(shelter: &Shelter, rules: &Rules) -> Self {
+    fn collect(shelter: &Shelter, rules: &Rules) -> Self {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let granted: Vec<PathBuf> = shelter.writable(rules).iter().map(|path| real(path)).collect();
+        let granted: Vec<PathBuf> = shelter.list_writable_folders(rules).iter().map(|path| real(path)).collect();
         let hidden = shelter.hidden_from_writing(rules);
         let home = shelter.home().map(Path::to_owned);
         Self { scratch: real(shelter.scratch()), home, granted, hidden }
     }
 
-    fn holds(&self, path: &Path) -> bool {
+    fn contains(&self, path: &Path) -> bool {
         let roots = std::iter::once(&self.scratch).chain(&self.granted);
         let is_hidden = || self.hidden.iter().any(|place| path.starts_with(place));
         roots.into_iter().any(|root| path.starts_with(root))
@@ -131,14 +131,14 @@ impl Places {
         literal.extend(self.home.iter().map(|home| home.join(relative)));
         literal.extend(folder.map(|folder| folder.join(relative)));
         let found = literal.into_iter().filter_map(|named| {
-            let path = named.canonicalize().ok().filter(|path| self.holds(path))?;
+            let path = named.canonicalize().ok().filter(|path| self.contains(path))?;
             Some((named, path))
         });
         found.collect()
     }
 
     /// Returns the folder directly below the scratch (one cycle's) that contains a path.
-    fn folder_around(&self, path: &Path) -> Option<PathBuf> {
+    fn find_enclosing_folder(&self, path: &Path) -> Option<PathBuf> {
         let first = path.strip_prefix(&self.scratch).ok()?.components().next();
         Some(first.map_or_else(|| self.scratch.clone(), |first| self.scratch.join(first)))
     }
@@ -148,9 +148,9 @@ impl Places {
 /// that isn't granted. Existence isn't checked. Read-only paths are left out, because a failed write reports itself.
 pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules) -> Vec<String> {
     let Some(home) = shelter.home() else { return Vec::new() };
-    let places = Places::find(shelter, rules);
+    let places = Places::collect(shelter, rules);
     let reachable: Vec<PathBuf> =
-        places.granted.iter().cloned().chain(rules.readable()).chain([places.scratch.clone()]).collect();
+        places.granted.iter().cloned().chain(rules.readable_folders()).chain([places.scratch.clone()]).collect();
     let in_home = |word: &str| -> Option<PathBuf> {
         let rest = ["~/", "HOME/"].iter().find_map(|name| word.strip_prefix(name));
         let path = rest.map_or_else(|| PathBuf::from(word), |rest| home.join(rest));
@@ -173,13 +173,13 @@ pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules
 
 /// Finds the files that a command names in writable places, and describes them. `is_given` means that the command has
 /// extra access and starts in an empty folder. `may_show` decides if a text may be shown.
-pub fn look_for(
+pub fn find_named_files(
     (text, is_given): (&str, bool),
     shelter: &Shelter,
     rules: &Rules,
     may_show: &dyn Fn(&str) -> bool,
 ) -> FoundFiles {
-    let places = Places::find(shelter, rules);
+    let places = Places::collect(shelter, rules);
     let words = named_words(text);
     let begins_in = shelter.folder().work_path();
     let begins_in = (!is_given).then(|| begins_in.canonicalize().unwrap_or(begins_in));
@@ -206,7 +206,7 @@ pub fn look_for(
     for command in &words.commands {
         let Some((name, rest)) = command.split_first() else { continue };
         if INTERPRETERS.iter().any(|known| is_called(name, known)) {
-            run.extend(program_of(rest, &files_of));
+            run.extend(find_script(rest, &files_of));
         }
         for (_, looked_for) in LOADERS.iter().filter(|(known, _)| is_called(name, known)) {
             files.extend(looked_for.iter().flat_map(|word| files_of(word)));
@@ -233,7 +233,7 @@ pub fn look_for(
     let mut found = Vec::new();
     for (named, path) in files {
         let is_run = run.contains(&path);
-        match describe(named, path, is_run, &mut room, may_show) {
+        match describe_file(named, path, is_run, &mut room, may_show) {
             Some(file) => found.push(file),
             None => {
                 unheld.push("One of the files that it names can't be read, so I can't tell what is in it.".to_owned());
@@ -241,7 +241,9 @@ pub fn look_for(
         }
     }
     if are_more {
-        unheld.push(format!("It names more than I can look at: I hold it to the first {MAX_FILES} files alone."));
+        unheld.push(format!(
+            "It names more files than I can check: I only make sure that the first {MAX_FILES} don't change."
+        ));
     }
     let loads = names.iter().any(|name| {
         INTERPRETERS.iter().chain(LOADERS.iter().map(|(known, _)| known)).any(|known| is_called(name, known))
@@ -249,27 +251,26 @@ pub fn look_for(
     let runs: Vec<&Path> = found.iter().filter(|file| file.is_run).map(|file| file.path.as_path()).collect();
     let begins = begins_in.iter().filter(|_| loads || !words.is_plain || !runs.is_empty() || !folders.is_empty());
     let around = runs.iter().copied().chain(folders.iter().chain(begins).map(PathBuf::as_path));
-    let around: BTreeSet<PathBuf> = around.filter_map(|path| places.folder_around(path)).collect();
+    let around: BTreeSet<PathBuf> = around.filter_map(|path| places.find_enclosing_folder(path)).collect();
     let around: Vec<PathBuf> = around.into_iter().collect();
-    let beside = (!around.is_empty()).then(|| fingerprint(&around, &found));
+    let beside = (!around.is_empty()).then(|| fingerprint_folders(&around, &found));
     if beside == Some(None) {
         unheld.push(
-            "There is too much in my scratch folder to be sure that what it loads from there stays as it is."
-                .to_owned(),
+            "My scratch folder holds too much to be sure that the files it loads from there don't change.".to_owned(),
         );
     }
     let is_elsewhere = runs.iter().copied().chain(folders.iter().map(PathBuf::as_path));
-    let is_elsewhere = is_elsewhere.into_iter().any(|path| places.folder_around(path).is_none());
+    let is_elsewhere = is_elsewhere.into_iter().any(|path| places.find_enclosing_folder(path).is_none());
     let may_be_elsewhere = !words.is_plain && !places.granted.is_empty();
     if (is_elsewhere || may_be_elsewhere) && loads {
-        unheld.push("What it loads from a granted folder besides is what stands there when it runs.".to_owned());
+        unheld.push("Any other file that it loads from a granted folder may still change before it runs.".to_owned());
     }
     unheld.dedup();
     FoundFiles { named: BoundFiles { files: found, folders: around, beside: beside.flatten() }, unheld }
 }
 
 /// Finds the script of an interpreter: the first named file. Later files are its arguments.
-fn program_of(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+fn find_script(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if word.strip_prefix('-').is_some_and(|option| !option.starts_with('-') && option.contains(NO_PROGRAM)) {
@@ -296,7 +297,7 @@ fn is_called(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-'))
 }
 
-fn describe(
+fn describe_file(
     named: PathBuf,
     path: PathBuf,
     is_run: bool,
@@ -305,9 +306,9 @@ fn describe(
 ) -> Option<BoundFile> {
     // The store keeps names as text.
     let _ = (named.to_str()?, path.to_str()?);
-    let file = open(&path).ok()?;
+    let file = open_file(&path).ok()?;
     let found = file.metadata().ok()?;
-    let (bytes, sha256) = digest(file).ok()?;
+    let (bytes, sha256) = digest_file(file).ok()?;
     let text =
         bytes.filter(|bytes| bytes.len() <= MAX_TEXT_BYTES.min(*room)).and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.filter(|text| !text.contains('\0') && may_show(text));

@@ -33,11 +33,11 @@ impl Scene {
     }
 
     fn find(&self, command: &str) -> FoundFiles {
-        look_for((command, false), &self.shelter, &self.rules, &|text| !text.contains("SECRET"))
+        find_named_files((command, false), &self.shelter, &self.rules, &|text| !text.contains("SECRET"))
     }
 
     fn hold(&self, found: &FoundFiles) -> Result<HeldFiles, String> {
-        hold(&found.named, &self.shelter)
+        hold_files(&found.named, &self.shelter)
     }
 
     fn work(&self) -> String {
@@ -87,7 +87,7 @@ fn what_a_command_runs_is_found_in_whatever_words() {
         assert!(!run(&found).is_empty() && run(&found).iter().all(|name| *name == "x.sh"), "{command}: {found:?}");
     }
     // With access granted a command starts in an empty folder, so only an absolute path reaches a file.
-    let given = |command: &str| look_for((command, true), &scene.shelter, &scene.rules, &|_| true);
+    let given = |command: &str| find_named_files((command, true), &scene.shelter, &scene.rules, &|_| true);
     assert_eq!(given("sh x.sh").named.files, []);
     assert_eq!(run(&given(&format!("sh {scratch}/x.sh"))), ["x.sh"]);
     assert!(given("python3 -c 'import json'").named.is_empty());
@@ -179,7 +179,7 @@ fn no_hidden_file_is_looked_at_and_too_many_are_told() {
     let all: Vec<String> = (0..40).map(|n| format!("f{n}")).collect();
     let found = scene.find(&format!("cat {}", all.join(" ")));
     assert!(
-        found.named.files.len() == 24 && found.unheld.iter().any(|why| why.contains("first 24 files")),
+        found.named.files.len() == 24 && found.unheld.iter().any(|why| why.contains("the first 24 don't change")),
         "{found:?}"
     );
 }
@@ -188,8 +188,8 @@ fn no_hidden_file_is_looked_at_and_too_many_are_told() {
 fn what_was_kept_of_a_question_and_cant_be_read_lets_nothing_run() {
     let scene = Scene::new();
     let named = BoundFiles::parse(Some("nonsense"));
-    assert!(hold(&named, &scene.shelter).is_err());
-    assert!(hold(&BoundFiles::parse(None), &scene.shelter).is_ok());
+    assert!(hold_files(&named, &scene.shelter).is_err());
+    assert!(hold_files(&BoundFiles::parse(None), &scene.shelter).is_ok());
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn a_file_is_written_as_it_was_and_goes_with_its_command() {
     let found = scene.find("./x.sh");
     fs::write(&script, "echo 2\n").unwrap();
     let mut held = HeldFiles::default();
-    let dir = folder(&mut held, &scene.shelter).unwrap().to_owned();
-    let copy = put(&dir.join("0"), &found.named.files[0], open(&script).unwrap()).unwrap().unwrap();
+    let dir = ensure_folder(&mut held, &scene.shelter).unwrap().to_owned();
+    let copy = write_snapshot(&dir.join("0"), &found.named.files[0], open_file(&script).unwrap()).unwrap().unwrap();
     assert_eq!(fs::read_to_string(&copy).unwrap(), "echo 1\n");
     assert_eq!(fs::metadata(&copy).unwrap().mode() & 0o777, 0o500);
     drop(held);
@@ -209,6 +209,6 @@ fn a_file_is_written_as_it_was_and_goes_with_its_command() {
     // A file that isn't kept as text must still exist.
     let binary = BoundFile { text: None, ..found.named.files[0].clone() };
     let mut held = HeldFiles::default();
-    let dir = folder(&mut held, &scene.shelter).unwrap().to_owned();
-    assert!(put(&dir.join("0"), &binary, open(&script).unwrap()).unwrap().is_none());
+    let dir = ensure_folder(&mut held, &scene.shelter).unwrap().to_owned();
+    assert!(write_snapshot(&dir.join("0"), &binary, open_file(&script).unwrap()).unwrap().is_none());
 }

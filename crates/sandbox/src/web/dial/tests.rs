@@ -18,7 +18,7 @@ struct Told {
 }
 
 impl Names for Arc<Told> {
-    fn addresses<'a>(&'a self, _: &'a str) -> Lookup<'a> {
+    fn resolve_name<'a>(&'a self, _: &'a str) -> Lookup<'a> {
         let turn = self.asked.fetch_add(1, Ordering::Relaxed).min(self.answers.len().saturating_sub(1));
         let answer = self.answers.get(turn).cloned().ok_or(io::ErrorKind::NotFound.into());
         Box::pin(std::future::ready(answer))
@@ -32,7 +32,7 @@ fn told(answers: &[&[&str]]) -> Arc<Told> {
 
 fn dialled(web: &Web, url: &str) -> Result<Vec<SocketAddr>, WebError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(web.addresses(&DialTarget::asked(url, &web.grants)?))
+    runtime.block_on(web.resolve_target(&DialTarget::parse_url(url, &web.grants)?))
 }
 
 fn range_v4() -> impl Strategy<Value = u32> {
@@ -186,7 +186,7 @@ proptest! {
             IpAddr::V4(v4) => format!("{v4}:{port}"),
             IpAddr::V6(v6) => format!("[{v6}]:{port}"),
         };
-        let web = Web::default().granting(Grants::new([granted.as_str()]));
+        let web = Web::default().with_grants(Grants::new([granted.as_str()]));
         prop_assert_eq!(dialled(&web, &url), Ok(vec![SocketAddr::new(address, port)]), "{}", url);
     }
 }
@@ -207,22 +207,22 @@ fn a_public_address_is_dialled_in_every_spelling() {
 #[test]
 fn a_name_is_dialled_if_all_that_it_means_is_public() {
     let public: &[&str] = &["8.8.8.8", "2606:4700:4700::1111"];
-    let web = Web::default().naming(told(&[public]));
+    let web = Web::default().with_names(told(&[public]));
     let dialled_there = dialled(&web, "https://example.org/").unwrap();
     assert_eq!(dialled_there, ["8.8.8.8:443".parse().unwrap(), "[2606:4700:4700::1111]:443".parse().unwrap()]);
 
     for inside in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fe80::1", "::ffff:192.168.0.1", "0.0.0.0"] {
         for answer in [vec![inside], vec!["8.8.8.8", inside], vec![inside, "8.8.8.8"]] {
-            let web = Web::default().naming(told(&[&answer]));
+            let web = Web::default().with_names(told(&[&answer]));
             let refused = dialled(&web, "https://example.org/");
             assert!(matches!(refused, Err(WebError::NotPublic { .. })), "{answer:?}: {refused:?}");
         }
     }
-    let granted = Web::default().granting(Grants::new(["nas.local:8080"])).naming(told(&[&["192.168.0.2"]]));
+    let granted = Web::default().with_grants(Grants::new(["nas.local:8080"])).with_names(told(&[&["192.168.0.2"]]));
     assert_eq!(dialled(&granted, "http://nas.local:8080/"), Ok(vec!["192.168.0.2:8080".parse().unwrap()]));
     assert!(dialled(&granted, "http://nas.local/").is_err() && dialled(&granted, "http://other.local:8080/").is_err());
     for nothing in [told(&[]), told(&[&[]])] {
-        let web = Web::default().naming(nothing);
+        let web = Web::default().with_names(nothing);
         assert!(matches!(dialled(&web, "https://example.org/"), Err(WebError::Unreachable(_))));
     }
 }

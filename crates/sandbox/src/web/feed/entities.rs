@@ -15,7 +15,7 @@ pub(super) struct OwnEntities(Vec<(String, String)>);
 
 impl OwnEntities {
     /// Parses `<!ENTITY name "text">`. Definitions with references to entities or files are skipped, so no expansion is recursive.
-    pub(super) fn find(document: &str) -> Self {
+    pub(super) fn parse(document: &str) -> Self {
         let head = first_bytes(document, SEARCHED_BYTES);
         let Some((_, subset)) = head.split_once("<!DOCTYPE") else { return Self::default() };
         let definitions = subset.split("<!ENTITY").skip(1).take(MAX_ENTITIES);

@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 use super::FeedEntry;
-use crate::web::clean::line;
+use crate::web::clean::clean_line;
 
 /// Maximum length of an entry's title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
@@ -45,7 +45,7 @@ pub(super) struct EntryDraft {
 
 impl EntryDraft {
     /// Creates an entry with only an id.
-    pub(super) fn of_id(id: impl Into<String>) -> Self {
+    pub(super) fn with_id(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
 
@@ -66,7 +66,7 @@ impl EntryDraft {
             .and_then(|link| link.rsplit('/').next())
             .filter(|_| self.links.first().is_some_and(|(rank, ..)| *rank == LinkRank::Enclosure));
         let words = [self.title.as_str(), &self.summary, file.unwrap_or_default()];
-        let title = words.iter().map(|words| line(words, MAX_TITLE_CHARS)).find(|title| !title.is_empty());
+        let title = words.iter().map(|words| clean_line(words, MAX_TITLE_CHARS)).find(|title| !title.is_empty());
         let id = self.id.trim().to_owned();
         (!id.is_empty() || title.is_some() || link.is_some()).then(|| FeedEntry {
             id,
@@ -83,6 +83,6 @@ fn resolve_link(href: &str, base: &Url) -> Option<String> {
     let url = base.join(&href).ok().filter(|url| SCHEMES.contains(&url.scheme()))?;
     // A link in its own script is easier to read than percent codes.
     let is_whole = Url::parse(&href).is_ok() && href.contains("://") && !href.contains(char::is_whitespace);
-    let link = if is_whole { line(&href, MAX_LINK_BYTES) } else { url.to_string() };
+    let link = if is_whole { clean_line(&href, MAX_LINK_BYTES) } else { url.to_string() };
     (link.len() <= MAX_LINK_BYTES).then_some(link)
 }

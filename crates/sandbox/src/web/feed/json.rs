@@ -23,36 +23,36 @@ pub(super) fn read_entries(text: &str, feed_url: &Url) -> Result<Option<Vec<Feed
     let text = text.trim().replace(['\n', '\r', '\t'], " ");
     let feed: Value = serde_json::from_str(&text).or_else(|_| serde_json::from_str(&mend_surrogates(&text)))?;
     let Some(items) = feed.get("items").and_then(Value::as_array) else { return Ok(None) };
-    let site = string(&feed, "home_page_url").and_then(|url| Url::parse(&url).ok());
+    let site = read_string(&feed, "home_page_url").and_then(|url| Url::parse(&url).ok());
     let base = site.as_ref().unwrap_or(feed_url);
     Ok(Some(items.iter().filter(|item| item.is_object()).filter_map(|item| read_entry(item, base)).collect()))
 }
 
 fn read_entry(item: &Value, base: &Url) -> Option<FeedEntry> {
-    let mut draft = EntryDraft::of_id(string(item, "id").unwrap_or_default());
+    let mut draft = EntryDraft::with_id(read_string(item, "id").unwrap_or_default());
     let id_as_link = Some(draft.id.clone()).filter(|id| id.contains("://"));
     let links = [
-        (LinkRank::Page, string(item, "url")),
-        (LinkRank::Related, string(item, "external_url")),
+        (LinkRank::Page, read_string(item, "url")),
+        (LinkRank::Related, read_string(item, "external_url")),
         (LinkRank::Id, id_as_link),
-        (LinkRank::Enclosure, item.pointer("/attachments/0").and_then(|attachment| string(attachment, "url"))),
+        (LinkRank::Enclosure, item.pointer("/attachments/0").and_then(|attachment| read_string(attachment, "url"))),
     ];
     for (rank, link) in links.into_iter().filter_map(|(rank, link)| Some((rank, link?))) {
         draft.add_link(rank, &link, None);
     }
-    draft.title = read_words(&string(item, "title").unwrap_or_default(), Writing::Escaped);
+    draft.title = read_words(&read_string(item, "title").unwrap_or_default(), Writing::Escaped);
     for (name, writing) in
         [("summary", Writing::Escaped), ("content_text", Writing::Plain), ("content_html", Writing::Html)]
     {
         if draft.summary.trim().is_empty() {
-            draft.summary = read_words(&string(item, name).unwrap_or_default(), writing);
+            draft.summary = read_words(&read_string(item, name).unwrap_or_default(), writing);
         }
     }
     draft.finish(base)
 }
 
 /// Returns a string, or a number as a string.
-fn string(value: &Value, name: &str) -> Option<String> {
+fn read_string(value: &Value, name: &str) -> Option<String> {
     match value.get(name)? {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -44,7 +44,7 @@ pub(super) enum Markup {
 }
 
 /// Returns an attribute's value by its name, including the prefix, in lower case.
-pub(super) fn attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
+pub(super) fn find_attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
     attributes.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| attribute.value.trim())
 }
 

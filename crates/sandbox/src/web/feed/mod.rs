@@ -25,9 +25,9 @@ use super::{
     Gate, Page, Web, WebError,
     body::Sink,
     charset,
-    clean::clean,
+    clean::clean_text,
     fetch::{Ask, Fetched},
-    page::{self, charset_of, essence, off_thread, origin},
+    page::{self, format_origin, off_thread, parse_charset, parse_essence},
 };
 
 /// Bytes of a document searched for a feed's root.
@@ -37,7 +37,7 @@ const MAX_UNPACKED_BYTES: usize = 2 * 1_024 * 1_024;
 /// The first bytes of a gzip file.
 const GZIP_MARK: [u8; 2] = [0x1f, 0x8b];
 const UNREADABLE: WebError = WebError::Unreadable("It is a feed that can't be read.");
-const TOO_SLOW: WebError = WebError::Unreadable("It takes too long to be read; it was given up.");
+const TOO_SLOW: WebError = WebError::Unreadable("It takes too long to read, so I gave up.");
 
 /// The content of a watched address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,25 +60,25 @@ pub struct FeedEntry {
 }
 
 impl Web {
-    /// Reads a watched address. The gate works as for [`Web::page`].
+    /// Reads a watched address. The gate works as for [`Web::fetch_page`].
     ///
     /// # Errors
     /// The reason in our own words.
-    pub async fn watched(&self, url: &str, gate: Gate<'_>) -> Result<WatchedPage, WebError> {
+    pub async fn fetch_watched(&self, url: &str, gate: Gate<'_>) -> Result<WatchedPage, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
-        off_thread(move || read_watched(&fetched)).await?
+        off_thread(move || parse_watched(&fetched)).await?
     }
 }
 
-fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
-    let (body, is_cut) = unpack(&fetched.body)?;
+fn parse_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
+    let (body, is_cut) = unpack_gzip(&fetched.body)?;
     let is_cut = is_cut || fetched.is_cut;
-    let kind = essence(fetched.content_type.as_deref());
-    let text = charset::decode_xml(&body, charset_of(fetched.content_type.as_deref()));
+    let kind = parse_essence(fetched.content_type.as_deref());
+    let text = charset::decode_xml(&body, parse_charset(fetched.content_type.as_deref()));
     let feed = |mut entries: Vec<FeedEntry>| {
         let mut seen = HashSet::new();
         entries.retain(|entry| seen.insert(entry.clone()));
-        Ok(WatchedPage::Feed(origin(&fetched.url), entries))
+        Ok(WatchedPage::Feed(format_origin(&fetched.url), entries))
     };
     if json::may_be_json_feed(&text, kind == "application/feed+json") {
         match json::read_entries(&text, &fetched.url) {
@@ -91,32 +91,35 @@ fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
     let head = first_bytes(&text, SEARCHED_BYTES);
     let head = split_markup(head).ok_or(TOO_SLOW)?;
     // Plain text may quote a feed, or be a feed after a program's warnings.
-    let is_plain = matches!(kind.as_str(), "text/plain" | "text/markdown") && !ends_feed(&text);
+    let is_plain = matches!(kind.as_str(), "text/plain" | "text/markdown") && !has_feed_end(&text);
     if xml::is_feed(&head, is_plain) {
         let pieces = split_markup(&text).ok_or(TOO_SLOW)?;
-        return feed(xml::read_entries(pieces, &OwnEntities::find(&text), &fetched.url, is_cut));
+        return feed(xml::read_entries(pieces, &OwnEntities::parse(&text), &fetched.url, is_cut));
     }
     if is_other_xml(&text, &kind, &head) {
         return Ok(WatchedPage::Page(Page {
             url: fetched.url.to_string(),
-            origin: origin(&fetched.url),
+            origin: format_origin(&fetched.url),
             title: None,
-            text: clean(&text_lines(split_markup(&text).ok_or(TOO_SLOW)?)).trim().to_owned(),
+            text: clean_text(&text_lines(split_markup(&text).ok_or(TOO_SLOW)?)).trim().to_owned(),
             feed: None,
             is_cut,
         }));
     }
     match body {
-        Cow::Borrowed(_) => page::read(fetched),
-        Cow::Owned(body) => {
-            page::read(&Fetched { body, is_cut, url: fetched.url.clone(), content_type: fetched.content_type.clone() })
-        }
+        Cow::Borrowed(_) => page::parse_page(fetched),
+        Cow::Owned(body) => page::parse_page(&Fetched {
+            body,
+            is_cut,
+            url: fetched.url.clone(),
+            content_type: fetched.content_type.clone(),
+        }),
     }
     .map(WatchedPage::Page)
 }
 
 /// Unpacks a gzip file up to the limit; true if there was more.
-fn unpack(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), WebError> {
+fn unpack_gzip(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), WebError> {
     if !body.starts_with(&GZIP_MARK) {
         return Ok((Cow::Borrowed(body), false));
     }
@@ -136,7 +139,7 @@ fn is_other_xml(text: &str, kind: &str, head: &[Markup]) -> bool {
 }
 
 /// Returns true if a document ends like a feed.
-fn ends_feed(text: &str) -> bool {
+fn has_feed_end(text: &str) -> bool {
     let text = text.trim_end();
     let end = text.get(text.len().saturating_sub(10)..).unwrap_or_default().to_ascii_lowercase();
     ["</rss>", "</feed>", "</rdf:rdf>"].iter().any(|root| end.ends_with(root))

@@ -6,7 +6,7 @@ use super::*;
 type Told<'a> = (&'a str, &'a str);
 
 fn read_as(content_type: &str, body: &[u8]) -> Result<WatchedPage, WebError> {
-    read_watched(&Fetched {
+    parse_watched(&Fetched {
         url: "https://example.org/blog/feed.xml".parse().unwrap(),
         content_type: Some(content_type.to_owned()),
         body: body.to_vec(),
@@ -434,7 +434,7 @@ fn of_a_feed_that_is_cut_the_whole_entries_are_read() {
         body: cut.as_bytes().to_vec(),
         is_cut: true,
     };
-    let Ok(WatchedPage::Feed(_, entries)) = read_watched(&fetched) else { panic!("no feed") };
+    let Ok(WatchedPage::Feed(_, entries)) = parse_watched(&fetched) else { panic!("no feed") };
     assert_eq!(told(&entries), ONE);
 }
 

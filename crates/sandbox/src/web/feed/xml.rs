@@ -13,7 +13,7 @@ use reveille_base::words::first_bytes;
 use super::{
     EntryDraft, FeedEntry, LinkRank,
     entities::OwnEntities,
-    markup::{Markup, attribute},
+    markup::{Markup, find_attribute},
     title::{MAX_SEARCHED_BYTES, Writing, decode_entities, is_block, read_words},
 };
 
@@ -80,7 +80,7 @@ pub(super) fn is_feed(pieces: &[Markup], is_plain_text: bool) -> bool {
     let mut is_first = true;
     for piece in pieces {
         match piece {
-            Markup::Open(name, attributes) => match local(name) {
+            Markup::Open(name, attributes) => match strip_name_prefix(name) {
                 "html" | "head" | "body" | "svg" => return false,
                 "rdf" => return is_rss_rdf(pieces, attributes),
                 "rss" | "feed" => return true,
@@ -100,9 +100,9 @@ pub(super) fn is_feed(pieces: &[Markup], is_plain_text: bool) -> bool {
 fn is_rss_rdf(pieces: &[Markup], attributes: &[Attribute]) -> bool {
     let is_rss = |uri: &str| uri.contains("purl.org/rss/") || uri.contains("netscape.com/rdf/");
     attributes.iter().any(|attribute| is_rss(&attribute.value))
-        || pieces
-            .iter()
-            .any(|piece| matches!(piece, Markup::Open(name, _) if ["channel", "item"].contains(&local(name))))
+        || pieces.iter().any(
+            |piece| matches!(piece, Markup::Open(name, _) if ["channel", "item"].contains(&strip_name_prefix(name))),
+        )
 }
 
 /// Reads the entries. If `is_cut`, an unfinished entry is dropped.
@@ -115,14 +115,14 @@ pub(super) fn read_entries(
     let mut reader = Reader::new(feed_url, entities);
     for piece in pieces {
         match piece {
-            Markup::Open(name, attributes) => reader.open(&name, &attributes),
-            Markup::Close(name) => reader.close(&name),
+            Markup::Open(name, attributes) => reader.open_element(&name, &attributes),
+            Markup::Close(name) => reader.close_element(&name),
             Markup::Text(text) => reader.add_text(&text),
             Markup::Doctype(_) => {}
         }
     }
     if !is_cut {
-        reader.close_to(0);
+        reader.close_to_depth(0);
     }
     let base = reader.base_of_entries();
     reader.drafts.into_iter().filter_map(|draft| draft.finish(&base)).collect()
@@ -166,9 +166,9 @@ impl<'a> Reader<'a> {
         self.site.as_ref().filter(is_taken).unwrap_or(self.feed_url).clone()
     }
 
-    fn open(&mut self, name: &str, attributes: &[Attribute]) {
+    fn open_element(&mut self, name: &str, attributes: &[Attribute]) {
         self.note_prefixes(attributes);
-        let (vocabulary, local) = (self.vocabulary(name, attributes), local(name));
+        let (vocabulary, local) = (self.find_vocabulary(name, attributes), strip_name_prefix(name));
         if self.open.is_empty() && self.drafts.is_empty() {
             self.is_atom |= matches!(local, "feed" | "entry");
         }
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
             self.end_draft();
         } else if self.ends_field(vocabulary, local) {
             let depth = self.field.as_ref().map_or(0, |field| field.depth);
-            self.close_to(depth.saturating_sub(1));
+            self.close_to_depth(depth.saturating_sub(1));
         }
         let base = self.inherited_base(attributes);
         let is_channel = vocabulary == Vocabulary::Feed && matches!(local, "channel" | "feed");
@@ -189,8 +189,8 @@ impl<'a> Reader<'a> {
             self.beyond += 1;
         }
         if is_item {
-            let id = attribute(attributes, "rdf:about").unwrap_or_default();
-            let mut draft = EntryDraft::of_id(id);
+            let id = find_attribute(attributes, "rdf:about").unwrap_or_default();
+            let mut draft = EntryDraft::with_id(id);
             draft.add_link(LinkRank::Id, id, base);
             self.draft = Some((draft, self.open.len()));
         } else if let Some(field) = &mut self.field {
@@ -209,16 +209,16 @@ impl<'a> Reader<'a> {
     fn note_prefixes(&mut self, attributes: &[Attribute]) {
         for attribute in attributes {
             if let Some(prefix) = attribute.name.local.strip_prefix("xmlns:") {
-                self.prefixes.insert(prefix.to_owned(), vocabulary_of(&attribute.value));
+                self.prefixes.insert(prefix.to_owned(), parse_vocabulary(&attribute.value));
             }
         }
     }
 
-    fn vocabulary(&self, name: &str, attributes: &[Attribute]) -> Vocabulary {
+    fn find_vocabulary(&self, name: &str, attributes: &[Attribute]) -> Vocabulary {
         let Some((prefix, _)) = name.split_once(':') else {
             // The default namespace of RSS is often wrong, so most values count as the feed's own.
-            let own = attribute(attributes, "xmlns").filter(|uri| !self.open.is_empty() && !uri.is_empty());
-            return match own.map(vocabulary_of) {
+            let own = find_attribute(attributes, "xmlns").filter(|uri| !self.open.is_empty() && !uri.is_empty());
+            return match own.map(parse_vocabulary) {
                 Some(Vocabulary::Other) if !own.is_some_and(|uri| uri.contains("w3.org/")) => Vocabulary::Feed,
                 own => own.unwrap_or(Vocabulary::Feed),
             };
@@ -228,7 +228,8 @@ impl<'a> Reader<'a> {
 
     fn inherited_base(&self, attributes: &[Attribute]) -> Option<Url> {
         let above = self.open.last().and_then(|parent| parent.base.as_ref());
-        let own = attribute(attributes, "xml:base").and_then(|base| above.unwrap_or(self.feed_url).join(base).ok());
+        let own =
+            find_attribute(attributes, "xml:base").and_then(|base| above.unwrap_or(self.feed_url).join(base).ok());
         own.or_else(|| above.cloned())
     }
 
@@ -246,7 +247,7 @@ impl<'a> Reader<'a> {
         self.note_media(vocabulary, local, attributes, base.clone());
         let Some((draft, draft_depth)) = &mut self.draft else { return };
         let is_direct = self.open.len() == *draft_depth + 1 && self.beyond == 0;
-        let href = attribute(attributes, "href").or_else(|| attribute(attributes, "rdf:resource"));
+        let href = find_attribute(attributes, "href").or_else(|| find_attribute(attributes, "rdf:resource"));
         let kind = match (vocabulary, local) {
             (Vocabulary::Media, "title") => FieldKind::OtherTitle,
             _ if !is_direct => return,
@@ -254,7 +255,7 @@ impl<'a> Reader<'a> {
             (Vocabulary::Itunes | Vocabulary::Dublin, "title") => FieldKind::OtherTitle,
             (Vocabulary::Feed, "description" | "summary" | "content" | "tagline")
             | (Vocabulary::Content, "encoded") => {
-                if let Some(source) = attribute(attributes, "src") {
+                if let Some(source) = find_attribute(attributes, "src") {
                     draft.add_link(LinkRank::Related, source, base.clone());
                 }
                 FieldKind::Summary
@@ -263,7 +264,7 @@ impl<'a> Reader<'a> {
             (Vocabulary::Dublin, "identifier") => FieldKind::OtherId,
             (Vocabulary::Feed, "link") => match href {
                 Some(href) => {
-                    if let Some(rank) = rank_of(attributes) {
+                    if let Some(rank) = rank_link(attributes) {
                         draft.add_link(rank, href, base);
                     }
                     return;
@@ -273,12 +274,13 @@ impl<'a> Reader<'a> {
             (Vocabulary::FeedBurner, "origlink") => FieldKind::Link(LinkRank::Original),
             _ => return,
         };
-        let writing = match self.writing(attributes) {
+        let writing = match self.find_text_format(attributes) {
             // Descriptions are HTML by custom.
             Writing::Unsaid if kind == FieldKind::Summary => Writing::Html,
             writing => writing,
         };
-        let is_permalink = !attribute(attributes, "ispermalink").is_some_and(|said| said.eq_ignore_ascii_case("false"));
+        let is_permalink =
+            !find_attribute(attributes, "ispermalink").is_some_and(|said| said.eq_ignore_ascii_case("false"));
         let depth = self.open.len();
         self.field = Some(OpenField { kind, writing, text: String::new(), has_tags: false, depth, is_permalink, base });
     }
@@ -288,14 +290,14 @@ impl<'a> Reader<'a> {
         let Some((draft, _)) = &mut self.draft else { return };
         let is_file =
             matches!((vocabulary, local), (Vocabulary::Feed, "enclosure") | (Vocabulary::Media, "content" | "player"));
-        let url = attribute(attributes, "url").or_else(|| attribute(attributes, "rdf:resource"));
+        let url = find_attribute(attributes, "url").or_else(|| find_attribute(attributes, "rdf:resource"));
         if let Some(url) = url.filter(|_| is_file) {
             draft.add_link(LinkRank::Enclosure, url, base);
         }
     }
 
     fn open_site(&mut self, attributes: &[Attribute], base: Option<Url>) {
-        let Some(href) = attribute(attributes, "href") else {
+        let Some(href) = find_attribute(attributes, "href") else {
             let depth = self.open.len();
             let (kind, writing) = (FieldKind::Site, Writing::Plain);
             let field =
@@ -303,7 +305,7 @@ impl<'a> Reader<'a> {
             self.field = Some(field);
             return;
         };
-        if rank_of(attributes) == Some(LinkRank::Page) {
+        if rank_link(attributes) == Some(LinkRank::Page) {
             self.note_site(href, base.as_ref());
         }
     }
@@ -315,9 +317,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the text format for a field with these attributes.
-    fn writing(&self, attributes: &[Attribute]) -> Writing {
-        let kind = attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
-        match (kind.as_str(), attribute(attributes, "mode")) {
+    fn find_text_format(&self, attributes: &[Attribute]) -> Writing {
+        let kind = find_attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
+        match (kind.as_str(), find_attribute(attributes, "mode")) {
             (kind, None | Some("escaped")) if kind.ends_with("html") && !kind.contains("xhtml") => Writing::Html,
             (kind, _) if kind.contains("html") || kind.contains("xml") => Writing::Plain,
             ("", _) if self.is_atom => Writing::Escaped,
@@ -334,21 +336,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Closes the element named by an end tag, with all inner elements. An end tag without a start is ignored.
-    fn close(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         if self.beyond > 0 {
             self.beyond -= 1;
             return;
         }
-        if let Some(field) = self.field.as_mut().filter(|_| is_block(local(name))) {
+        if let Some(field) = self.field.as_mut().filter(|_| is_block(strip_name_prefix(name))) {
             field.text.push(' ');
         }
         if let Some(at) = self.open.iter().rposition(|element| element.name == name) {
-            self.close_to(at);
+            self.close_to_depth(at);
         }
     }
 
     /// Closes elements down to a depth.
-    fn close_to(&mut self, depth: usize) {
+    fn close_to_depth(&mut self, depth: usize) {
         self.beyond = 0;
         if self.field.as_ref().is_some_and(|field| field.depth > depth) {
             self.end_field();
@@ -408,11 +410,11 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns a name without its prefix.
-fn local(name: &str) -> &str {
+fn strip_name_prefix(name: &str) -> &str {
     name.split_once(':').map_or(name, |(_, local)| local)
 }
 
-fn vocabulary_of(uri: &str) -> Vocabulary {
+fn parse_vocabulary(uri: &str) -> Vocabulary {
     let uri = uri.trim().to_ascii_lowercase();
     let known = [
         ("1999/02/22-rdf-syntax", Vocabulary::Rdf),
@@ -445,9 +447,9 @@ fn usual_vocabulary(prefix: &str) -> Vocabulary {
 }
 
 /// Returns the rank of an Atom link; `None` if irrelevant for the entry.
-fn rank_of(attributes: &[Attribute]) -> Option<LinkRank> {
-    let relation = attribute(attributes, "rel").unwrap_or_default().to_ascii_lowercase();
-    let kind = attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
+fn rank_link(attributes: &[Attribute]) -> Option<LinkRank> {
+    let relation = find_attribute(attributes, "rel").unwrap_or_default().to_ascii_lowercase();
+    let kind = find_attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
     match relation.rsplit('/').next().unwrap_or_default() {
         "" | "alternate" if kind.is_empty() || kind.contains("html") => Some(LinkRank::Page),
         "" | "alternate" => Some(LinkRank::OtherFormat),

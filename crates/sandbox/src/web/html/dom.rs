@@ -62,11 +62,11 @@ enum What {
 impl PageTree {
     /// Parses HTML. Every input is valid.
     pub(in crate::web) fn parse(html: &str) -> Self {
-        Self::parse_for(PARSE_FOR, html)
+        Self::parse_with_limit(PARSE_FOR, html)
     }
 
     /// Parses HTML with a time limit.
-    pub(super) fn parse_for(time: Duration, html: &str) -> Self {
+    pub(super) fn parse_with_limit(time: Duration, html: &str) -> Self {
         // Without scripting, `noscript` content is part of the page.
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
@@ -134,7 +134,7 @@ impl PageTree {
     }
 
     /// Iterates over a node and its descendants in document order.
-    pub(in crate::web) fn within(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(in crate::web) fn iter_subtree(&self, id: Id) -> impl Iterator<Item = Id> {
         let mut waiting = vec![id];
         std::iter::from_fn(move || {
             let id = waiting.pop()?;
@@ -145,7 +145,7 @@ impl PageTree {
 
     /// Returns all text within a node, unchanged.
     pub(in crate::web) fn all_text(&self, id: Id) -> String {
-        self.within(id).filter_map(|id| self.text(id)).collect()
+        self.iter_subtree(id).filter_map(|id| self.text(id)).collect()
     }
 }
 
@@ -169,7 +169,7 @@ struct Handle {
     name: Rc<QualName>,
 }
 
-fn nameless() -> Rc<QualName> {
+fn empty_name() -> Rc<QualName> {
     Rc::new(QualName::new(None, ns!(), local_name!("")))
 }
 
@@ -178,11 +178,11 @@ impl Sink {
         *self.is_deep.borrow() || self.nodes.borrow().len() > MAX_NODES
     }
 
-    fn add(&self, what: What) -> Handle {
+    fn add_node(&self, what: What) -> Handle {
         let mut nodes = self.nodes.borrow_mut();
         let name = match &what {
             What::Element { name, .. } => Rc::clone(name),
-            _ => nameless(),
+            _ => empty_name(),
         };
         nodes.push(Node { parent: None, children: Vec::new(), depth: 0, what });
         Handle { id: nodes.len() - 1, name }
@@ -218,7 +218,7 @@ impl Sink {
                     return;
                 }
                 drop(nodes);
-                self.add(What::Text(text)).id
+                self.add_node(What::Text(text)).id
             }
         };
         let mut nodes = self.nodes.borrow_mut();
@@ -244,7 +244,7 @@ impl TreeSink for Sink {
     fn parse_error(&self, _: Cow<'static, str>) {}
 
     fn get_document(&self) -> Handle {
-        Handle { id: ROOT, name: nameless() }
+        Handle { id: ROOT, name: empty_name() }
     }
 
     fn elem_name<'a>(&'a self, target: &'a Handle) -> ExpandedName<'a> {
@@ -252,15 +252,15 @@ impl TreeSink for Sink {
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Handle {
-        self.add(What::Element { name: Rc::new(name), attributes })
+        self.add_node(What::Element { name: Rc::new(name), attributes })
     }
 
     fn create_comment(&self, _: StrTendril) -> Handle {
-        self.add(What::Other)
+        self.add_node(What::Other)
     }
 
     fn create_pi(&self, _: StrTendril, _: StrTendril) -> Handle {
-        self.add(What::Other)
+        self.add_node(What::Other)
     }
 
     fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {

@@ -9,5 +9,5 @@ mod text;
 
 pub(super) use self::{
     dom::{Id, PageTree},
-    text::readable,
+    text::extract_readable,
 };

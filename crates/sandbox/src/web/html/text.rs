@@ -24,15 +24,15 @@ pub(in crate::web) struct Readable {
 }
 
 /// Converts a page at `url` to text.
-pub(in crate::web) fn readable(document: &PageTree, url: &Url) -> Readable {
-    let find = |tag: &str| document.within(document.root()).find(|id| document.tag(*id) == Some(tag));
+pub(in crate::web) fn extract_readable(document: &PageTree, url: &Url) -> Readable {
+    let find = |tag: &str| document.iter_subtree(document.root()).find(|id| document.tag(*id) == Some(tag));
     let title = ["title", "h1"]
         .iter()
         .find_map(|tag| Some(document.all_text(find(tag)?)).filter(|text| !text.trim().is_empty()));
     let base = find("base").and_then(|base| url.join(document.attribute(base, "href")?).ok());
     let written = |from| Writer::new(document, base.as_ref().unwrap_or(url)).write(from);
     let main = document
-        .within(document.root())
+        .iter_subtree(document.root())
         .find(|id| document.tag(*id) == Some("main") || document.attribute(*id, "role") == Some("main"));
     let main = main.map(written).filter(|(text, _)| text.len() >= MIN_MAIN_BYTES);
     let (text, is_all) = match main {
@@ -98,50 +98,50 @@ impl<'a> Writer<'a> {
             match step {
                 Step::Enter(id) => {
                     if let Some(text) = self.document.text(id) {
-                        self.say(text);
-                    } else if self.enter(id) {
+                        self.write_text(text);
+                    } else if self.enter_element(id) {
                         steps.push(Step::Leave(id));
                         steps.extend(self.document.children(id).iter().rev().map(|child| Step::Enter(*child)));
                     }
                 }
-                Step::Leave(id) => self.leave(id),
+                Step::Leave(id) => self.leave_element(id),
             }
         }
         (self.out, true)
     }
 
     /// Enters an element. Returns false if its content is hidden.
-    fn enter(&mut self, id: Id) -> bool {
+    fn enter_element(&mut self, id: Id) -> bool {
         if self.document.is_foreign(id) || is_hidden(self.document, id) {
             return false;
         }
         let Some(tag) = self.document.tag(id) else { return true };
         match tag {
-            "br" => self.line(),
+            "br" => self.break_line(),
             "hr" => {
-                self.gap(Gap::Paragraph);
-                self.word("---");
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Paragraph);
+                self.write_word("---");
+                self.widen_gap(Gap::Paragraph);
             }
             "img" => {
                 let alt = self.document.attribute(id, "alt").map(str::trim).filter(|alt| !alt.is_empty());
                 if let Some(alt) = alt {
-                    self.say(&format!("(picture: {alt})"));
+                    self.write_text(&format!("(picture: {alt})"));
                 }
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Paragraph);
                 let level = tag.trim_start_matches('h').parse().unwrap_or(1);
                 self.mark = format!("{} ", "#".repeat(level));
             }
             "ul" | "menu" | "ol" => {
-                self.gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
+                self.widen_gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
                 let first =
                     self.document.attribute(id, "start").and_then(|first| first.trim().parse().ok()).unwrap_or(1);
                 self.lists.push((tag == "ol").then_some(first));
             }
             "li" => {
-                self.gap(Gap::Line);
+                self.widen_gap(Gap::Line);
                 self.mark = match self.lists.last_mut() {
                     Some(Some(number)) => {
                         *number = number.saturating_add(1);
@@ -152,70 +152,70 @@ impl<'a> Writer<'a> {
                 self.indents.push("  ");
             }
             "blockquote" => {
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Paragraph);
                 self.indents.push("> ");
             }
             "pre" => {
-                self.gap(Gap::Paragraph);
-                self.word("```");
-                self.gap(Gap::Line);
+                self.widen_gap(Gap::Paragraph);
+                self.write_word("```");
+                self.widen_gap(Gap::Line);
                 self.preformatted += 1;
             }
             "a" => self.links.push(self.out.len()),
             "td" | "th" => {
                 let is_first = self.out.ends_with('\n') || self.gap >= Gap::Line || self.out.is_empty();
                 if !is_first {
-                    self.gap(Gap::Space);
-                    self.word("|");
-                    self.gap(Gap::Space);
+                    self.widen_gap(Gap::Space);
+                    self.write_word("|");
+                    self.widen_gap(Gap::Space);
                 }
             }
-            tag => self.gap(around(tag)),
+            tag => self.widen_gap(choose_gap(tag)),
         }
         true
     }
 
-    fn leave(&mut self, id: Id) {
+    fn leave_element(&mut self, id: Id) {
         let Some(tag) = self.document.tag(id) else { return };
         match tag {
             "a" => {
                 let began = self.links.pop().unwrap_or_default();
                 // A link without text is a picture, or not meant for people.
-                if let Some(url) = self.link(id).filter(|_| self.out.len() > began) {
-                    self.gap(Gap::Space);
-                    self.word(&format!("({url})"));
+                if let Some(url) = self.find_link(id).filter(|_| self.out.len() > began) {
+                    self.widen_gap(Gap::Space);
+                    self.write_word(&format!("({url})"));
                 }
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 self.mark.clear();
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Paragraph);
             }
             "ul" | "menu" | "ol" => {
                 self.lists.pop();
-                self.gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
+                self.widen_gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
             }
             "li" => {
                 self.mark.clear();
                 self.indents.pop();
-                self.gap(Gap::Line);
+                self.widen_gap(Gap::Line);
             }
             "blockquote" => {
                 self.indents.pop();
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Paragraph);
             }
             "pre" => {
                 self.preformatted = self.preformatted.saturating_sub(1);
-                self.gap(Gap::Line);
-                self.word("```");
-                self.gap(Gap::Paragraph);
+                self.widen_gap(Gap::Line);
+                self.write_word("```");
+                self.widen_gap(Gap::Paragraph);
             }
             "br" | "hr" | "img" | "td" | "th" => {}
-            tag => self.gap(around(tag)),
+            tag => self.widen_gap(choose_gap(tag)),
         }
     }
 
     /// Returns the address of a link to another page.
-    fn link(&self, id: Id) -> Option<String> {
+    fn find_link(&self, id: Id) -> Option<String> {
         let href = self.document.attribute(id, "href")?.trim();
         if href.is_empty() || href.starts_with('#') || href.len() > MAX_LINK_BYTES {
             return None;
@@ -226,39 +226,39 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes text of the page.
-    fn say(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         if self.preformatted > 0 {
             for line in text.split_inclusive('\n') {
                 let words = line.trim_end_matches(['\n', '\r']);
                 if !words.is_empty() {
-                    self.word(words);
+                    self.write_word(words);
                 }
                 if line.ends_with('\n') {
-                    self.line();
+                    self.break_line();
                 }
             }
             return;
         }
         for (index, word) in text.split([' ', '\t', '\n', '\r', '\x0c']).enumerate() {
             if index > 0 {
-                self.gap(Gap::Space);
+                self.widen_gap(Gap::Space);
             }
             if !word.is_empty() {
-                self.word(word);
+                self.write_word(word);
             }
         }
     }
 
     /// Starts a new line; a second call adds an empty line.
-    fn line(&mut self) {
+    fn break_line(&mut self) {
         self.gap = if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line };
     }
 
-    fn gap(&mut self, gap: Gap) {
+    fn widen_gap(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
 
-    fn word(&mut self, word: &str) {
+    fn write_word(&mut self, word: &str) {
         let is_begin = self.out.is_empty();
         match self.gap {
             Gap::Space if !is_begin => self.out.push(' '),
@@ -284,7 +284,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Returns the separation before and after an element.
-fn around(tag: &str) -> Gap {
+fn choose_gap(tag: &str) -> Gap {
     match tag {
         "p" | "table" | "figure" | "dl" | "form" | "fieldset" | "article" | "section" | "header" | "footer" | "nav"
         | "aside" | "main" | "details" => Gap::Paragraph,

@@ -39,31 +39,32 @@ struct WebResult {
 }
 
 /// Adds the result count to the URL and returns the authentication header.
-pub(super) fn headers(url: &mut Url, key: &Secret, count: usize) -> Result<HeaderMap, WebError> {
+pub(super) fn prepare_request(url: &mut Url, key: &Secret, count: usize) -> Result<HeaderMap, WebError> {
     url.query_pairs_mut().append_pair("count", &count.to_string());
     let key = HeaderValue::from_str(key.expose().trim());
-    let mut key = key.map_err(|_| WebError::Setting("BRAVE_API_KEY isn't a key: it holds what no key holds."))?;
+    let mut key =
+        key.map_err(|_| WebError::Setting("BRAVE_API_KEY isn't a key: it has characters that keys can't have."))?;
     key.set_sensitive(true);
     Ok(HeaderMap::from_iter([(HeaderName::from_static("x-subscription-token"), key)]))
 }
 
 /// Translates an error for this engine.
-pub(super) fn told(error: WebError) -> WebError {
+pub(super) fn translate_error(error: WebError) -> WebError {
     match error {
         WebError::Status(401 | 403 | 422) => WebError::Setting(
-            "Brave refuses the search, most likely the key: check BRAVE_API_KEY. Without one DuckDuckGo is asked.",
+            "Brave refused the search, most likely because of the key: check BRAVE_API_KEY. Without a key, I search with DuckDuckGo.",
         ),
         WebError::Status(402 | 429) => WebError::Unreachable(
-            "Brave takes no more searches for now: the key's allowance is used up. Try again later.",
+            "Brave accepts no more searches for now: the key's allowance is used up. Try again later.",
         ),
         error => error,
     }
 }
 
 /// Parses the results of an answer.
-pub(super) fn hits(answer: &str) -> Result<Vec<WebHit>, WebError> {
+pub(super) fn parse_hits(answer: &str) -> Result<Vec<WebHit>, WebError> {
     let answer: Option<Answer> = serde_json::from_str(answer).ok();
-    let changed = WebError::Unreadable("Brave's answer isn't one that can be read here.");
+    let changed = WebError::Unreadable("I can't read Brave's answer.");
     let answer = answer.filter(|answer| answer.kind == "search").ok_or(changed)?;
     let results = answer.web.map(|web| web.results).unwrap_or_default();
     // Titles and descriptions are HTML with highlighted words.

@@ -11,11 +11,11 @@ use crate::web::{
 pub(super) const URL: &str = "https://html.duckduckgo.com/html/";
 
 const BLOCKED: WebError = WebError::Unreachable(
-    "DuckDuckGo takes us for a robot and shows no results for now. Try again later, or set BRAVE_API_KEY to search with Brave.",
+    "DuckDuckGo takes me for a robot and shows no results for now. Try again later, or set BRAVE_API_KEY to search with Brave.",
 );
 
 /// Translates an error for this engine.
-pub(super) fn told(error: WebError) -> WebError {
+pub(super) fn translate_error(error: WebError) -> WebError {
     match error {
         WebError::Status(403 | 418 | 429) => BLOCKED,
         error => error,
@@ -23,11 +23,11 @@ pub(super) fn told(error: WebError) -> WebError {
 }
 
 /// Parses the results on a result page.
-pub(super) fn hits(page: &PageTree) -> Result<Vec<WebHit>, WebError> {
-    let all = |class: &'static str| page.within(page.root()).filter(move |id| page.has_class(*id, class));
+pub(super) fn parse_hits(page: &PageTree) -> Result<Vec<WebHit>, WebError> {
+    let all = |class: &'static str| page.iter_subtree(page.root()).filter(move |id| page.has_class(*id, class));
     let is_advert = |id: &Id| page.has_class(*id, "result--ad") || page.has_class(*id, "result--no-result");
     let results: Vec<_> = all("result").filter(|id| !is_advert(id)).collect();
-    let hits: Vec<_> = results.iter().filter_map(|result| hit(page, *result)).collect();
+    let hits: Vec<_> = results.iter().filter_map(|result| parse_hit(page, *result)).collect();
     if !hits.is_empty() {
         return Ok(hits);
     }
@@ -35,27 +35,25 @@ pub(super) fn hits(page: &PageTree) -> Result<Vec<WebHit>, WebError> {
         let name = [page.attribute(id, "class"), page.attribute(id, "id"), page.attribute(id, "action")];
         name.into_iter().flatten().any(|name| name.contains("anomaly") || name.contains("challenge"))
     };
-    if page.within(page.root()).any(is_challenge) {
+    if page.iter_subtree(page.root()).any(is_challenge) {
         return Err(BLOCKED);
     }
     if all("no-results").chain(all("result--no-result")).next().is_some() {
         return Ok(Vec::new());
     }
-    Err(WebError::Unreadable(
-        "DuckDuckGo's page isn't one that can be read here any more. Set BRAVE_API_KEY to search with Brave.",
-    ))
+    Err(WebError::Unreadable("I can no longer read DuckDuckGo's page. Set BRAVE_API_KEY to search with Brave."))
 }
 
-fn hit(page: &PageTree, result: Id) -> Option<WebHit> {
-    let find = |class: &str| page.within(result).find(|id| page.has_class(*id, class));
+fn parse_hit(page: &PageTree, result: Id) -> Option<WebHit> {
+    let find = |class: &str| page.iter_subtree(result).find(|id| page.has_class(*id, class));
     let link = find("result__a")?;
     let snippet = find("result__snippet").map(|snippet| page.all_text(snippet)).unwrap_or_default();
-    let url = behind(page.attribute(link, "href")?)?;
+    let url = find_redirect_target(page.attribute(link, "href")?)?;
     Some(WebHit { title: page.all_text(link), url, snippet })
 }
 
 /// Returns the target of DuckDuckGo's redirect address; `None` for an advertisement.
-fn behind(href: &str) -> Option<String> {
+fn find_redirect_target(href: &str) -> Option<String> {
     let url = Url::parse(URL).ok()?.join(href).ok()?;
     let is_own = url.host_str().is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));
     if !is_own {

@@ -1,6 +1,6 @@
 //! Web search: one engine without a key, and one with a key.
 //!
-//! Engines go through the same checks as pages. Their addresses are constants; only code ([`Engine::at`]) can set
+//! Engines go through the same checks as pages. Their addresses are constants; only code ([`Engine::with_base_url`]) can set
 //! others, without any grant.
 
 mod brave;
@@ -12,10 +12,10 @@ use reveille_base::redact::Secret;
 
 use super::{
     Gate, Web, WebError, charset,
-    clean::line,
+    clean::clean_line,
     fetch::{Ask, Fetched},
     html::PageTree,
-    page::{off_thread, origin},
+    page::{format_origin, off_thread},
 };
 
 /// Maximum number of results.
@@ -74,7 +74,7 @@ impl Engine {
 
     /// Sets another address: a test's server.
     #[must_use]
-    pub fn at(self, base_url: &str) -> Self {
+    pub fn with_base_url(self, base_url: &str) -> Self {
         Self { base_url: base_url.to_owned(), ..self }
     }
 
@@ -99,34 +99,34 @@ impl Web {
         url.query_pairs_mut().append_pair("q", query);
         let headers = match &engine.kind {
             Kind::DuckDuckGo => HeaderMap::new(),
-            Kind::Brave(key) => brave::headers(&mut url, key, MAX_RESULTS)?,
+            Kind::Brave(key) => brave::prepare_request(&mut url, key, MAX_RESULTS)?,
         };
         let fetched =
             self.fetch(Ask { url: url.as_str(), headers, gate }).await.map_err(|error| match &engine.kind {
-                Kind::DuckDuckGo => duckduckgo::told(error),
-                Kind::Brave(_) => brave::told(error),
+                Kind::DuckDuckGo => duckduckgo::translate_error(error),
+                Kind::Brave(_) => brave::translate_error(error),
             })?;
-        let (name, origin, kind) = (engine.name(), origin(&url), engine.kind);
-        let hits = off_thread(move || read(&kind, &fetched)).await??;
+        let (name, origin, kind) = (engine.name(), format_origin(&url), engine.kind);
+        let hits = off_thread(move || parse_results(&kind, &fetched)).await??;
         Ok(WebResults { hits, engine: name, origin })
     }
 }
 
-fn read(kind: &Kind, fetched: &Fetched) -> Result<Vec<WebHit>, WebError> {
+fn parse_results(kind: &Kind, fetched: &Fetched) -> Result<Vec<WebHit>, WebError> {
     let text = charset::decode(&fetched.body, Some("utf-8"), false);
     let hits = match kind {
-        Kind::DuckDuckGo => duckduckgo::hits(&PageTree::parse(&text))?,
-        Kind::Brave(_) => brave::hits(&text)?,
+        Kind::DuckDuckGo => duckduckgo::parse_hits(&PageTree::parse(&text))?,
+        Kind::Brave(_) => brave::parse_hits(&text)?,
     };
-    Ok(hits.into_iter().filter_map(WebHit::shown).take(MAX_RESULTS).collect())
+    Ok(hits.into_iter().filter_map(WebHit::bound_texts).take(MAX_RESULTS).collect())
 }
 
 impl WebHit {
     /// Bounds the hit's texts; `None` if its address isn't a web page's.
-    fn shown(self) -> Option<Self> {
+    fn bound_texts(self) -> Option<Self> {
         let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = Some(url.to_string()).filter(|url| url.len() <= super::address::MAX_URL_BYTES)?;
-        let (title, snippet) = (line(&self.title, MAX_TITLE_CHARS), line(&self.snippet, MAX_SNIPPET_CHARS));
+        let (title, snippet) = (clean_line(&self.title, MAX_TITLE_CHARS), clean_line(&self.snippet, MAX_SNIPPET_CHARS));
         Some(Self { title: if title.is_empty() { "(no title)".to_owned() } else { title }, url, snippet })
     }
 }

@@ -16,13 +16,13 @@ const RESULTS: &str = r#"<html><body><div class="serp__results"><div id="links" 
 fn duckduckgo(page: &str) -> Result<Vec<WebHit>, WebError> {
     let body = page.as_bytes().to_vec();
     let url = Url::parse(duckduckgo::URL).unwrap();
-    read(&Kind::DuckDuckGo, &Fetched { url, content_type: None, body, is_cut: false })
+    parse_results(&Kind::DuckDuckGo, &Fetched { url, content_type: None, body, is_cut: false })
 }
 
 fn brave(answer: &str) -> Result<Vec<WebHit>, WebError> {
     let body = answer.as_bytes().to_vec();
     let url = Url::parse(brave::URL).unwrap();
-    read(&Kind::Brave(Secret::new("k")), &Fetched { url, content_type: None, body, is_cut: false })
+    parse_results(&Kind::Brave(Secret::new("k")), &Fetched { url, content_type: None, body, is_cut: false })
 }
 
 fn hit(title: &str, url: &str, snippet: &str) -> WebHit {
@@ -50,8 +50,8 @@ fn nothing_found_is_told_from_a_page_that_refuses_and_one_that_has_changed() {
     for changed in ["", "<p>Hello", "<div class=new-results><a href=https://example.org>x</a></div>"] {
         assert!(matches!(duckduckgo(changed), Err(WebError::Unreadable(_))), "{changed}");
     }
-    assert!(matches!(duckduckgo::told(WebError::Status(429)), WebError::Unreachable(_)));
-    assert_eq!(duckduckgo::told(WebError::Status(500)), WebError::Status(500));
+    assert!(matches!(duckduckgo::translate_error(WebError::Status(429)), WebError::Unreachable(_)));
+    assert_eq!(duckduckgo::translate_error(WebError::Status(500)), WebError::Status(500));
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn braves_results_are_read_without_their_marks() {
     {
         assert!(matches!(brave(changed), Err(WebError::Unreadable(_))), "{changed}");
     }
-    assert!(matches!(brave::told(WebError::Status(422)), WebError::Setting(_)));
-    assert!(matches!(brave::told(WebError::Status(429)), WebError::Unreachable(_)));
+    assert!(matches!(brave::translate_error(WebError::Status(422)), WebError::Setting(_)));
+    assert!(matches!(brave::translate_error(WebError::Status(429)), WebError::Unreachable(_)));
 }
 
 #[test]

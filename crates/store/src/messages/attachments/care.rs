@@ -1,6 +1,6 @@
 //! File operations of retention and `health`, fenced under the wake lock. A row outlives its file; its path is cleared.
 
-use reveille_base::clock::rfc3339;
+use reveille_base::clock::format_rfc3339;
 
 use super::{Attachment, SOUND};
 use crate::{
@@ -33,7 +33,7 @@ impl<S: ReadStore> Attachments<S> {
             Attachment::SELECT
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([], Attachment::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The files that should be on the disk, newest first.
@@ -66,7 +66,7 @@ impl Attachments<&mut FencedStore<'_>> {
                          SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0)
                      THEN 'wanted' ELSE state END
                  WHERE id = ?1",
-                (id, rfc3339(now)),
+                (id, format_rfc3339(now)),
             )?;
             Ok(())
         })
@@ -77,7 +77,7 @@ impl Attachments<&mut FencedStore<'_>> {
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL WHERE path IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
-                [crate::json(paths)],
+                [crate::to_json(paths)],
             )?;
             Ok(())
         })

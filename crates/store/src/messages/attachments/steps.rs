@@ -4,10 +4,10 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::clock::{LONGEST_WAIT, rfc3339};
+use reveille_base::clock::{LONGEST_WAIT, format_rfc3339};
 use reveille_media::Transcript;
 
-use super::{Attachment, SOUND, retell};
+use super::{Attachment, SOUND, rewrite_message_text};
 use crate::{
     NewOutgoing, Result, UpkeepKind,
     areas::{Attachments, ReadStore, WriteStore},
@@ -28,9 +28,9 @@ const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_befo
 impl<S: ReadStore> Attachments<S> {
     /// The next file to fetch: the least often tried file of a waiting message. Among chats, the chat served longest ago goes first, so
     /// that one chat's many files never block the others.
-    pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+    pub fn find_next_wanted_file(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         // A file that arrived during a rate limit has no wait of its own.
-        if self.0.store().maintenance().upkeep(UpkeepKind::Files)?.may_try(now) {
+        if self.0.store().maintenance().read_upkeep(UpkeepKind::Files)?.may_try(now) {
             self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
         } else {
             Ok(None)
@@ -44,12 +44,12 @@ impl<S: ReadStore> Attachments<S> {
     }
 
     /// The time at which the next waiting step is due; `None` if no step waits.
-    pub fn next_file_step_at(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+    pub fn find_file_step_time(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let sql = format!(
             "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE m.processed = 0 AND a.not_before > ?1 AND (a.state = 'wanted' OR a.state = 'kept' AND a.kind IN {SOUND})"
         );
-        let at: Option<String> = self.0.conn().prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
+        let at: Option<String> = self.0.conn().prepare(&sql)?.query_row([format_rfc3339(now)], |row| row.get(0))?;
         Ok(at.as_deref().and_then(reveille_base::clock::parse_time))
     }
 
@@ -68,7 +68,7 @@ impl<S: ReadStore> Attachments<S> {
             .0
             .conn()
             .prepare(&sql)?
-            .query_row((rfc3339(now), rfc3339(now + LONGEST_WAIT)), Attachment::read)
+            .query_row((format_rfc3339(now), format_rfc3339(now + LONGEST_WAIT)), Attachment::from_row)
             .optional()?;
         Ok(found)
     }
@@ -76,12 +76,12 @@ impl<S: ReadStore> Attachments<S> {
 
 impl<S: WriteStore> Attachments<S> {
     /// Records that a complete file is at this path below the workspace.
-    pub fn file_kept(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
+    pub fn record_kept_file(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET state = 'kept', path = ?2, bytes = ?3, attempts = 0, not_before = NULL, error = NULL,
                      changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
-                (id, path, i64::try_from(bytes).unwrap_or(i64::MAX), rfc3339(now)),
+                (id, path, i64::try_from(bytes).unwrap_or(i64::MAX), format_rfc3339(now)),
             )?;
             Ok(())
         })
@@ -101,18 +101,18 @@ impl<S: WriteStore> Attachments<S> {
             tx.execute(
                 "UPDATE attachments SET attempts = attempts + 1, faults = faults + ?5, not_before = ?2, error = ?3,
                      changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
-                (id, rfc3339(not_before), why, rfc3339(now), counts),
+                (id, format_rfc3339(not_before), why, format_rfc3339(now), counts),
             )?;
             if all {
                 tx.execute(
                     "UPDATE attachments SET not_before = CASE WHEN not_before > ?1 THEN not_before ELSE ?1 END
                      WHERE state = 'wanted'",
-                    [rfc3339(not_before)],
+                    [format_rfc3339(not_before)],
                 )?;
                 tx.execute(
                     "INSERT INTO upkeep (name, not_before, error) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
                      SET not_before = excluded.not_before, error = excluded.error",
-                    (UpkeepKind::Files.as_str(), rfc3339(not_before), why),
+                    (UpkeepKind::Files.as_str(), format_rfc3339(not_before), why),
                 )?;
             }
             Ok(())
@@ -120,26 +120,32 @@ impl<S: WriteStore> Attachments<S> {
     }
 
     /// Gives up a file: its message and a notice say why.
-    pub fn file_failed(
+    pub fn give_up_file(
         &mut self,
         file: &Attachment,
         why: &str,
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.0.write(|tx| fail(tx, file, "wanted", why, notice, now))
+        self.0.write(|tx| fail_file(tx, file, "wanted", why, notice, now))
     }
 
     /// Records that the process `listener` is about to transcribe a recording. The attempt counts beforehand, so that a recording that
     /// crashes its listener is tried only a few times. Returns the attempts, including this one.
-    pub fn listening(&mut self, id: i64, listener: u32, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
+    pub fn record_listener(
+        &mut self,
+        id: i64,
+        listener: u32,
+        not_before: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<u32> {
         self.0.write(|tx| {
             let attempts = tx
                 .query_row(
                     "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, changed_at = ?3, listener = ?4,
                          error = 'it was cut off while it was listened to'
                      WHERE id = ?1 AND state = 'kept' RETURNING attempts",
-                    (id, rfc3339(not_before), rfc3339(now), listener),
+                    (id, format_rfc3339(not_before), format_rfc3339(now), listener),
                     |row| row.get(0),
                 )
                 .optional()?;
@@ -149,35 +155,35 @@ impl<S: WriteStore> Attachments<S> {
 
     /// Takes back the attempt of the process `listener`, which was ended in order, and makes its recording due again. `false` if there
     /// was none.
-    pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
+    pub fn undo_listener_attempt(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
         self.0.write(|tx| {
             let n = tx.execute(
                 "UPDATE attachments SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, not_before = NULL, error = NULL, listener = NULL,
                      changed_at = ?2 WHERE listener = ?1 AND state = 'kept'",
-                (listener, rfc3339(now)),
+                (listener, format_rfc3339(now)),
             )?;
             Ok(n > 0)
         })
     }
 
     /// Stores a transcript; its words become part of the message.
-    pub fn file_heard(&mut self, file: &Attachment, transcript: &Transcript, now: DateTime<Utc>) -> Result<()> {
+    pub fn save_transcript(&mut self, file: &Attachment, transcript: &Transcript, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| {
             let changed = tx.execute(
                 "UPDATE attachments SET state = 'ready', transcript = ?2, attempts = 0, not_before = NULL, error = NULL,
                      listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
-                (file.id, crate::json(transcript), rfc3339(now)),
+                (file.id, crate::to_json(transcript), format_rfc3339(now)),
             )?;
-            if changed > 0 { retell(tx, file.message_id) } else { Ok(()) }
+            if changed > 0 { rewrite_message_text(tx, file.message_id) } else { Ok(()) }
         })
     }
 
-    /// Records a failed transcription, counted before by [`Attachments::listening`].
+    /// Records a failed transcription, counted before by [`Attachments::record_listener`].
     pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET error = ?2, listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
-                (id, why, rfc3339(now)),
+                (id, why, format_rfc3339(now)),
             )?;
             Ok(())
         })
@@ -191,7 +197,7 @@ impl<S: WriteStore> Attachments<S> {
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.0.write(|tx| fail(tx, file, "kept", why, notice, now))
+        self.0.write(|tx| fail_file(tx, file, "kept", why, notice, now))
     }
 
     /// Gives up a recording for lack of a speech model, so that its message can go on. Its chat is told once, until
@@ -210,7 +216,7 @@ impl<S: WriteStore> Attachments<S> {
                 tx.query_row("SELECT EXISTS (SELECT 1 FROM handled WHERE key = ?1)", [&key], |row| row.get(0))?;
             give_up(tx, file, "kept", &why, now)?;
             if !is_told {
-                backoff::set_handled(tx, &key, "", now)?;
+                backoff::save_handled_value(tx, &key, "", now)?;
                 planned::insert(tx, notice, now)?;
             }
             Ok(())
@@ -236,12 +242,12 @@ impl<S: WriteStore> Attachments<S> {
                      SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND {})",
                 may_change()
             );
-            Ok(tx.execute(&sql, (NO_SPEECH_MODEL, rfc3339(now)))?)
+            Ok(tx.execute(&sql, (NO_SPEECH_MODEL, format_rfc3339(now)))?)
         })
     }
 }
 
-fn fail(
+fn fail_file(
     tx: &Transaction<'_>,
     file: &Attachment,
     from: &str,
@@ -260,10 +266,10 @@ fn give_up(tx: &Transaction<'_>, file: &Attachment, from: &str, why: &str, now: 
     let changed = tx.execute(
         "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, listener = NULL, changed_at = ?3
          WHERE id = ?1 AND state = ?4",
-        (file.id, why, rfc3339(now), from),
+        (file.id, why, format_rfc3339(now), from),
     )?;
     if changed > 0 {
-        retell(tx, file.message_id)?;
+        rewrite_message_text(tx, file.message_id)?;
     }
     Ok(changed > 0)
 }

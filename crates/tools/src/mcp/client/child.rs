@@ -23,17 +23,17 @@ impl Child {
     }
 
     /// Sends a message. A dead server is noticed while waiting for its answer.
-    pub(super) fn say(&self, text: String) {
-        self.lines.say(text);
+    pub(super) fn send(&self, text: String) {
+        self.lines.send_line(text);
     }
 
     /// Waits for the answer to the open request, and answers the server's own requests meanwhile.
-    pub(super) async fn answer(&mut self, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+    pub(super) async fn receive_answer(&mut self, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         loop {
-            let Some(line) = self.lines.next().await else { return Err(self.ended(talk).await) };
+            let Some(line) = self.lines.next().await else { return Err(self.describe_end(talk).await) };
             let line = line.map_err(|error| ClientError::Protocol(format!("it sent {error}")))?;
-            let heard = talk.hear(&line);
-            heard.replies.into_iter().for_each(|reply| self.say(reply));
+            let heard = talk.process_text(&line);
+            heard.replies.into_iter().for_each(|reply| self.send(reply));
             if let Some(answer) = heard.answer {
                 return answer;
             }
@@ -41,9 +41,9 @@ impl Child {
     }
 
     /// Returns the reason for the end in the server's words: its error output, or its last line that wasn't an answer.
-    async fn ended(&mut self, talk: &ServerTalk) -> ClientError {
-        let complaint = self.lines.complaint().await;
+    async fn describe_end(&mut self, talk: &ServerTalk) -> ClientError {
+        let complaint = self.lines.read_complaint().await;
         let last = [complaint.as_str(), talk.hint(), "it said nothing"].into_iter().find(|words| !words.is_empty());
-        ClientError::Unreachable(format!("it ended ({})", super::pin::clean(last.unwrap_or_default(), 300)))
+        ClientError::Unreachable(format!("it ended ({})", super::pin::clean_text(last.unwrap_or_default(), 300)))
     }
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::mcp::{
     LATEST,
-    message::{KNOWN, notification},
+    message::{KNOWN, render_notification},
 };
 
 /// Timeout of a server's introduction, and of its tool list.
@@ -68,13 +68,13 @@ impl Connection {
     /// The server can't be reached, or doesn't speak the protocol.
     pub async fn open(server: &Server, within: Within<'_>) -> Result<Self, ClientError> {
         let way = match &server.place {
-            ServerPlace::Command { .. } => Way::Child(start(server, within)?),
+            ServerPlace::Command { .. } => Way::Child(start_child(server, within)?),
             ServerPlace::Url { url, headers } => Way::Http(Http::new(url, headers.iter())?),
         };
         let talk = ServerTalk::new(matches!(way, Way::Http(_)));
         let mut connection = Self { way, talk };
         let introduced = tokio::time::timeout(BEGIN_TIMEOUT, connection.introduce()).await;
-        connection.in_time(BEGIN_TIMEOUT, introduced)?;
+        connection.flatten_timeout(BEGIN_TIMEOUT, introduced)?;
         Ok(connection)
     }
 
@@ -89,11 +89,11 @@ impl Connection {
         // The parts used here are the same in every revision, so an unknown revision is accepted.
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         if let Way::Http(http) = &mut self.way {
-            http.agree_on(revision);
+            http.set_revision(revision);
         }
-        let done = notification("notifications/initialized");
+        let done = render_notification("notifications/initialized");
         match &mut self.way {
-            Way::Child(child) => child.say(done),
+            Way::Child(child) => child.send(done),
             Way::Http(http) => http.notify(done).await?,
         }
         Ok(())
@@ -102,17 +102,17 @@ impl Connection {
     async fn introduce_as(&mut self, revision: &str) -> Result<Value, ClientError> {
         let us = json!({"name": "reveille", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": us});
-        self.ask(ServerMethod::Initialize, &params).await
+        self.send_request(ServerMethod::Initialize, &params).await
     }
 
     /// Lists the offered tools.
     ///
     /// # Errors
     /// As for [`Connection::call`].
-    pub async fn list(&mut self) -> Result<OfferedTools, ClientError> {
+    pub async fn list_tools(&mut self) -> Result<OfferedTools, ClientError> {
         self.talk.take_news();
         let listed = tokio::time::timeout(BEGIN_TIMEOUT, self.read_list()).await;
-        self.in_time(BEGIN_TIMEOUT, listed)
+        self.flatten_timeout(BEGIN_TIMEOUT, listed)
     }
 
     /// Reads pages until the list ends: no next page, a repeated page name, or a page without new tools.
@@ -121,12 +121,12 @@ impl Connection {
         let (mut cursors, mut is_whole) = (Vec::<Value>::new(), false);
         while cursors.len() < MAX_PAGES && offered.tools.len() <= MAX_LISTED {
             let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let page = match self.ask(ServerMethod::ListTools, &params).await {
+            let page = match self.send_request(ServerMethod::ListTools, &params).await {
                 // An empty cursor can name a page, but more often marks the end.
                 Err(ClientError::Refused(_)) if cursors.last() == Some(&json!("")) => return Ok(offered),
                 page => page?,
             };
-            let tools = tools_of(page.get("tools"))?;
+            let tools = parse_tools(page.get("tools"))?;
             let is_empty = tools.is_empty();
             let before = offered.tools.len();
             for tool in tools {
@@ -154,7 +154,7 @@ impl Connection {
         Ok(offered)
     }
 
-    /// Returns true if the server has announced changed tools since [`Connection::list`].
+    /// Returns true if the server has announced changed tools since [`Connection::list_tools`].
     pub fn has_news(&self) -> bool {
         self.talk.has_news()
     }
@@ -165,37 +165,41 @@ impl Connection {
     /// There is no answer in time, or only an invalid one.
     pub async fn call(&mut self, tool: &str, arguments: &Value, within: Duration) -> Result<Value, ClientError> {
         let params = json!({"name": tool, "arguments": arguments});
-        let called = tokio::time::timeout(within, self.ask(ServerMethod::CallTool, &params)).await;
-        self.in_time(within, called)
+        let called = tokio::time::timeout(within, self.send_request(ServerMethod::CallTool, &params)).await;
+        self.flatten_timeout(within, called)
     }
 
-    async fn ask(&mut self, question: ServerMethod, params: &Value) -> Result<Value, ClientError> {
-        let text = self.talk.ask(question, params);
+    async fn send_request(&mut self, question: ServerMethod, params: &Value) -> Result<Value, ClientError> {
+        let text = self.talk.open_request(question, params);
         if text.len() > MAX_MESSAGE_BYTES {
             return Err(ClientError::Protocol("what it would be sent is too long".to_owned()));
         }
         match &mut self.way {
             Way::Child(child) => {
-                child.say(text);
-                child.answer(&mut self.talk).await
+                child.send(text);
+                child.receive_answer(&mut self.talk).await
             }
-            Way::Http(http) => http.ask(text, &mut self.talk).await,
+            Way::Http(http) => http.send_request(text, &mut self.talk).await,
         }
     }
 
-    fn in_time<T>(&self, within: Duration, work: Result<Result<T, ClientError>, Elapsed>) -> Result<T, ClientError> {
+    fn flatten_timeout<T>(
+        &self,
+        within: Duration,
+        work: Result<Result<T, ClientError>, Elapsed>,
+    ) -> Result<T, ClientError> {
         let hint = || self.talk.hint().to_owned();
         work.unwrap_or_else(|_| Err(ClientError::Silent { seconds: within.as_secs(), hint: hint() }))
     }
 }
 
 /// Returns the tools of a page: a list, or an object keyed by name.
-fn tools_of(tools: Option<&Value>) -> Result<Vec<Value>, ClientError> {
+fn parse_tools(tools: Option<&Value>) -> Result<Vec<Value>, ClientError> {
     match tools {
         Some(Value::Array(tools)) => Ok(tools.clone()),
         Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Object(tools)) => Ok(tools.iter().map(|(name, tool)| with_name(name, tool)).collect()),
-        _ => Err(ClientError::Protocol("its list of tools is none".to_owned())),
+        _ => Err(ClientError::Protocol("its list of tools can't be read".to_owned())),
     }
 }
 
@@ -217,7 +221,7 @@ fn older_revision(refusal: &str) -> Option<&'static str> {
     named.or_else(|| is_about_it().then_some(OLDEST))
 }
 
-fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
+fn start_child(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
     let ServerPlace::Command { command, env, hosts, writable } = &server.place else {
         return Err(ClientError::Unreachable("it is no command".to_owned()));
     };
@@ -233,7 +237,7 @@ fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
                 .map_err(|error| ClientError::Unreachable(error.to_string()))?
         }
         Within::Nothing(dir) => {
-            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(dir).env("HOME", dir);
+            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).current_dir(dir).env("HOME", dir);
             Confined { spec, proxy: None }
         }
     };

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use reveille_base::{net_guard, redact::Secret, sse::Events};
 
-use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal, talk::ServerTalk};
+use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean_text, refusal, talk::ServerTalk};
 
 /// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,12 +73,12 @@ impl Http {
             .dns_resolver(Arc::new(Public))
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| unreachable(&error))?;
+            .map_err(|error| explain_unreachable(&error))?;
         Ok(Self { client, url: url.clone(), session: None, revision: None })
     }
 
     /// Sets the revision sent with all later requests, if valid in a header.
-    pub(super) fn agree_on(&mut self, revision: &str) {
+    pub(super) fn set_revision(&mut self, revision: &str) {
         let is_date = revision.len() == 10 && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         self.revision = HeaderValue::from_str(revision).ok().filter(|_| is_date);
     }
@@ -89,7 +89,7 @@ impl Http {
     }
 
     /// Sends a request and waits for the answer.
-    pub(super) async fn ask(&mut self, text: String, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+    pub(super) async fn send_request(&mut self, text: String, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let response = self.post(&text).await?;
         if !response.status().is_success() {
             return Err(refusal::read_refusal(response).await.into_error(self.session.is_some()));
@@ -97,11 +97,11 @@ impl Http {
         if let Some(session) = response.headers().get(SESSION).filter(|session| session.len() <= MAX_SESSION_BYTES) {
             self.session = Some(session.clone());
         }
-        if is_stream(&response) { self.listen(response, talk).await } else { answer_in(response, talk).await }
+        if is_stream(&response) { self.read_events(response, talk).await } else { read_answer(response, talk).await }
     }
 
     /// Reads events until the answer arrives.
-    async fn listen(&mut self, mut response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+    async fn read_events(&mut self, mut response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let mut events = Events::default();
         // A plain message declared as a stream.
         let mut whole: Option<Vec<u8>> = None;
@@ -118,8 +118,8 @@ impl Http {
                     }
                     continue;
                 }
-                for data in events.take(&piece, MAX_MESSAGE_BYTES).map_err(|_| too_long())? {
-                    let heard = talk.hear(&data);
+                for data in events.parse_bytes(&piece, MAX_MESSAGE_BYTES).map_err(|_| too_long())? {
+                    let heard = talk.process_text(&data);
                     for reply in heard.replies {
                         self.notify(reply).await?;
                     }
@@ -128,25 +128,25 @@ impl Http {
                     }
                 }
             }
-            if let Some(answer) = whole.and_then(|whole| talk.hear(&String::from_utf8_lossy(&whole)).answer) {
+            if let Some(answer) = whole.and_then(|whole| talk.process_text(&String::from_utf8_lossy(&whole)).answer) {
                 return answer;
             }
             whole = None;
             // Some servers omit the blank line after the last event. A readable message is complete.
-            let rest = events.take(b"\n\n", MAX_MESSAGE_BYTES).map_err(|_| too_long())?;
-            if let Some(answer) = rest.iter().find_map(|data| talk.hear(data).answer).filter(Result::is_ok) {
+            let rest = events.parse_bytes(b"\n\n", MAX_MESSAGE_BYTES).map_err(|_| too_long())?;
+            if let Some(answer) = rest.iter().find_map(|data| talk.process_text(data).answer).filter(Result::is_ok) {
                 return answer;
             }
             let Some(last) = events.last_id.as_deref().and_then(|last| HeaderValue::from_str(last).ok()) else { break };
             tokio::time::sleep(events.retry.unwrap_or(RETRY).min(MAX_RETRY)).await;
             let request =
                 self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream").header(LAST_EVENT, last);
-            response = self.known(request).send().await.map_err(|error| unreachable(&error))?;
+            response = self.add_session_headers(request).send().await.map_err(|error| explain_unreachable(&error))?;
             if !response.status().is_success() || !is_stream(&response) {
                 break;
             }
         }
-        Err(ClientError::Protocol(format!("its stream ended before the answer{}", super::hinted(talk.hint()))))
+        Err(ClientError::Protocol(format!("its stream ended before the answer{}", super::format_hint(talk.hint()))))
     }
 
     /// Posts a message, following redirects of the same server.
@@ -154,20 +154,21 @@ impl Http {
         for _ in 0..=MAX_REDIRECTS {
             let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
             let request = request.header(ACCEPT, "application/json, text/event-stream").body(text.to_owned());
-            let response = self.known(request).send().await.map_err(|error| unreachable(&error))?;
-            let Some(to) = redirect_of(&self.url, &response) else { return Ok(response) };
+            let response =
+                self.add_session_headers(request).send().await.map_err(|error| explain_unreachable(&error))?;
+            let Some(to) = find_redirect(&self.url, &response) else { return Ok(response) };
             if !is_same_server(&self.url, &to) {
-                let to = clean(&format!("{}{}", to.origin().ascii_serialization(), to.path()), 300);
+                let to = clean_text(&format!("{}{}", to.origin().ascii_serialization(), to.path()), 300);
                 return Err(ClientError::Unreachable(format!(
                     "it has moved to {to}; if you trust that address, write it into mcp.toml"
                 )));
             }
             self.url = to;
         }
-        Err(ClientError::Unreachable("it sends us on and on".to_owned()))
+        Err(ClientError::Unreachable("it redirects again and again".to_owned()))
     }
 
-    fn known(&self, request: RequestBuilder) -> RequestBuilder {
+    fn add_session_headers(&self, request: RequestBuilder) -> RequestBuilder {
         let headers = [(SESSION, &self.session), (REVISION, &self.revision)];
         headers.into_iter().fold(request, |request, (name, value)| match value {
             Some(value) => request.header(name, value),
@@ -177,7 +178,7 @@ impl Http {
 }
 
 /// Returns the target of a redirect; `None` for other responses.
-fn redirect_of(from: &Url, response: &Response) -> Option<Url> {
+fn find_redirect(from: &Url, response: &Response) -> Option<Url> {
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 307 | 308);
     let to = response.headers().get(LOCATION).filter(|_| is_redirect)?.to_str().ok()?;
     from.join(to).ok()
@@ -196,30 +197,32 @@ fn is_stream(response: &Response) -> bool {
 }
 
 /// Reads the answer from a whole body: a message, or events under a wrong content type.
-async fn answer_in(response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+async fn read_answer(response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
     let status = response.status();
-    let body = read(response, MAX_MESSAGE_BYTES).await?.ok_or_else(too_long)?;
+    let body = read_body(response, MAX_MESSAGE_BYTES).await?.ok_or_else(too_long)?;
     let is_events = ["event:", "data:", "id:", ":"].iter().any(|field| body.starts_with(field));
     let texts = match is_events {
-        true => Events::default().take(format!("{body}\n\n").as_bytes(), MAX_MESSAGE_BYTES).map_err(|_| too_long())?,
+        true => Events::default()
+            .parse_bytes(format!("{body}\n\n").as_bytes(), MAX_MESSAGE_BYTES)
+            .map_err(|_| too_long())?,
         false => vec![body],
     };
-    if let Some(answer) = texts.iter().find_map(|text| talk.hear(text).answer) {
+    if let Some(answer) = texts.iter().find_map(|text| talk.process_text(text).answer) {
         return answer;
     }
     let what = match texts.first().map(|text| text.trim()) {
         None | Some("") => "with nothing",
         Some(page) if page.starts_with('<') => "with a web page: its url may be another one, or it wants a sign-in",
-        Some(_) => "with something else than a message",
+        Some(_) => "with something other than a message",
     };
-    let hint = if what.ends_with("message") { super::hinted(talk.hint()) } else { String::new() };
+    let hint = if what.ends_with("message") { super::format_hint(talk.hint()) } else { String::new() };
     Err(ClientError::Protocol(format!("it answered {what} (HTTP {}){hint}", status.as_u16())))
 }
 
 /// Reads a body; `None` if longer than the limit.
-pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Option<String>, ClientError> {
+pub(super) async fn read_body(mut response: Response, max_bytes: usize) -> Result<Option<String>, ClientError> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| unreachable(&error))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| explain_unreachable(&error))? {
         body.extend_from_slice(&piece);
         if body.len() > max_bytes {
             return Ok(None);
@@ -233,7 +236,7 @@ fn too_long() -> ClientError {
 }
 
 /// Describes the deepest cause. The error itself would print the URL.
-fn unreachable(error: &reqwest::Error) -> ClientError {
+fn explain_unreachable(error: &reqwest::Error) -> ClientError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -258,8 +261,9 @@ impl Resolve for Public {
             let allowed: Vec<SocketAddr> =
                 found.into_iter().filter(|address| is_allowed(&name, address.ip())).collect();
             if allowed.is_empty() {
-                let why =
-                    format!("{name} leads to no public address; write the address itself into mcp.toml if it is yours");
+                let why = format!(
+                    "{name} has no public address; if the server is yours, write the address itself into mcp.toml"
+                );
                 return Err(io::Error::other(why).into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)

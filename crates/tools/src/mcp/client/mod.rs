@@ -21,15 +21,15 @@ use reveille_policy::Rules;
 use reveille_sandbox::exec::{KeyFiles, Shelter};
 
 pub use connection::Connection;
-pub use tools::{Servers, described, look, tools, try_out};
+pub use tools::{Servers, build_tools, describe_tools, list_current_tools, try_out};
 
 use self::settings::Settings;
 use super::RpcError;
 
 /// Returns the shelter of this workspace under these rules; the key files named by `mcp.toml` are hidden too.
-pub fn shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {
+pub fn build_shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {
     let keys = KeyFiles { files: servers.key_files.clone(), is_unknown: servers.is_refused };
-    Shelter::new(config, rules, keys, process::beside("wake"))
+    Shelter::new(config, rules, keys, process::resolve_sibling_program("wake"))
 }
 
 /// Maximum size of a server's message, in bytes.
@@ -42,7 +42,7 @@ pub enum ClientError {
     #[error("{0}")]
     Unreachable(String),
     /// The timeout passed.
-    #[error("it gave no answer within {seconds} s{}", hinted(hint))]
+    #[error("it gave no answer within {seconds} s{}", format_hint(hint))]
     Silent {
         /// The timeout.
         seconds: u64,
@@ -60,6 +60,6 @@ pub enum ClientError {
     SessionOver,
 }
 
-fn hinted(hint: &str) -> String {
+fn format_hint(hint: &str) -> String {
     if hint.is_empty() { String::new() } else { format!(" (the last that it said: {hint})") }
 }

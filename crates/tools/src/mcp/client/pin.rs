@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use reveille_base::{approval_text::fenced, file};
+use reveille_base::{approval_text::render_code_block, file};
 use reveille_config::read_private;
 
 use super::{schema::ToolArguments, settings::Server};
@@ -55,7 +55,7 @@ pub struct Listing {
 
 impl Listing {
     /// Returns the usable part of a server's list, with sentences about the rest.
-    pub fn of(server: &Server, tools: &[Value]) -> (Self, Vec<String>) {
+    pub fn from_tools(server: &Server, tools: &[Value]) -> (Self, Vec<String>) {
         let (mut listed, mut problems) = (Vec::<Listed>::new(), Vec::new());
         let mut too_many = 0_usize;
         for tool in tools {
@@ -71,16 +71,18 @@ impl Listing {
             let taken = if listed.iter().any(|other| tool_name(&server.name, &other.name) == called) {
                 Err("there are two of its name".to_owned())
             } else {
-                Listed::of(name, tool)
+                Listed::parse(name, tool)
             };
             match taken {
                 Ok(tool) => listed.push(tool),
-                Err(why) => problems.push(format!("The tool {:?} is left out: {why}.", clean(name, MAX_NAME_CHARS))),
+                Err(why) => {
+                    problems.push(format!("The tool {:?} is left out: {why}.", clean_text(name, MAX_NAME_CHARS)));
+                }
             }
         }
         if too_many > 0 {
             problems.push(format!(
-                "{too_many} more tools are left out: at most {MAX_TOOLS} are taken. `tools` in mcp.toml picks which."
+                "{too_many} more tools are left out: at most {MAX_TOOLS} are allowed. `tools` in mcp.toml picks which."
             ));
         }
         let missing = server.tools.iter().flatten().filter(|name| !listed.iter().any(|tool| tool.name == **name));
@@ -92,7 +94,7 @@ impl Listing {
     /// Returns the SHA-256 of everything shown to a model and believed of the tools, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
-        reveille_base::approval_text::sha256(&text)
+        reveille_base::approval_text::hash_action(&text)
     }
 
     fn get(&self, name: &str) -> Option<&Listed> {
@@ -100,7 +102,7 @@ impl Listing {
     }
 
     /// Describes the differences in `new` for people.
-    pub fn changes(&self, new: &Self) -> String {
+    pub fn describe_changes(&self, new: &Self) -> String {
         let names = |listing: &Self| listing.tools.iter().map(Listed::shown_name).collect::<BTreeSet<_>>();
         let (old_names, new_names) = (names(self), names(new));
         let mut changes: Vec<String> =
@@ -124,7 +126,7 @@ impl Listing {
     /// each changed tool. `masked` masks secrets in each text separately, as the model gets the texts separately. A
     /// mask could otherwise span two texts.
     pub fn changed_words(&self, new: &Self, masked: &dyn Fn(&str) -> String) -> String {
-        let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name), masked));
+        let words = new.tools.iter().map(|tool| tool.quote_changes(self.get(&tool.name), masked));
         // fault: yes-servers-new-words
         words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -132,8 +134,8 @@ impl Listing {
 
 impl Listed {
     /// Quotes the differences from `before`.
-    fn words(&self, before: Option<&Self>, masked: &dyn Fn(&str) -> String) -> String {
-        let fenced = |text: &str| fenced(&masked(text));
+    fn quote_changes(&self, before: Option<&Self>, masked: &dyn Fn(&str) -> String) -> String {
+        let fenced = |text: &str| render_code_block(&masked(text));
         let arguments = |tool: &Self| tool.schema.to_string();
         let effect = |tool: &Self| {
             let is = |it: bool, what: &'static str| if it { what } else { "no" };
@@ -162,11 +164,11 @@ impl Listed {
         if is_plain(&self.name) {
             self.name.clone()
         } else {
-            format!("{:?}", clean(&self.name, MAX_SERVERS_NAME_CHARS))
+            format!("{:?}", clean_text(&self.name, MAX_SERVERS_NAME_CHARS))
         }
     }
 
-    fn of(name: &str, tool: &Value) -> Result<Self, String> {
+    fn parse(name: &str, tool: &Value) -> Result<Self, String> {
         let length = name.chars().count();
         if length == 0 || length > MAX_SERVERS_NAME_CHARS {
             return Err(format!("its name has {length} characters; one to {MAX_SERVERS_NAME_CHARS} are taken"));
@@ -183,17 +185,17 @@ impl Listed {
         if !is_shown_whole(&schema) {
             return Err("names of its arguments have signs that a screen doesn't show".to_owned());
         }
-        let schema = sorted(&schema);
+        let schema = sort_keys(&schema);
         if schema.to_string().len() > MAX_SCHEMA_BYTES {
             return Err(format!("the description of its arguments is longer than {MAX_SCHEMA_BYTES} bytes"));
         }
-        ToolArguments::read(&schema)?;
+        ToolArguments::from_schema(&schema)?;
         let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
         let description = if text("description").is_empty() { text("title") } else { text("description") };
         let hint = |key: &str| tool.pointer(&format!("/annotations/{key}")).and_then(Value::as_bool) == Some(true);
         Ok(Self {
             name: name.to_owned(),
-            description: clean(description, MAX_DESCRIPTION_CHARS),
+            description: clean_text(description, MAX_DESCRIPTION_CHARS),
             schema,
             reads_only: hint("readOnlyHint"),
             is_idempotent: hint("idempotentHint"),
@@ -209,7 +211,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     if is_plain(tool) && tool.len() <= room {
         return prefix + tool;
     }
-    let digest = reveille_base::approval_text::sha256(tool);
+    let digest = reveille_base::approval_text::hash_action(tool);
     let plain: String = tool.chars().map(|c| if is_plain_sign(c) { c } else { '_' }).collect();
     let plain: String = plain.chars().take(room.saturating_sub(DIGEST_CHARS + 1)).collect();
     format!("{prefix}{plain}_{}", digest.get(..DIGEST_CHARS).unwrap_or_default())
@@ -227,7 +229,7 @@ fn is_plain_sign(c: char) -> bool {
 fn is_shown_whole(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
-            object.iter().all(|(key, value)| clean(key, MAX_SCHEMA_TEXT_CHARS) == *key && is_shown_whole(value))
+            object.iter().all(|(key, value)| clean_text(key, MAX_SCHEMA_TEXT_CHARS) == *key && is_shown_whole(value))
         }
         Value::Array(items) => items.iter().all(is_shown_whole),
         _ => true,
@@ -235,7 +237,7 @@ fn is_shown_whole(schema: &Value) -> bool {
 }
 
 /// Removes invisible characters from foreign text and cuts it to a length.
-pub(super) fn clean(text: &str, max_chars: usize) -> String {
+pub(super) fn clean_text(text: &str, max_chars: usize) -> String {
     let mut shown = text.chars().filter(|c| !reveille_base::approval_text::is_hidden(*c));
     let mut kept: String = shown.by_ref().take(max_chars).collect();
     if shown.next().is_some() {
@@ -245,17 +247,18 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
 }
 
 /// Sorts the keys of a schema for a stable hash, and cleans its texts.
-fn sorted(schema: &Value) -> Value {
+fn sort_keys(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
             let mut keys: Vec<&String> = object.keys().collect();
             keys.sort();
-            let pairs =
-                keys.into_iter().filter_map(|key| Some((clean(key, MAX_SCHEMA_TEXT_CHARS), sorted(object.get(key)?))));
+            let pairs = keys
+                .into_iter()
+                .filter_map(|key| Some((clean_text(key, MAX_SCHEMA_TEXT_CHARS), sort_keys(object.get(key)?))));
             Value::Object(pairs.collect::<Map<_, _>>())
         }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        Value::String(text) => Value::String(clean(text, MAX_SCHEMA_TEXT_CHARS)),
+        Value::Array(items) => Value::Array(items.iter().map(sort_keys).collect()),
+        Value::String(text) => Value::String(clean_text(text, MAX_SCHEMA_TEXT_CHARS)),
         other => other.clone(),
     }
 }
@@ -276,8 +279,9 @@ impl Pin {
         let found = self.found.as_ref()?;
         let accepted = self.accepted.clone().unwrap_or_default();
         let asked = format!(
-            "The MCP server {server} has changed its tools since they were accepted: {}. A yes accepts them as they are now (SHA-256 {}).",
-            accepted.changes(found),
+            "The MCP server {server} has changed its tools since you accepted them: {}. If you allow this, you accept them as they are \
+             now (SHA-256 {}).",
+            accepted.describe_changes(found),
             found.sha256()
         );
         let words = accepted.changed_words(found, &str::to_owned);
@@ -286,7 +290,7 @@ impl Pin {
 
     /// Loads a server's pin. A missing or damaged file accepts nothing.
     pub fn load(dir: &Path, server: &str) -> Self {
-        let text = read_private(&path(dir, server)).map(|file| file.text).unwrap_or_default();
+        let text = read_private(&pin_path(dir, server)).map(|file| file.text).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
@@ -296,11 +300,11 @@ impl Pin {
     /// The system's error.
     pub fn save(&self, dir: &Path, server: &str) -> io::Result<()> {
         file::create_private_dirs(dir)?;
-        file::replace_durably(&path(dir, server), serde_json::to_string_pretty(self)?.as_bytes())
+        file::replace_durably(&pin_path(dir, server), serde_json::to_string_pretty(self)?.as_bytes())
     }
 }
 
-fn path(dir: &Path, server: &str) -> PathBuf {
+fn pin_path(dir: &Path, server: &str) -> PathBuf {
     dir.join(format!("{server}.json"))
 }
 
@@ -316,7 +320,7 @@ mod tests {
     }
 
     fn listing(tools: &Value) -> Listing {
-        let (listing, problems) = Listing::of(&server(""), tools.as_array().unwrap());
+        let (listing, problems) = Listing::from_tools(&server(""), tools.as_array().unwrap());
         assert_eq!(problems, Vec::<String>::new());
         listing
     }
@@ -333,7 +337,7 @@ mod tests {
         let first = list("does b", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false);
         let same = list("does b", r#"{"properties":{"x":{"type":"string"}},"type":"object"}"#, false);
         assert_eq!(first.sha256(), same.sha256());
-        assert_eq!(first.changes(&same), "");
+        assert_eq!(first.describe_changes(&same), "");
         for (other, change) in [
             (
                 list("does c", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false),
@@ -347,7 +351,7 @@ mod tests {
             (listing(&json!([{"name": "c", "inputSchema": {}}])), "`c` is new, `a` is gone, `b` is gone"),
         ] {
             assert_ne!(first.sha256(), other.sha256(), "{change}");
-            assert_eq!(first.changes(&other), change);
+            assert_eq!(first.describe_changes(&other), change);
         }
     }
 
@@ -373,13 +377,13 @@ mod tests {
             json!({"name": "huge", "inputSchema": {"enum": vec!["x".repeat(900); 20]}}),
             json!(7),
         ];
-        let (listing, problems) = Listing::of(&server(""), &tools);
+        let (listing, problems) = Listing::from_tools(&server(""), &tools);
         assert_eq!((listing.tools.len(), problems.len()), (1, 6), "{problems:#?}");
         tools = (0..MAX_TOOLS + 3).map(|n| json!({"name": format!("t{n}"), "inputSchema": {}})).collect();
-        let (listing, problems) = Listing::of(&server(""), &tools);
+        let (listing, problems) = Listing::from_tools(&server(""), &tools);
         assert_eq!((listing.tools.len(), problems.len()), (MAX_TOOLS, 1));
         assert!(problems[0].starts_with("3 more tools are left out"), "{problems:?}");
-        let (listing, problems) = Listing::of(&server("tools = [\"t1\", \"gone\"]"), &tools);
+        let (listing, problems) = Listing::from_tools(&server("tools = [\"t1\", \"gone\"]"), &tools);
         assert_eq!(
             (listing.tools.len(), problems.as_slice()),
             (1, &["The tool \"gone\" of mcp.toml is not offered.".to_owned()][..])

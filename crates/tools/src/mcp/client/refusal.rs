@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use reveille_base::words::one_line;
 
-use super::{ClientError, http::read, pin::clean, talk::read_error};
+use super::{ClientError, http::read_body, pin::clean_text, talk::read_error};
 use crate::mcp::RpcError;
 
 /// Maximum bytes read of a refusal.
@@ -31,18 +31,18 @@ pub(super) struct HttpRefusal {
 pub(super) async fn read_refusal(response: Response) -> HttpRefusal {
     let status = response.status();
     let retry_after =
-        response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()).map(|after| clean(after, 40));
-    let body = read(response, MAX_REFUSAL_BYTES).await.ok().flatten().unwrap_or_default();
+        response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()).map(|after| clean_text(after, 40));
+    let body = read_body(response, MAX_REFUSAL_BYTES).await.ok().flatten().unwrap_or_default();
     let Ok(Value::Object(object)) = serde_json::from_str::<Value>(&body) else {
         let is_page = body.trim_start().starts_with('<');
-        let words = if is_page { String::new() } else { clean(&one_line(&body), MAX_WORDS_CHARS) };
+        let words = if is_page { String::new() } else { clean_text(&one_line(&body), MAX_WORDS_CHARS) };
         return HttpRefusal { status, error: None, words, retry_after };
     };
     let is_rpc = object.contains_key("jsonrpc");
     let error = object.get("error").filter(|error| is_rpc && !error.is_null()).map(read_error);
     let said = ["error_description", "detail", "message", "error"].iter().find_map(|key| object.get(*key));
     let words = said.map(|said| read_error(&json!({"message": said})).message).unwrap_or_default();
-    HttpRefusal { status, error, words: clean(&one_line(&words), MAX_WORDS_CHARS), retry_after }
+    HttpRefusal { status, error, words: clean_text(&one_line(&words), MAX_WORDS_CHARS), retry_after }
 }
 
 impl HttpRefusal {
@@ -58,9 +58,9 @@ impl HttpRefusal {
         }
         let told = match (status, self.error) {
             (StatusCode::UNAUTHORIZED, _) => {
-                "it wants a sign-in: a token that it gives you belongs into headers in mcp.toml".to_owned()
+                "it wants a sign-in: put the token that it gives you into headers in mcp.toml".to_owned()
             }
-            (StatusCode::FORBIDDEN, _) => "it doesn't allow this to the token in headers in mcp.toml".to_owned(),
+            (StatusCode::FORBIDDEN, _) => "it doesn't allow this with the token in headers in mcp.toml".to_owned(),
             (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, _) => match self.retry_after {
                 Some(after) if after.bytes().all(|byte| byte.is_ascii_digit()) => {
                     format!("it is too busy now and asks to wait {after} s")
@@ -70,7 +70,7 @@ impl HttpRefusal {
             (_, Some(error)) => return ClientError::Refused(error),
             (StatusCode::NOT_FOUND, None) => "there is no MCP server at its url".to_owned(),
             (StatusCode::METHOD_NOT_ALLOWED, None) => {
-                "its url takes no messages by POST: a server with the older HTTP+SSE transport isn't spoken with"
+                "its url accepts no messages by POST: servers with the older HTTP+SSE transport aren't supported"
                     .to_owned()
             }
             _ => "it answered with an error".to_owned(),

@@ -8,10 +8,10 @@ use base64::{
 };
 use serde_json::{Map, Value, json};
 
-use reveille_base::words::shortened;
+use reveille_base::words::truncate_text;
 use reveille_media::content::{self, Content};
 
-use super::pin::clean;
+use super::pin::clean_text;
 
 /// Maximum size of a kept picture, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;
@@ -39,12 +39,12 @@ pub(super) struct ReadResult {
 }
 
 /// Converts a result of any form. Unknown parts are mentioned.
-pub(super) fn read(result: &Value) -> ReadResult {
+pub(super) fn read_result(result: &Value) -> ReadResult {
     // The protocol's first draft used this field.
     let result = result.get("toolResult").filter(|_| result.get("content").is_none()).unwrap_or(result);
     let mut told = ReadResult { is_failure: is_failure(result), ..ReadResult::default() };
     let mut texts = Vec::new();
-    let parts = parts(result);
+    let parts = list_parts(result);
     for part in parts.iter().take(MAX_PARTS) {
         told.is_failure |= part.get("type") == Some(&json!("error"));
         texts.push(told.take_part(part));
@@ -54,11 +54,11 @@ pub(super) fn read(result: &Value) -> ReadResult {
     }
     texts.retain(|text| !text.trim().is_empty());
     let structured = ["structuredContent", "structured_content"].iter().find_map(|key| result.get(*key));
-    if let Some(structured) = structured.filter(|data| !data.is_null()).filter(|data| !is_told(data, &texts)) {
+    if let Some(structured) = structured.filter(|data| !data.is_null()).filter(|data| !is_in_texts(data, &texts)) {
         texts.push(structured.to_string());
     }
     if texts.is_empty()
-        && let Some(rest) = rest(result)
+        && let Some(rest) = render_other_fields(result)
     {
         texts.push(rest);
     }
@@ -82,7 +82,7 @@ fn is_failure(result: &Value) -> bool {
 }
 
 /// Returns the parts of a result; a single part may stand without a list.
-fn parts(result: &Value) -> Vec<&Value> {
+fn list_parts(result: &Value) -> Vec<&Value> {
     match result.get("content") {
         Some(Value::Array(parts)) => parts.iter().collect(),
         None | Some(Value::Null) => Vec::new(),
@@ -91,7 +91,7 @@ fn parts(result: &Value) -> Vec<&Value> {
 }
 
 /// Returns true if a text already contains this data: its JSON, or the only value of an object.
-fn is_told(data: &Value, texts: &[String]) -> bool {
+fn is_in_texts(data: &Value, texts: &[String]) -> bool {
     let object = data.as_object();
     if object.is_some_and(Map::is_empty) {
         return true;
@@ -110,7 +110,7 @@ fn is_told(data: &Value, texts: &[String]) -> bool {
 }
 
 /// Returns the other fields of a result without content; `None` if there are none.
-fn rest(result: &Value) -> Option<String> {
+fn render_other_fields(result: &Value) -> Option<String> {
     let known = ["content", "structuredContent", "structured_content", "isError", "is_error", "_meta", "resultType"];
     match result {
         Value::Object(object) => {
@@ -135,7 +135,7 @@ fn without_blobs(value: &Value) -> Value {
             Value::Object(object.iter().map(|(key, value)| (key.clone(), without_blobs(value))).collect())
         }
         Value::Array(values) => Value::Array(values.iter().map(without_blobs).collect()),
-        Value::String(text) if is_blob(text) => Value::String(shortened(text, MAX_BLOB_CHARS)),
+        Value::String(text) if is_blob(text) => Value::String(truncate_text(text, MAX_BLOB_CHARS)),
         other => other.clone(),
     }
 }
@@ -152,7 +152,7 @@ impl ReadResult {
             "image" => self.take_image(field("data")),
             "audio" => format!("(A recording{}, not played.)", kind_and_size(field("mimeType"), field("data"))),
             "resource" => self.take_resource(part.get("resource").unwrap_or(part)),
-            "resource_link" => link(part),
+            "resource_link" => format_link(part),
             // Any other kind with a text.
             _ if part.get("text").is_some_and(Value::is_string) => field("text").to_owned(),
             _ => match part {
@@ -164,7 +164,7 @@ impl ReadResult {
     }
 
     fn take_image(&mut self, data: &str) -> String {
-        match image(data) {
+        match build_image(data) {
             Some(block) if self.image.is_none() => {
                 self.image = Some(block);
                 "(The picture is shown.)".to_owned()
@@ -176,7 +176,7 @@ impl ReadResult {
 
     fn take_resource(&mut self, resource: &Value) -> String {
         let field = |name: &str| resource.get(name).and_then(Value::as_str);
-        let (uri, mime) = (clean(field("uri").unwrap_or("?"), 500), field("mimeType").unwrap_or_default());
+        let (uri, mime) = (clean_text(field("uri").unwrap_or("?"), 500), field("mimeType").unwrap_or_default());
         let Some(blob) = field("blob") else {
             return match field("text") {
                 Some(text) => format!("{uri}:\n{text}"),
@@ -187,15 +187,15 @@ impl ReadResult {
             return format!("{uri}: {}", self.take_image(blob));
         }
         let is_text = mime.starts_with("text/") || mime.ends_with("json") || mime.ends_with("xml");
-        match decoded(blob).and_then(|bytes| String::from_utf8(bytes).ok()).filter(|_| is_text) {
+        match decode_base64(blob).and_then(|bytes| String::from_utf8(bytes).ok()).filter(|_| is_text) {
             Some(text) => format!("{uri}:\n{text}"),
             None => format!("(A resource at {uri}{}, not shown.)", kind_and_size(mime, blob)),
         }
     }
 }
 
-fn link(part: &Value) -> String {
-    let field = |name: &str| part.get(name).and_then(Value::as_str).map(|text| clean(text, 500));
+fn format_link(part: &Value) -> String {
+    let field = |name: &str| part.get(name).and_then(Value::as_str).map(|text| clean_text(text, 500));
     let words = ["title", "name"].iter().find_map(|key| field(key)).map(|name| format!(" ({name})"));
     let about = field("description").map(|about| format!(": {about}"));
     let [words, about] = [words, about].map(Option::unwrap_or_default);
@@ -203,13 +203,13 @@ fn link(part: &Value) -> String {
 }
 
 fn kind_and_size(mime: &str, data: &str) -> String {
-    let kind = if mime.is_empty() { String::new() } else { format!(" of the kind {}", clean(mime, 40)) };
+    let kind = if mime.is_empty() { String::new() } else { format!(" of the kind {}", clean_text(mime, 40)) };
     let size = u64::try_from(data.len() / 4 * 3).unwrap_or_default();
-    if data.is_empty() { kind } else { format!("{kind}, about {}", reveille_base::words::size(size)) }
+    if data.is_empty() { kind } else { format!("{kind}, about {}", reveille_base::words::format_size(size)) }
 }
 
 /// Decodes Base64, including `data:` addresses, line breaks and the URL-safe alphabet.
-fn decoded(data: &str) -> Option<Vec<u8>> {
+fn decode_base64(data: &str) -> Option<Vec<u8>> {
     let data = data.split_once("base64,").filter(|(head, _)| head.starts_with("data:")).map_or(data, |(_, data)| data);
     let plain = |c: char| match c {
         '-' => '+',
@@ -221,11 +221,11 @@ fn decoded(data: &str) -> Option<Vec<u8>> {
 }
 
 /// Builds an image block, with the type determined by the bytes rather than the server's claim.
-fn image(data: &str) -> Option<String> {
+fn build_image(data: &str) -> Option<String> {
     if data.len() / 4 * 3 > MAX_IMAGE_BYTES {
         return None;
     }
-    let bytes = decoded(data)?;
+    let bytes = decode_base64(data)?;
     let Content::Image { mime, size } = content::sniff(bytes.get(..content::HEAD_BYTES).unwrap_or(&bytes)) else {
         return None;
     };
@@ -245,7 +245,8 @@ mod tests {
     #[test]
     fn texts_are_joined_and_the_first_picture_is_shown() {
         let image = |data: &str| json!({"type": "image", "data": data, "mimeType": "text/html"});
-        let told = read(&json!({"content": [{"type": "text", "text": "one"}, image(PNG), image(PNG), image("AAAA"),
+        let told =
+            read_result(&json!({"content": [{"type": "text", "text": "one"}, image(PNG), image(PNG), image("AAAA"),
             {"type": "resource", "resource": {"uri": "a://b", "text": "two"}}, {"type": "audio", "data": ""}]}));
         assert_eq!(
             told.text,
@@ -431,13 +432,13 @@ mod tests {
             ),
         ];
         for (name, result, text, is_failure) in cases {
-            let told = read(&result);
+            let told = read_result(&result);
             assert_eq!((told.text.trim(), told.is_failure), (text, is_failure), "{name}");
             assert_eq!(told.image.is_some(), text.contains("picture is shown"), "{name}");
         }
         let many = vec![text("x"); 150];
-        assert!(read(&json!({"content": many})).text.ends_with("(50 more parts, not shown.)"));
+        assert!(read_result(&json!({"content": many})).text.ends_with("(50 more parts, not shown.)"));
         let file = json!({"content": [{"type": "video", "data": "A".repeat(100_000)}]});
-        assert!(read(&file).text.len() < 3_000, "a file in a field isn't text");
+        assert!(read_result(&file).text.len() < 3_000, "a file in a field isn't text");
     }
 }

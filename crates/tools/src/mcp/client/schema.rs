@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use reveille_base::words::shortened;
+use reveille_base::words::truncate_text;
 
-use self::{flatten::flatten, tidy::tidy_root};
+use self::{flatten::flatten_schema, tidy::tidy_root};
 
 /// Maximum length of an argument's name, in characters, set by the APIs.
 const MAX_KEY_CHARS: usize = 64;
@@ -40,9 +40,9 @@ impl ToolArguments {
     ///
     /// # Errors
     /// The reason why the tool can't be offered, as the end of a sentence.
-    pub(super) fn read(schema: &Value) -> Result<Self, String> {
+    pub(super) fn from_schema(schema: &Value) -> Result<Self, String> {
         let root = tidy_root(schema)?;
-        let shape = flatten(&root).ok_or("it takes something else than named arguments")?;
+        let shape = flatten_schema(&root).ok_or("it takes something else than named arguments")?;
         let mut notes = shape.notes;
         let (mut schema, renamed) = with_plain_keys(shape.schema);
         if !renamed.is_empty() {
@@ -51,7 +51,7 @@ impl ToolArguments {
         }
         let document = schema.clone();
         drop_dangling(&mut schema, &document);
-        Ok(Self { schema, note: shortened(&notes.join(" "), MAX_NOTE_CHARS), renamed })
+        Ok(Self { schema, note: truncate_text(&notes.join(" "), MAX_NOTE_CHARS), renamed })
     }
 
     /// Translates a call's arguments to the server's names.
@@ -109,7 +109,7 @@ fn drop_dangling(value: &mut Value, document: &Value) {
     match value {
         Value::Object(object) => {
             let is_dangling =
-                object.get("$ref").and_then(Value::as_str).is_some_and(|to| target(document, to).is_none());
+                object.get("$ref").and_then(Value::as_str).is_some_and(|to| resolve_reference(document, to).is_none());
             if is_dangling {
                 object.shift_remove("$ref");
             }
@@ -121,13 +121,13 @@ fn drop_dangling(value: &mut Value, document: &Value) {
 }
 
 /// Resolves a reference within a document; `None` if it leads outside or nowhere.
-fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
+fn resolve_reference<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
-    let found = document.pointer(pointer).or_else(|| document.pointer(&percent_decoded(pointer)?));
+    let found = document.pointer(pointer).or_else(|| document.pointer(&decode_percent(pointer)?));
     found.filter(|found| found.is_object())
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+fn decode_percent(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -145,7 +145,7 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// Returns a schema that accepts any value.
-fn anything() -> Value {
+fn accept_anything() -> Value {
     json!({})
 }
 

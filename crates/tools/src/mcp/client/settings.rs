@@ -88,7 +88,7 @@ pub struct Settings {
 
 impl Settings {
     /// Loads the settings of this workspace.
-    pub fn of(config: &Config) -> Self {
+    pub fn for_workspace(config: &Config) -> Self {
         Self::load(&config.mcp_path(), config.home.as_deref())
     }
 
@@ -122,7 +122,7 @@ impl Settings {
             settings.key_files.extend(key_files(&table, home));
             let called = if name.is_empty() { format!("number {}", index + 1) } else { format!("{name:?}") };
             let server = if index >= MAX_SERVERS {
-                Err(format!("at most {MAX_SERVERS} are taken"))
+                Err(format!("at most {MAX_SERVERS} are allowed"))
             } else {
                 let raw: Result<Raw, _> = toml::Value::Table(table).try_into();
                 raw.map_err(|error| error.message().to_owned()).and_then(|raw| raw.resolve(home))
@@ -184,11 +184,13 @@ impl Raw {
         let timeout = match self.timeout_s {
             None => CALL_TIMEOUT,
             Some(seconds @ 1..=MAX_TIMEOUT_S) => Duration::from_secs(seconds),
-            Some(_) => return Err(format!("timeout_s is from 1 to {MAX_TIMEOUT_S}")),
+            Some(_) => return Err(format!("timeout_s must be from 1 to {MAX_TIMEOUT_S}")),
         };
         let risk = match self.risk.unwrap_or(Risk::Dangerous) {
             Risk::Safe => {
-                return Err("risk is caution, dangerous or destructive: nobody here knows what it does".to_owned());
+                return Err(
+                    "risk must be caution, dangerous or destructive: I can't tell what the server does".to_owned()
+                );
             }
             risk => risk,
         };
@@ -204,15 +206,16 @@ impl Raw {
                 }
                 ServerPlace::Command {
                     command,
-                    env: secrets(self.env, self.env_files, home)?,
+                    env: read_secrets(self.env, self.env_files, home)?,
                     hosts: self.hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>()?,
-                    writable: self.writable.iter().map(|path| folder(path, home)).collect::<Result<_, _>>()?,
+                    writable: self.writable.iter().map(|path| resolve_folder(path, home)).collect::<Result<_, _>>()?,
                 }
             }
-            (None, Some(url)) if is_command => {
-                ServerPlace::Url { url: address(&url)?, headers: secrets(self.headers, self.header_files, home)? }
-            }
-            (Some(_), Some(_)) | (None, None) => return Err("it has either a command or a url".to_owned()),
+            (None, Some(url)) if is_command => ServerPlace::Url {
+                url: parse_address(&url)?,
+                headers: read_secrets(self.headers, self.header_files, home)?,
+            },
+            (Some(_), Some(_)) | (None, None) => return Err("give either a command or a url".to_owned()),
             (Some(_), None) => return Err("headers belong to a server with a url".to_owned()),
             (None, Some(_)) => {
                 return Err("env, env_files, hosts and writable belong to a server with a command".to_owned());
@@ -230,15 +233,16 @@ impl Raw {
         };
         // Masking values like a time zone would garble ordinary text. A password in an address is always a secret.
         let open = open.iter().map(|(_, value)| value.expose()).chain(words.iter().map(String::as_str));
-        let secrets = secret.iter().flat_map(|(name, value)| parts(name, value));
-        let secrets = secrets.chain(open.flat_map(redact::passwords_in)).chain(arguments(&words)).collect();
+        let secrets = secret.iter().flat_map(|(name, value)| list_secret_parts(name, value));
+        let secrets =
+            secrets.chain(open.flat_map(redact::find_passwords)).chain(list_secret_arguments(&words)).collect();
         let Self { name, tools, trust_annotations, guests, .. } = self;
         Ok(Server { name, place, tools, risk, trust_annotations, guests, timeout, secrets })
     }
 }
 
 /// Returns the values of arguments with secret names: `--token=abc`, and `--token abc`.
-fn arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
+fn list_secret_arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
     let is_secret = |name: &str| name.starts_with('-') && redact::is_secret_name(name);
     words.iter().enumerate().filter_map(move |(at, word)| match word.split_once('=') {
         Some((name, value)) => Some(value).filter(|_| is_secret(name)).map(Secret::new),
@@ -250,7 +254,7 @@ fn arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
 }
 
 /// Returns the secret parts of a value: the whole, the credential after a scheme (`abc` of `Bearer abc`), and each long cookie value.
-fn parts(name: &str, value: &Secret) -> Vec<Secret> {
+fn list_secret_parts(name: &str, value: &Secret) -> Vec<Secret> {
     let whole = value.expose().trim();
     let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
     let credential = whole.split_once(' ').filter(|(word, _)| is_scheme(word)).map(|(_, credential)| credential.trim());
@@ -264,14 +268,15 @@ fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(is_plain) || name.contains("__") {
         return Err(format!(
-            "its name is to be of a-z, 0-9, - and single _, {MAX_NAME_CHARS} characters at most: it is part of its tools' names"
+            "its name may only have a-z, 0-9, - and single _, at most {MAX_NAME_CHARS} characters, because it becomes part of its tools' \
+             names"
         ));
     }
     Ok(())
 }
 
 /// Reads values that may be secret, from the settings or from files of their own.
-fn secrets(
+fn read_secrets(
     values: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
     home: Option<&Path>,
@@ -279,7 +284,7 @@ fn secrets(
     let mut secrets: BTreeMap<String, Secret> =
         values.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
     for (name, path) in files {
-        let file = read_private(&folder(&path, home)?).map_err(|why| format!("the file of {name} {why}"))?;
+        let file = read_private(&resolve_folder(&path, home)?).map_err(|why| format!("the file of {name} {why}"))?;
         if secrets.insert(name.clone(), Secret::new(file.text.trim())).is_some() {
             return Err(format!("{name} is given twice"));
         }
@@ -290,19 +295,19 @@ fn secrets(
 /// Returns the key files named in a server's table, even if the table has other errors.
 fn key_files(table: &toml::Table, home: Option<&Path>) -> Vec<PathBuf> {
     let files = ["env_files", "header_files"].into_iter().filter_map(|name| table.get(name)?.as_table());
-    files.flat_map(toml::Table::values).filter_map(|path| folder(path.as_str()?, home).ok()).collect()
+    files.flat_map(toml::Table::values).filter_map(|path| resolve_folder(path.as_str()?, home).ok()).collect()
 }
 
-fn folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+fn resolve_folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     let path = match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
     };
-    if path.is_absolute() { Ok(path) } else { Err(format!("{}: a whole path is expected", path.display())) }
+    if path.is_absolute() { Ok(path) } else { Err(format!("{}: an absolute path is expected", path.display())) }
 }
 
 /// Parses an address written by a person: encrypted, unless it is this machine or a literal address.
-fn address(text: &str) -> Result<reqwest::Url, String> {
+fn parse_address(text: &str) -> Result<reqwest::Url, String> {
     let url = reqwest::Url::parse(text).map_err(|error| format!("its url can't be read: {error}"))?;
     let host = url.host_str().unwrap_or_default();
     let is_literal = host.parse::<std::net::Ipv4Addr>().is_ok() || host.starts_with('[') || host == "localhost";
@@ -407,8 +412,8 @@ mod tests {
             (with("command = [\"x\"]\nheaders = { A = \"b\" }"), "belong to a server with a url"),
             (with("url = \"https://a.example\"\nhosts = [\"b:1\"]"), "belong to a server with a command"),
             (with("command = [\"x\"]\nhosts = [\"b\"]"), "there is no port"),
-            (with("command = [\"x\"]\nwritable = [\"notes\"]"), "a whole path"),
-            (with("command = [\"x\"]\nrisk = \"safe\""), "risk is caution"),
+            (with("command = [\"x\"]\nwritable = [\"notes\"]"), "an absolute path"),
+            (with("command = [\"x\"]\nrisk = \"safe\""), "risk must be caution"),
             (with("command = [\"x\"]\ntimeout_s = 0"), "timeout_s"),
             (with("url = \"http://a.example\""), "not encrypted"),
             (with("url = \"https://me:pw@a.example\""), "password"),

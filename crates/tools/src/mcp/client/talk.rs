@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use reveille_base::json::mend;
 
-use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal::is_session_error};
+use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean_text, refusal::is_session_error};
 use crate::mcp::{
     RpcError,
-    message::{request, response},
+    message::{render_request, render_response},
 };
 
 /// Maximum number of a server's requests answered during one of ours, against a flood.
@@ -120,13 +120,13 @@ impl ServerTalk {
     }
 
     /// Opens a request and returns its text.
-    pub(super) fn ask(&mut self, question: ServerMethod, params: &Value) -> String {
+    pub(super) fn open_request(&mut self, question: ServerMethod, params: &Value) -> String {
         self.last_id += 1;
         self.question = question;
         self.replies = 0;
         self.hint.clear();
         self.open_lines.clear();
-        request(self.last_id, question.method(), params)
+        render_request(self.last_id, question.method(), params)
     }
 
     /// Takes and resets the flag that the server has announced changed tools.
@@ -145,12 +145,12 @@ impl ServerTalk {
     }
 
     /// Processes a line, a body or an event.
-    pub(super) fn hear(&mut self, text: &str) -> TalkStep {
+    pub(super) fn process_text(&mut self, text: &str) -> TalkStep {
         let mut heard = TalkStep::default();
-        match self.messages(text) {
+        match self.parse_messages(text) {
             Ok(messages) => {
                 for said in messages {
-                    self.take(said, &mut heard);
+                    self.process_message(said, &mut heard);
                 }
             }
             Err(error) => heard.answer = Some(Err(error)),
@@ -158,25 +158,28 @@ impl ServerTalk {
         heard
     }
 
-    fn take(&mut self, said: Said, heard: &mut TalkStep) {
+    fn process_message(&mut self, said: Said, heard: &mut TalkStep) {
         match said {
             // Some servers echo our requests.
-            Said::Request { method, .. } if ServerMethod::is_ours(&method) => self.note(&format!("our own {method}")),
+            Said::Request { method, .. } if ServerMethod::is_ours(&method) => {
+                self.set_hint(&format!("our own {method}"));
+            }
             Said::Request { id, method } => {
                 self.replies += 1;
                 if self.replies <= MAX_REPLIES && id.to_string().len() <= MAX_ID_BYTES {
                     let answer = match method.as_str() {
                         "ping" => Ok(json!({})),
-                        other => {
-                            Err(RpcError::new(RpcError::NO_METHOD, format!("{} is not granted", clean(other, 100))))
-                        }
+                        other => Err(RpcError::new(
+                            RpcError::NO_METHOD,
+                            format!("{} is not granted", clean_text(other, 100)),
+                        )),
                     };
-                    heard.replies.push(response(Some(&id), &answer));
+                    heard.replies.push(render_response(Some(&id), &answer));
                 }
             }
             Said::Notification { method } => self.has_news |= method == "notifications/tools/list_changed",
             Said::Empty { id } => {
-                if matches!(self.numbered(Some(&id)), Numbered::Right) && heard.answer.is_none() {
+                if matches!(self.classify_id(Some(&id)), Numbered::Right) && heard.answer.is_none() {
                     let error = ClientError::Protocol("its answer holds neither a result nor an error".to_owned());
                     heard.answer = Some(Err(error));
                 }
@@ -190,7 +193,7 @@ impl ServerTalk {
                         false => ClientError::Refused(error),
                     }));
                 } else {
-                    self.note(&format!("an answer to something else, numbered {}", id.unwrap_or_default()));
+                    self.set_hint(&format!("an answer to something else, numbered {}", id.unwrap_or_default()));
                 }
             }
         }
@@ -198,7 +201,7 @@ impl ServerTalk {
 
     /// Returns true if the response answers the open request.
     fn is_answer(&mut self, id: Option<&Value>, result: &Result<Value, RpcError>) -> bool {
-        let numbered = self.numbered(id);
+        let numbered = self.classify_id(id);
         if self.is_paired || matches!(numbered, Numbered::Right) {
             return true;
         }
@@ -227,9 +230,9 @@ impl ServerTalk {
         is_about_it
     }
 
-    fn numbered(&self, id: Option<&Value>) -> Numbered {
+    fn classify_id(&self, id: Option<&Value>) -> Numbered {
         let number = match id {
-            Some(Value::Number(number)) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            Some(Value::Number(number)) => number.as_u64().or_else(|| to_integer(number.as_f64()?)),
             Some(Value::String(text)) => text.trim().parse().ok(),
             _ => None,
         };
@@ -240,16 +243,19 @@ impl ServerTalk {
         }
     }
 
-    fn messages(&mut self, text: &str) -> Result<Vec<Said>, ClientError> {
+    fn parse_messages(&mut self, text: &str) -> Result<Vec<Said>, ClientError> {
         let trimmed = text.trim_start_matches('\u{feff}').trim();
         let is_inner = !self.open_lines.is_empty() && text.starts_with([' ', '\t']);
-        let error = match values(trimmed) {
+        let error = match parse_values(trimmed) {
             _ if is_inner => None,
             Ok(values) => {
-                let said: Vec<Said> =
-                    values.into_iter().flat_map(each).filter_map(|value| classify(value, self.is_paired)).collect();
+                let said: Vec<Said> = values
+                    .into_iter()
+                    .flat_map(split_batch)
+                    .filter_map(|value| classify_message(value, self.is_paired))
+                    .collect();
                 if said.is_empty() {
-                    self.note(trimmed);
+                    self.set_hint(trimmed);
                 } else {
                     self.open_lines.clear();
                 }
@@ -257,22 +263,22 @@ impl ServerTalk {
             }
             Err(error) => Some(error),
         };
-        if self.continues(text, error.as_ref()) {
+        if self.take_open_line(text, error.as_ref()) {
             if is_end(text)
-                && let Ok(whole) = values(&self.open_lines)
+                && let Ok(whole) = parse_values(&self.open_lines)
             {
                 self.open_lines.clear();
                 return Ok(whole
                     .into_iter()
-                    .flat_map(each)
-                    .filter_map(|value| classify(value, self.is_paired))
+                    .flat_map(split_batch)
+                    .filter_map(|value| classify_message(value, self.is_paired))
                     .collect());
             }
             return Ok(Vec::new());
         }
         // Text before the message on its line.
         if let Some(said) = trimmed.find("{\"jsonrpc\"").filter(|start| *start > 0) {
-            return self.messages(trimmed.get(said..).unwrap_or_default());
+            return self.parse_messages(trimmed.get(said..).unwrap_or_default());
         }
         let is_framed = |word: &str| trimmed.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
         if !self.is_paired && is_framed("content-length:") {
@@ -285,12 +291,12 @@ impl ServerTalk {
             let why = error.map(|error| error.to_string()).unwrap_or_default();
             return Err(ClientError::Protocol(format!("it sent a message that can't be read: {why}")));
         }
-        self.note(trimmed);
+        self.set_hint(trimmed);
         Ok(Vec::new())
     }
 
     /// Keeps a line of a message spread over several lines; returns false for other lines.
-    fn continues(&mut self, line: &str, error: Option<&serde_json::Error>) -> bool {
+    fn take_open_line(&mut self, line: &str, error: Option<&serde_json::Error>) -> bool {
         if self.is_paired {
             return false;
         }
@@ -305,14 +311,14 @@ impl ServerTalk {
             return false;
         }
         self.open_lines.push_str(line);
-        self.note(line);
+        self.set_hint(line);
         true
     }
 
-    fn note(&mut self, text: &str) {
+    fn set_hint(&mut self, text: &str) {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         if let Some(line) = line {
-            self.hint = clean(line, MAX_HINT_CHARS);
+            self.hint = clean_text(line, MAX_HINT_CHARS);
         }
     }
 }
@@ -323,7 +329,7 @@ fn is_end(line: &str) -> bool {
 }
 
 /// Parses the consecutive values in a text. Noise after them is ignored.
-fn values(text: &str) -> serde_json::Result<Vec<Value>> {
+fn parse_values(text: &str) -> serde_json::Result<Vec<Value>> {
     let read = |text: &str| {
         let (mut values, mut error) = (Vec::new(), None);
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
@@ -347,7 +353,7 @@ fn values(text: &str) -> serde_json::Result<Vec<Value>> {
 }
 
 /// Returns the messages of a batch, or a single message.
-fn each(value: Value) -> Vec<Value> {
+fn split_batch(value: Value) -> Vec<Value> {
     match value {
         Value::Array(values) => values,
         other => vec![other],
@@ -355,7 +361,7 @@ fn each(value: Value) -> Vec<Value> {
 }
 
 /// Classifies a message; `None` for other values. `is_paired` means that the transport marks the value as an answer.
-fn classify(value: Value, is_paired: bool) -> Option<Said> {
+fn classify_message(value: Value, is_paired: bool) -> Option<Said> {
     let Value::Object(mut object) = value else { return None };
     let id = object.shift_remove("id").filter(|id| id.is_string() || id.is_number());
     if let Some(Value::String(method)) = object.get("method") {
@@ -367,14 +373,14 @@ fn classify(value: Value, is_paired: bool) -> Option<Said> {
     }
     // Log lines may have an "error" too.
     let is_ours = is_paired || object.contains_key("jsonrpc") || id.is_some();
-    match outcome(object).filter(|_| is_ours) {
+    match take_outcome(object).filter(|_| is_ours) {
         Some(result) => Some(Said::Response { id, result }),
         None => id.map(|id| Said::Empty { id }),
     }
 }
 
 /// Returns a result or an error; `None` if there is neither.
-fn outcome(mut object: Map<String, Value>) -> Option<Result<Value, RpcError>> {
+fn take_outcome(mut object: Map<String, Value>) -> Option<Result<Value, RpcError>> {
     let is_error = |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && *error != json!("");
     match (object.shift_remove("result"), object.shift_remove("error").filter(is_error)) {
         (_, Some(error)) => Some(Err(read_error(&error))),
@@ -397,10 +403,10 @@ pub(super) fn read_error(error: &Value) -> RpcError {
         (None, _) => text(error),
     };
     let words = if words.trim().is_empty() { "an error without words".to_owned() } else { words };
-    RpcError::new(code.unwrap_or(RpcError::INTERNAL), clean(&words, MAX_ERROR_CHARS))
+    RpcError::new(code.unwrap_or(RpcError::INTERNAL), clean_text(&words, MAX_ERROR_CHARS))
 }
 
-fn whole(number: f64) -> Option<u64> {
+fn to_integer(number: f64) -> Option<u64> {
     format!("{number:.0}").parse().ok().filter(|_| number.fract() == 0.0)
 }
 

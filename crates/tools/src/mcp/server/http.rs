@@ -20,12 +20,12 @@ use tokio::{
 
 use reveille_base::redact::Secret;
 
-use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, token, work};
+use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, handle_message, run_jobs, token};
 use crate::{
     loopback,
     mcp::{
         RpcError,
-        message::{self, Message, Received, is_known, response},
+        message::{self, Message, Received, is_known, render_response},
     },
 };
 
@@ -59,13 +59,13 @@ pub async fn serve(
     let (jobs, waiting) = mpsc::channel(MAX_WAITING);
     let door = Arc::new(Door { offer, token: token.clone(), jobs });
     tokio::select! {
-        never = loopback::serve(std::slice::from_ref(&listener), move |request| answered(door.clone(), request)) => match never {},
+        never = loopback::serve(std::slice::from_ref(&listener), move |request| answer_request(door.clone(), request)) => match never {},
         // The gateway holds a sender as long as it accepts requests.
-        () = work(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
+        () = run_jobs(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
     }
 }
 
-async fn answered(door: Arc<Door>, request: Request<Incoming>) -> Answered {
+async fn answer_request(door: Arc<Door>, request: Request<Incoming>) -> Answered {
     door.answer(request).await
 }
 
@@ -75,9 +75,13 @@ impl Door {
             return *refused;
         }
         match *request.method() {
-            Method::POST => self.post(request).await,
-            Method::DELETE => plain(StatusCode::OK, ""),
-            _ => with(plain(StatusCode::METHOD_NOT_ALLOWED, "POST a message"), ALLOW.as_str(), "POST, DELETE"),
+            Method::POST => self.handle_post(request).await,
+            Method::DELETE => build_text_response(StatusCode::OK, ""),
+            _ => with_header(
+                build_text_response(StatusCode::METHOD_NOT_ALLOWED, "POST a message"),
+                ALLOW.as_str(),
+                "POST, DELETE",
+            ),
         }
     }
 
@@ -89,24 +93,27 @@ impl Door {
         // fault: wake-mcp-answers-pages
         // fault: wake-mcp-answers-name
         if !is_this_machine(host) || !origin.is_none_or(is_from_here) {
-            return Err(Box::new(plain(StatusCode::FORBIDDEN, "Only this machine, by its own name.")));
+            return Err(Box::new(build_text_response(StatusCode::FORBIDDEN, "Only this machine, by its own name.")));
         }
-        if !self.is_known(headers) {
-            let refused = plain(StatusCode::UNAUTHORIZED, "The bearer token is missing or wrong.");
-            return Err(Box::new(with(refused, WWW_AUTHENTICATE.as_str(), "Bearer")));
+        if !self.has_valid_token(headers) {
+            let refused = build_text_response(StatusCode::UNAUTHORIZED, "The bearer token is missing or wrong.");
+            return Err(Box::new(with_header(refused, WWW_AUTHENTICATE.as_str(), "Bearer")));
         }
         if path.trim_end_matches('/') != PATH {
-            return Err(Box::new(plain(StatusCode::NOT_FOUND, "The server is at /mcp.")));
+            return Err(Box::new(build_text_response(StatusCode::NOT_FOUND, "The server is at /mcp.")));
         }
         let revision = headers.get(REVISION).map(|revision| revision.to_str().unwrap_or_default());
         if !revision.is_none_or(is_known) {
-            return Err(Box::new(plain(StatusCode::BAD_REQUEST, "This revision of the protocol isn't known here.")));
+            return Err(Box::new(build_text_response(
+                StatusCode::BAD_REQUEST,
+                "This revision of the protocol isn't known here.",
+            )));
         }
         Ok(())
     }
 
     /// Compares digests, so that the timing reveals nothing about the token.
-    fn is_known(&self, headers: &HeaderMap) -> bool {
+    fn has_valid_token(&self, headers: &HeaderMap) -> bool {
         let said = headers.get(AUTHORIZATION).and_then(|said| said.to_str().ok()).and_then(|said| said.split_once(' '));
         let digest = |token: &str| ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
         said.is_some_and(|(scheme, token)| {
@@ -116,32 +123,40 @@ impl Door {
         })
     }
 
-    async fn post(&self, request: Request<Incoming>) -> Answered {
+    async fn handle_post(&self, request: Request<Incoming>) -> Answered {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.trim_start().to_ascii_lowercase().starts_with("application/json") {
-            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message is application/json.");
+            return build_text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message is application/json.");
         }
         let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect();
         let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return plain(StatusCode::PAYLOAD_TOO_LARGE, "The message is too long.");
+                return build_text_response(StatusCode::PAYLOAD_TOO_LARGE, "The message is too long.");
             }
-            Ok(Err(_)) | Err(_) => return plain(StatusCode::BAD_REQUEST, "The message didn't come through."),
+            Ok(Err(_)) | Err(_) => {
+                return build_text_response(StatusCode::BAD_REQUEST, "The message didn't come through.");
+            }
         };
         match message::parse(&String::from_utf8_lossy(&body)) {
-            Received::One(Ok(message)) => self.deal_with(message).await,
-            Received::One(Err(error)) => json(StatusCode::BAD_REQUEST, response(None, &Err(error))),
+            Received::One(Ok(message)) => self.handle_message(message).await,
+            Received::One(Err(error)) => {
+                build_json_response(StatusCode::BAD_REQUEST, render_response(None, &Err(error)))
+            }
             Received::Batch(messages) => self.deal_with_all(messages).await,
         }
     }
 
-    async fn deal_with(&self, message: Message) -> Answered {
+    async fn handle_message(&self, message: Message) -> Answered {
         let is_introduction = matches!(&message, Message::Request { method, .. } if method == "initialize");
-        let Some(answer) = self.answer_to(message).await else { return plain(StatusCode::ACCEPTED, "") };
-        match token::random() {
-            Ok(session) if is_introduction => with(json(StatusCode::OK, answer), SESSION, session.expose()),
-            _ => json(StatusCode::OK, answer),
+        let Some(answer) = self.answer_message(message).await else {
+            return build_text_response(StatusCode::ACCEPTED, "");
+        };
+        match token::generate() {
+            Ok(session) if is_introduction => {
+                with_header(build_json_response(StatusCode::OK, answer), SESSION, session.expose())
+            }
+            _ => build_json_response(StatusCode::OK, answer),
         }
     }
 
@@ -149,28 +164,28 @@ impl Door {
         let mut answers = Vec::new();
         for message in messages {
             match message {
-                Ok(message) => answers.extend(self.answer_to(message).await),
-                Err(error) => answers.push(response(None, &Err(error))),
+                Ok(message) => answers.extend(self.answer_message(message).await),
+                Err(error) => answers.push(render_response(None, &Err(error))),
             }
         }
         match answers.as_slice() {
-            [] => plain(StatusCode::ACCEPTED, ""),
-            answers => json(StatusCode::OK, format!("[{}]", answers.join(","))),
+            [] => build_text_response(StatusCode::ACCEPTED, ""),
+            answers => build_json_response(StatusCode::OK, format!("[{}]", answers.join(","))),
         }
     }
 
     /// Returns the answer's text; `None` if the message expects no answer.
-    async fn answer_to(&self, message: Message) -> Option<String> {
+    async fn answer_message(&self, message: Message) -> Option<String> {
         let id = match &message {
             Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
             _ => None,
         };
         let (done, answered) = oneshot::channel();
-        if !deal_with(&self.offer, message, &self.jobs, move |answer| drop(done.send(answer))) {
+        if !handle_message(&self.offer, message, &self.jobs, move |answer| drop(done.send(answer))) {
             return None;
         }
         let lost = || Err(RpcError::new(RpcError::INTERNAL, "the server is ending"));
-        Some(response(id.as_ref(), &answered.await.unwrap_or_else(|_| lost())))
+        Some(render_response(id.as_ref(), &answered.await.unwrap_or_else(|_| lost())))
     }
 }
 
@@ -183,19 +198,19 @@ fn is_this_machine(host: &str) -> bool {
     ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| name.eq_ignore_ascii_case(here))
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Answered {
+fn build_text_response(status: StatusCode, text: &'static str) -> Answered {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
     response
 }
 
-fn json(status: StatusCode, text: String) -> Answered {
+fn build_json_response(status: StatusCode, text: String) -> Answered {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
-    with(response, CONTENT_TYPE.as_str(), "application/json")
+    with_header(response, CONTENT_TYPE.as_str(), "application/json")
 }
 
-fn with(mut response: Answered, name: &'static str, value: &str) -> Answered {
+fn with_header(mut response: Answered, name: &'static str, value: &str) -> Answered {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }

@@ -83,7 +83,7 @@ pub trait Handler {
     ///
     /// # Errors
     /// The reason why no list is available.
-    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
+    fn list_resources(&mut self) -> Result<Vec<Resource>, Unread> {
         Ok(Vec::new())
     }
 
@@ -91,7 +91,7 @@ pub trait Handler {
     ///
     /// # Errors
     /// The resource is missing, or the reason for a refusal.
-    fn read(&mut self, uri: &str) -> Result<String, Unread> {
+    fn read_resource(&mut self, uri: &str) -> Result<String, Unread> {
         let _ = uri;
         Err(Unread::Missing)
     }
@@ -144,11 +144,11 @@ impl Offer {
     /// Returns the reaction to a request, for any input.
     fn next(&self, method: &str, params: &Value) -> Next {
         Next::Answer(match method {
-            "initialize" => Ok(self.introduction(params)),
+            "initialize" => Ok(self.build_introduction(params)),
             // No setting exists: everything that a client needs is in the answers.
             "ping" | "logging/setLevel" => Ok(json!({})),
             "tools/list" => Ok(json!({"tools": self.tools})),
-            "tools/call" => match self.call(params) {
+            "tools/call" => match self.parse_call(params) {
                 Ok(work) => return Next::Work(work),
                 Err(error) => Err(error),
             },
@@ -162,7 +162,7 @@ impl Offer {
         })
     }
 
-    fn introduction(&self, params: &Value) -> Value {
+    fn build_introduction(&self, params: &Value) -> Value {
         let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         let revision = if is_known(asked) { asked } else { LATEST };
         let mut capabilities = json!({"tools": {}, "logging": {}});
@@ -181,20 +181,20 @@ impl Offer {
     }
 
     /// Returns true if this tool is offered, or a verb with this tool name, which older clients use.
-    fn has(&self, name: &str) -> bool {
+    fn has_tool(&self, name: &str) -> bool {
         let offered =
             |name: &str| self.tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
         let verbs = |tool: &Value| tool.pointer(&format!("/inputSchema/properties/{VERB}/enum"))?.as_array().cloned();
         let is_verb = |group: &VerbGroup| {
             let verbs = offered(group.name).and_then(verbs).unwrap_or_default();
-            verbs.iter().filter_map(Value::as_str).any(|verb| group.tool(verb) == Some(name))
+            verbs.iter().filter_map(Value::as_str).any(|verb| group.find_tool(verb) == Some(name))
         };
-        offered(name).is_some() || VerbGroup::with(name).is_some_and(is_verb)
+        offered(name).is_some() || VerbGroup::find_by_tool(name).is_some_and(is_verb)
     }
 
-    fn call(&self, params: &Value) -> Result<Work, RpcError> {
+    fn parse_call(&self, params: &Value) -> Result<Work, RpcError> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        if !self.has(name) {
+        if !self.has_tool(name) {
             return Err(RpcError::new(RpcError::PARAMETERS, format!("there is no tool {name:?}")));
         }
         let input = match params.get("arguments") {
@@ -214,7 +214,7 @@ impl Offer {
 }
 
 /// Handles a message. `done` gets the answer, now or after the handler. Returns false if the message expects no answer.
-fn deal_with(
+fn handle_message(
     offer: &Offer,
     message: Message,
     jobs: &mpsc::Sender<Job>,
@@ -242,12 +242,12 @@ fn deal_with(
 }
 
 /// Runs the queued jobs one after the other until all senders are dropped.
-async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
+async fn run_jobs(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
     while let Some(Job { work, done }) = jobs.recv().await {
         done(match work {
-            Work::Call(call) => Ok(called(handler.call(&call).await)),
-            Work::Resources => handler.resources().map(listed).map_err(RpcError::from),
-            Work::Read { uri } => match handler.read(&uri) {
+            Work::Call(call) => Ok(render_answer(handler.call(&call).await)),
+            Work::Resources => handler.list_resources().map(render_resources).map_err(RpcError::from),
+            Work::Read { uri } => match handler.read_resource(&uri) {
                 Ok(text) => Ok(json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]})),
                 Err(why) => Err(why.into()),
             },
@@ -255,7 +255,7 @@ async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-fn called(Answer { text, is_error, image }: Answer) -> Value {
+fn render_answer(Answer { text, is_error, image }: Answer) -> Value {
     let mut content = vec![json!({"type": "text", "text": text})];
     content.extend(image.and_then(|block| image_content(&block)));
     json!({"content": content, "isError": is_error})
@@ -268,7 +268,7 @@ fn image_content(block: &str) -> Option<Value> {
     Some(json!({"type": "image", "data": source.get("data")?, "mimeType": source.get("media_type")?}))
 }
 
-fn listed(resources: Vec<Resource>) -> Value {
+fn render_resources(resources: Vec<Resource>) -> Value {
     let resources: Vec<Value> = resources
         .into_iter()
         .map(|Resource { uri, name, mime }| json!({"uri": uri, "name": name, "mimeType": mime}))

@@ -4,23 +4,23 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use tokio::sync::mpsc;
 
-use super::{Handler, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, work};
+use super::{Handler, MAX_REQUEST_BYTES, MAX_WAITING, Offer, handle_message, run_jobs};
 use crate::mcp::{
     RpcError,
-    message::{self, Message, Received, response},
+    message::{self, Message, Received, render_response},
 };
 
 /// Serves this process's standard streams until the input ends.
 pub async fn serve(offer: Offer, handler: &mut dyn Handler) {
     let (lines, incoming) = mpsc::channel(MAX_WAITING);
     // A blocking read of standard input can't be cancelled, so it gets its own thread.
-    std::thread::spawn(move || read(io::stdin().lock(), &lines));
+    std::thread::spawn(move || forward_lines(io::stdin().lock(), &lines));
     let (jobs, waiting) = mpsc::channel(MAX_WAITING);
-    tokio::join!(listen(&offer, incoming, jobs), work(handler, waiting));
+    tokio::join!(handle_lines(&offer, incoming, jobs), run_jobs(handler, waiting));
 }
 
 /// Forwards lines until the input ends or a line is too long.
-fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>) {
+fn forward_lines(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>) {
     loop {
         let mut line = Vec::new();
         match (&mut input).take(MAX_REQUEST_BYTES as u64 + 1).read_until(b'\n', &mut line) {
@@ -42,7 +42,11 @@ fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>)
     }
 }
 
-async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError>>, jobs: mpsc::Sender<super::Job>) {
+async fn handle_lines(
+    offer: &Offer,
+    mut lines: mpsc::Receiver<Result<String, RpcError>>,
+    jobs: mpsc::Sender<super::Job>,
+) {
     while let Some(line) = lines.recv().await {
         // Each message of a batch is answered on a line of its own.
         let received = match line {
@@ -60,16 +64,18 @@ async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError
                         Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
                         _ => None,
                     };
-                    deal_with(offer, message, &jobs, move |answer| say(&response(id.as_ref(), &answer)));
+                    handle_message(offer, message, &jobs, move |answer| {
+                        write_line(&render_response(id.as_ref(), &answer));
+                    });
                 }
-                Err(error) => say(&response(None, &Err(error))),
+                Err(error) => write_line(&render_response(None, &Err(error))),
             }
         }
     }
 }
 
 /// A closed pipe also ends the input, and thereby the server.
-fn say(line: &str) {
+fn write_line(line: &str) {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).ok();
 }

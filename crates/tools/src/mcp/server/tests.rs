@@ -13,11 +13,11 @@ impl Handler for Echo {
         Box::pin(async move { Answer { text: format!("{name} {input}"), is_error: name == "fail", image: None } })
     }
 
-    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
+    fn list_resources(&mut self) -> Result<Vec<Resource>, Unread> {
         Ok(vec![Resource { uri: "reveille://a".to_owned(), name: "a".to_owned(), mime: "text/markdown" }])
     }
 
-    fn read(&mut self, uri: &str) -> Result<String, Unread> {
+    fn read_resource(&mut self, uri: &str) -> Result<String, Unread> {
         match uri {
             "reveille://a" => Ok("text".to_owned()),
             "reveille://b" => Err(Unread::Refused("not today".to_owned())),
@@ -36,9 +36,9 @@ async fn ask(method: &str, params: Value) -> Result<Value, RpcError> {
     let (jobs, waiting) = mpsc::channel(1);
     let (done, answered) = tokio::sync::oneshot::channel();
     let message = Message::Request { id: 1.into(), method: method.to_owned(), params };
-    assert!(deal_with(&offer(), message, &jobs, move |answer| done.send(answer).unwrap()));
+    assert!(handle_message(&offer(), message, &jobs, move |answer| done.send(answer).unwrap()));
     drop(jobs);
-    work(&mut Echo, waiting).await;
+    run_jobs(&mut Echo, waiting).await;
     answered.await.unwrap()
 }
 
@@ -83,7 +83,7 @@ async fn more_calls_than_may_wait_are_refused() {
         let (done, mut answered) = tokio::sync::oneshot::channel();
         let params = json!({"name": "echo"});
         let message = Message::Request { id: 1.into(), method: "tools/call".to_owned(), params };
-        deal_with(&offer(), message, jobs, move |answer| done.send(answer).unwrap());
+        handle_message(&offer(), message, jobs, move |answer| done.send(answer).unwrap());
         answered.try_recv().ok()
     };
     assert_eq!(refused(&jobs), None, "it waits");

@@ -43,12 +43,12 @@ pub enum TokenError {
 ///
 /// # Errors
 /// The system provides no randomness.
-pub fn random() -> Result<Secret, TokenError> {
-    Ok(Secret::new(random::hex(&random::bytes::<TOKEN_BYTES>()?)))
+pub fn generate() -> Result<Secret, TokenError> {
+    Ok(Secret::new(random::format_hex(&random::generate_bytes::<TOKEN_BYTES>()?)))
 }
 
 /// Returns the token in a file; `None` if the file is missing or not trustworthy.
-pub fn existing(path: &Path) -> Option<Secret> {
+pub fn load(path: &Path) -> Option<Secret> {
     let text = read_private(path).ok()?.text;
     Some(text.trim()).filter(|token| token.len() >= TOKEN_BYTES).map(Secret::new)
 }
@@ -65,18 +65,18 @@ pub fn load_or_make(path: &Path) -> Result<Secret, TokenError> {
             if file.readable_by_others {
                 return Err(unusable("other users can read it".to_owned()));
             }
-            existing(path).ok_or_else(|| unusable("it holds no token".to_owned()))
+            load(path).ok_or_else(|| unusable("it holds no token".to_owned()))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let token = random()?;
-            write(path, token.expose()).map_err(|source| TokenError::Write { path: path.to_owned(), source })?;
+            let token = generate()?;
+            save(path, token.expose()).map_err(|source| TokenError::Write { path: path.to_owned(), source })?;
             Ok(token)
         }
         Err(source) => Err(TokenError::Write { path: path.to_owned(), source }),
     }
 }
 
-fn write(path: &Path, token: &str) -> io::Result<()> {
+fn save(path: &Path, token: &str) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         file::create_private_dirs(dir)?;
     }
@@ -93,7 +93,7 @@ mod tests {
     fn a_token_is_made_once_and_is_its_owners_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mcp/token");
-        assert_eq!(existing(&path), None);
+        assert_eq!(load(&path), None);
         let made = load_or_make(&path).unwrap();
         assert_eq!(made.expose().len(), 2 * TOKEN_BYTES);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);

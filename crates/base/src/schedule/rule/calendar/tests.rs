@@ -34,7 +34,7 @@ fn calendar(days: CalendarDays, times: &[u32]) -> Calendar {
 fn check(rule: Calendar, words: &str, slots: &[&str]) {
     let rule = Rule::Calendar(Box::new(rule));
     assert_eq!(rule.to_string(), words);
-    let found = rule.missed(utc("2026-11-21 13:00"), utc("2100-01-01 00:00"), berlin(), slots.len());
+    let found = rule.list_missed(utc("2026-11-21 13:00"), utc("2100-01-01 00:00"), berlin(), slots.len());
     let found: Vec<String> = found.iter().map(|slot| slot.civil.format("%a %Y-%m-%d %H:%M").to_string()).collect();
     assert_eq!(found, slots, "{words}");
     let stored = serde_json::to_string(&rule).unwrap();

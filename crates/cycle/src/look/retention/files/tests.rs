@@ -36,7 +36,7 @@ impl Place {
     }
 
     fn chores(&self) -> Vec<Chore> {
-        chores(&self.config, &self.store, now() - TimeDelta::days(30), now()).unwrap()
+        list_chores(&self.config, &self.store, now() - TimeDelta::days(30), now()).unwrap()
     }
 }
 
@@ -96,14 +96,18 @@ fn a_voice_file_stays_as_long_as_its_message_and_some_days_longer() {
     place.file("voice/7-2.ogg", 10, 6);
     assert_eq!(place.chores(), [Chore::Remove(old.clone())]);
     // A message older than the file may be the one the file belongs to.
-    let id = place.store.inbox_mut().say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
+    let id = place
+        .store
+        .inbox_mut()
+        .queue_message(ChatRef::from_telegram(7), "a voice message", now() - TimeDelta::days(8))
+        .unwrap();
     assert_eq!(place.chores(), []);
     // A later message that names the file.
-    place.store.inbox_mut().discard(id, now()).unwrap();
-    let id = place.store.inbox_mut().say(ChatRef::telegram(7), "voice: 7-1.ogg", now()).unwrap();
+    place.store.inbox_mut().discard_message(id, now()).unwrap();
+    let id = place.store.inbox_mut().queue_message(ChatRef::from_telegram(7), "voice: 7-1.ogg", now()).unwrap();
     assert_eq!(place.chores(), []);
     // A discarded message can still be restored.
-    place.store.inbox_mut().discard(id, now()).unwrap();
+    place.store.inbox_mut().discard_message(id, now()).unwrap();
     assert_eq!(place.chores(), []);
     let conn = rusqlite::Connection::open(place.store.path()).unwrap();
     conn.execute("UPDATE incoming_messages SET outcome = 'answered'", []).unwrap();
@@ -134,16 +138,16 @@ fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
     let (old, named) = (place.file("files/1.txt", 10, 31), place.file("files/2.txt", 10, 31));
     place.file("files/3.txt", 10, 29);
     let message = reveille_store::NewIncoming {
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         text: "[file]".to_owned(),
         update_id: Some(1),
         attachments: vec![reveille_store::NewAttachment { kind: "document".to_owned(), ..Default::default() }],
         ..Default::default()
     };
     let batch = reveille_store::Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Default::default() };
-    place.store.inbox_mut().accept(&batch, now()).unwrap();
-    let file = place.store.attachments().next_wanted(now()).unwrap().unwrap();
-    place.store.attachments_mut().file_kept(file.id, "files/2.txt", 10, now()).unwrap();
+    place.store.inbox_mut().accept_batch(&batch, now()).unwrap();
+    let file = place.store.attachments().find_next_wanted_file(now()).unwrap().unwrap();
+    place.store.attachments_mut().record_kept_file(file.id, "files/2.txt", 10, now()).unwrap();
     assert_eq!(place.chores(), [Chore::Remove(old)]);
-    assert_eq!(Chore::Remove(named).removes(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
+    assert_eq!(Chore::Remove(named).find_removed_file(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
 }

@@ -25,7 +25,7 @@ fn asked(action: &str) -> NewApproval {
 
 #[test]
 fn a_question_shows_the_whole_action_and_why_and_until_when() {
-    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), ChatRef::telegram(7), Tz::UTC);
+    let text = render_question(&asked(r#"{"command":"rm -rf build\nls"}"#), ChatRef::from_telegram(7), Tz::UTC);
     insta::assert_snapshot!(text, @r"
     **May I use `shell`?** Risk: high.
 
@@ -42,7 +42,10 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 #[test]
 fn what_others_wrote_and_whose_wish_it_is_are_told() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
-    assert!(question(&tainted, ChatRef::telegram(7), Tz::UTC).contains("text by others (https://example.org)"));
+    assert!(
+        render_question(&tainted, ChatRef::from_telegram(7), Tz::UTC)
+            .contains("untrusted text before this (https://example.org)")
+    );
     for (asked_in, shown_in, names) in [
         (Some(5555), 7, true),
         (Some(-5), 7, true),
@@ -54,7 +57,7 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
     ] {
         let (asked_in, shown_in) = (asked_in.map(ChatRef::from_number), ChatRef::from_number(shown_in));
         let expected = names.then(|| format!("Chat {} asked for this.", asked_in.unwrap_or_default()));
-        assert_eq!(elsewhere(asked_in, shown_in), expected, "{asked_in:?} in {shown_in}");
+        assert_eq!(name_asking_chat(asked_in, shown_in), expected, "{asked_in:?} in {shown_in}");
     }
 }
 
@@ -62,10 +65,10 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
 fn what_is_too_long_for_a_message_is_a_file_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action, &long.named, &[]));
-    let text = question(&long, ChatRef::telegram(7), Tz::UTC);
-    assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
+    let text = render_question(&long, ChatRef::from_telegram(7), Tz::UTC);
+    assert!(!text.contains("xxx") && text.contains("in the attached file"), "{text}");
     // Questions on the terminal have no file attached.
-    let text = question(&long, ChatRef::TERMINAL, Tz::UTC);
+    let text = render_question(&long, ChatRef::TERMINAL, Tz::UTC);
     assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
 }
 
@@ -74,16 +77,16 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let mut long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     long.verdict.reasons = vec!["Because of this. ".repeat(200)];
     long.origin = Some("https://example.org/".repeat(100));
-    let text = question(&long, ChatRef::telegram(7), Tz::UTC);
+    let text = render_question(&long, ChatRef::from_telegram(7), Tz::UTC);
     assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
 
     // The reasons are too long here; the file has them in full.
     let reasons = vec![format!("The server has changed.\n{}", "Word by word. ".repeat(200))];
     let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
-    let text = question(&changed, ChatRef::telegram(7), Tz::UTC);
-    assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
+    let text = render_question(&changed, ChatRef::from_telegram(7), Tz::UTC);
+    assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the attached file"), "{text}");
     assert!(
-        approval_text::file(1, ("shell", &changed.action), &changed.named, &changed.verdict.reasons)
+        approval_text::render_file(1, ("shell", &changed.action), &changed.named, &changed.verdict.reasons)
             .contains("Word by word. Word by word.")
     );
 }
@@ -99,7 +102,7 @@ fn all_but_an_approval_is_a_no() {
         risk: "dangerous".to_owned(),
         reasons: Vec::new(),
         origin: None,
-        chat: ChatRef::telegram(7),
+        chat: ChatRef::from_telegram(7),
         state,
         asked_at: None,
         expires_at: None,
@@ -109,18 +112,18 @@ fn all_but_an_approval_is_a_no() {
         rule: None,
         named: BoundFiles::default(),
     };
-    let is_yes = |state| verdict_of(Some(&approval(state))).map(|(is_yes, _)| is_yes);
+    let is_yes = |state| find_answer(Some(&approval(state))).map(|(is_yes, _)| is_yes);
     assert_eq!(is_yes(ApprovalState::Pending), None);
     assert_eq!(is_yes(ApprovalState::Approved), Some(true));
     for state in [ApprovalState::Denied, ApprovalState::Expired, ApprovalState::Withdrawn] {
         assert_eq!(is_yes(state), Some(false));
     }
-    assert_eq!(verdict_of(None).map(|(is_yes, _)| is_yes), Some(false));
+    assert_eq!(find_answer(None).map(|(is_yes, _)| is_yes), Some(false));
 }
 
 #[test]
 fn no_two_nonces_are_alike() {
-    let nonces: std::collections::BTreeSet<_> = (0..100).map(|_| nonce().unwrap()).collect();
+    let nonces: std::collections::BTreeSet<_> = (0..100).map(|_| generate_nonce().unwrap()).collect();
     assert_eq!(nonces.len(), 100);
     assert!(nonces.iter().all(|nonce| nonce.len() == 32));
 }

@@ -8,10 +8,10 @@ fn fate(text: &str) -> String {
     match parse(text, saturday()) {
         ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
         ParsedMessage::Question(question) => {
-            let (asked, words) = asked(&question);
+            let (asked, words) = classify_question(&question);
             format!("asks {asked:?} ‹{words}›")
         }
-        ParsedMessage::Unclear { .. } => match (language_of(text), nearest(text, saturday())) {
+        ParsedMessage::Unclear { .. } => match (detect_language(text), find_nearest(text, saturday())) {
             (Some(language), _) => format!("kept in {language:?}"),
             (None, Some(Near::Form(form))) => format!("near ‹{form}›"),
             (None, Some(Near::Ask(_))) => "ask back".to_owned(),

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 
 fn read(html: &str) -> Readable {
-    readable(&PageTree::parse(html), &Url::parse("https://example.org/a/b").unwrap())
+    extract_readable(&PageTree::parse(html), &Url::parse("https://example.org/a/b").unwrap())
 }
 
 fn text(html: &str) -> String {
@@ -140,14 +140,14 @@ fn hostile_pages_end_soon_and_say_that_they_were_cut() {
         ("one word", long("x"), false),
     ] {
         // The time limit is generous, so the machine's speed doesn't matter.
-        let document = PageTree::parse_for(Duration::from_secs(3_600), &html);
-        let read = readable(&document, &Url::parse("https://example.org/").unwrap());
+        let document = PageTree::parse_with_limit(Duration::from_secs(3_600), &html);
+        let read = extract_readable(&document, &Url::parse("https://example.org/").unwrap());
         assert_eq!(!read.is_all, is_cut, "{name}");
         assert!(read.text.len() <= 2 * MAX_TEXT_BYTES, "{name}: {}", read.text.len());
     }
     // So many attributes that comparing them takes hours.
     let attributes: String = (0..200_000).map(|n| format!("a{n}=1 ")).collect();
-    assert!(!PageTree::parse_for(Duration::from_millis(50), &format!("<a {attributes}>x")).is_all);
+    assert!(!PageTree::parse_with_limit(Duration::from_millis(50), &format!("<a {attributes}>x")).is_all);
 }
 
 proptest::proptest! {

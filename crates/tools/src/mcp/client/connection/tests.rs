@@ -41,15 +41,15 @@ fn server_of(toml: &str) -> Server {
 async fn spoken(server: &Server, within: &Path) -> String {
     let speak = async {
         let mut connection = Connection::open(server, Within::Nothing(within)).await?;
-        let offered = connection.list().await?;
-        let (listing, problems) = Listing::of(server, &offered.tools);
+        let offered = connection.list_tools().await?;
+        let (listing, problems) = Listing::from_tools(server, &offered.tools);
         let names: Vec<String> = listing.tools.iter().map(|tool| tool.shown_name()).collect();
         let mut called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         if called == Err(ClientError::SessionOver) {
             connection = Connection::open(server, Within::Nothing(within)).await?;
             called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         }
-        let said = result::read(&called?);
+        let said = result::read_result(&called?);
         let problems: Vec<String> = offered.problems.into_iter().chain(problems).collect();
         Ok::<String, ClientError>(format!("{} {}{}", names.join(","), said.text, problems.concat()))
     };
@@ -109,7 +109,7 @@ async fn a_program_is_spoken_with_whatever_its_manners() {
         ),
         ("tools by their names", vec![("list", list(r#"{"tools":{"t":{"inputSchema":{}}}}"#))], "t said"),
         ("no tools", vec![("list", list(r#"{"tools":null}"#))], " said"),
-        ("no list", vec![("list", list("{}"))], "its list of tools is none"),
+        ("no list", vec![("list", list("{}"))], "its list of tools can't be read"),
         (
             "one tool twice",
             vec![("list", list(r#"{"tools":[{"name":"t"},{"name":"t","description":"other"}]}"#))],
@@ -281,7 +281,8 @@ async fn a_server_behind_http_is_spoken_with_whatever_its_manners() {
         ("a stream without an answer", vec![("tools/list", 200, EVENT_STREAM, ": ping\n\n".to_owned())], "its stream ended before the answer"),
         ("a message that is called events", vec![("tools/list", 200, EVENT_STREAM, list.clone())], "t said"),
         ("an error without a version", vec![("tools/call", 200, JSON, r#"{"error":"no such row"}"#.to_owned())], "no such row (-32603)"),
-        ("words", vec![("tools/call", 200, JSON, "later".to_owned())], "it answered with something else than a message (HTTP 200) (the last that it said: later)"),
+        ("words", vec![("tools/call", 200, JSON, "later".to_owned())], "it answered with something other than a message (HTTP 200) (the \
+            last that it said: later)"),
         ("a batch", vec![("tools/list", 200, JSON, format!("[{LIST}]"))], "t said"),
         ("another number", vec![("tools/list", 200, JSON, LIST.replace("ID", "77"))], "t said"),
         ("accepted, with the answer", vec![("tools/list", 202, JSON, list.clone())], "t said"),
@@ -291,7 +292,7 @@ async fn a_server_behind_http_is_spoken_with_whatever_its_manners() {
         ("a slash at the end", vec![("initialize", 307, "Location: /mcp/\r\n", String::new()), ("initialize", 200, JSON, init.clone())], "t said"),
         ("its whole address", vec![("initialize", 308, "Location: http://127.0.0.1:PORT/other\r\n", String::new()), ("initialize", 200, JSON, init.clone())], "t said"),
         ("elsewhere", vec![("initialize", 307, "Location: https://b.example/mcp?key=x\r\n", String::new())], "it has moved to https://b.example/mcp; if you trust that address, write it into mcp.toml"),
-        ("on and on", vec![("initialize", 307, "Location: /mcp\r\n", String::new())], "it sends us on and on"),
+        ("on and on", vec![("initialize", 307, "Location: /mcp\r\n", String::new())], "it redirects again and again"),
         ("a session", vec![("initialize", 200, WITH_SESSION, init.clone())], "t said"),
         ("a session that is over", vec![("initialize", 200, WITH_SESSION, init.clone()), ("initialize", 200, WITH_SECOND_SESSION, init.clone()), ("tools/call", 404, JSON, no_session.to_owned()), ("tools/call", 200, JSON, call.clone())], "t said"),
         ("one that is over, as a bad request", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 400, JSON, r#"{"error":"Invalid session ID"}"#.to_owned()), ("tools/call", 200, JSON, call.clone())], "t said"),
@@ -299,9 +300,11 @@ async fn a_server_behind_http_is_spoken_with_whatever_its_manners() {
         ("a tool's own session", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 200, JSON, no_session.replace("null", "ID")), ("tools/call", 200, JSON, call.clone())], "Session not found (-32001)"),
         ("one that is always over", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 404, "", String::new())], "it has forgotten this session"),
         ("no server", vec![("initialize", 404, "", "Not Found".to_owned())], "there is no MCP server at its url (HTTP 404): Not Found"),
-        ("an older transport", vec![("initialize", 405, "", String::new())], "its url takes no messages by POST: a server with the older HTTP+SSE transport isn't spoken with (HTTP 405)"),
-        ("a sign-in", vec![("initialize", 401, "WWW-Authenticate: Bearer\r\n", r#"{"error":"invalid_token","error_description":"Missing token"}"#.to_owned())], "it wants a sign-in: a token that it gives you belongs into headers in mcp.toml (HTTP 401): Missing token"),
-        ("a right that lacks", vec![("tools/list", 403, "", String::new())], "it doesn't allow this to the token in headers in mcp.toml (HTTP 403)"),
+        ("an older transport", vec![("initialize", 405, "", String::new())], "its url accepts no messages by POST: servers with the \
+            older HTTP+SSE transport aren't supported (HTTP 405)"),
+        ("a sign-in", vec![("initialize", 401, "WWW-Authenticate: Bearer\r\n", r#"{"error":"invalid_token","error_description":"Missing token"}"#.to_owned())], "it wants a sign-in: put the token that it gives you into headers in mcp.toml (HTTP 401): Missing token"),
+        ("a right that lacks", vec![("tools/list", 403, "", String::new())], "it doesn't allow this with the token in headers in \
+            mcp.toml (HTTP 403)"),
         ("too busy", vec![("tools/list", 429, "Retry-After: 7\r\n", String::new())], "it is too busy now and asks to wait 7 s (HTTP 429)"),
         ("an error of the protocol", vec![("tools/list", 400, JSON, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad header"}}"#.to_owned())], "Bad header (-32600)"),
         ("an error in a page", vec![("tools/list", 502, "", "<html>Bad gateway</html>".to_owned())], "it answered with an error (HTTP 502)"),

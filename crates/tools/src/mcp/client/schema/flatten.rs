@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use reveille_base::words::shortened;
+use reveille_base::words::truncate_text;
 
-use super::target;
+use super::resolve_reference;
 
 /// Maximum number of schemas examined, because references may be circular.
 const MAX_SCHEMAS: usize = 128;
@@ -21,11 +21,11 @@ pub(super) struct FlatSchema {
 }
 
 /// Flattens a converted schema; `None` if it describes no object.
-pub(super) fn flatten(root: &Value) -> Option<FlatSchema> {
-    let Shape { mut properties, required, mut rest, notes } = shape(root, root, &mut { MAX_SCHEMAS })?;
+pub(super) fn flatten_schema(root: &Value) -> Option<FlatSchema> {
+    let Shape { mut properties, required, mut rest, notes } = read_shape(root, root, &mut { MAX_SCHEMAS })?;
     // Some APIs require a description of each required argument.
     for name in &required {
-        properties.entry(name.clone()).or_insert_with(super::anything);
+        properties.entry(name.clone()).or_insert_with(super::accept_anything);
     }
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());
@@ -48,7 +48,7 @@ struct Shape {
 }
 
 /// Reads the shape of a schema in the document; `None` if it matches no object.
-fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
+fn read_shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
     let object = schema.as_object()?;
     let Some(fewer) = left.checked_sub(1) else { return Some(Shape::default()) };
     *left = fewer;
@@ -65,10 +65,10 @@ fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
         match (keyword.as_str(), value) {
             ("type" | "$ref" | "allOf" | "anyOf" | "oneOf" | "default" | "examples", _) => {}
             ("properties", Value::Object(properties)) => found.properties = properties.clone(),
-            ("required", Value::Array(names)) => found.required = texts(names),
+            ("required", Value::Array(names)) => found.required = list_texts(names),
             // No API accepts these at the top.
             ("not" | "enum" | "const", _) => {
-                found.notes.push(bounded(&format!(
+                found.notes.push(limit_text(&format!(
                     "As a whole, the arguments are also bound by {}.",
                     json!({keyword.as_str(): value})
                 )));
@@ -78,15 +78,15 @@ fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
             }
         }
     }
-    if let Some(to) = object.get("$ref").and_then(Value::as_str).and_then(|to| target(document, to)) {
-        found.add(shape(to, document, left)?);
+    if let Some(to) = object.get("$ref").and_then(Value::as_str).and_then(|to| resolve_reference(document, to)) {
+        found.add(read_shape(to, document, left)?);
     }
     for part in object.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        found.add(shape(part, document, left)?);
+        found.add(read_shape(part, document, left)?);
     }
     for (keyword, how_many) in [("anyOf", "At least one"), ("oneOf", "Exactly one")] {
         let Some(Value::Array(forms)) = object.get(keyword) else { continue };
-        let mut forms: Vec<Shape> = forms.iter().filter_map(|form| shape(form, document, left)).collect();
+        let mut forms: Vec<Shape> = forms.iter().filter_map(|form| read_shape(form, document, left)).collect();
         match forms.len() {
             0 => return None,
             1 => found.add(forms.remove(0)),
@@ -96,7 +96,7 @@ fn shape(schema: &Value, document: &Value, left: &mut usize) -> Option<Shape> {
     Some(found)
 }
 
-fn texts(values: &[Value]) -> Vec<String> {
+fn list_texts(values: &[Value]) -> Vec<String> {
     values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -142,12 +142,13 @@ impl Shape {
         };
         let listed_needs = || forms.iter().map(needs).collect::<Vec<_>>().join("; or ");
         if is_only_needs {
-            self.notes.push(bounded(&format!("{how_many} of these is needed: {}.", listed_needs())));
+            self.notes.push(limit_text(&format!("{how_many} of these is needed: {}.", listed_needs())));
         } else {
             let whole = |form: &Self| json!({"properties": form.properties, "required": form.required}).to_string();
             let whole = forms.iter().map(whole).collect::<Vec<_>>().join(" or ");
             let note = format!("The arguments have one of these forms: {whole}.");
-            let short = || bounded(&format!("The arguments have one of several forms, which need {}.", listed_needs()));
+            let short =
+                || limit_text(&format!("The arguments have one of several forms, which need {}.", listed_needs()));
             self.notes.push(if note.chars().count() <= MAX_FORMS_CHARS { note } else { short() });
         }
         for key in forms.iter().flat_map(|form| form.properties.keys()) {
@@ -179,6 +180,6 @@ impl Shape {
     }
 }
 
-fn bounded(text: &str) -> String {
-    shortened(text, MAX_FORMS_CHARS)
+fn limit_text(text: &str) -> String {
+    truncate_text(text, MAX_FORMS_CHARS)
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(schema: &Value) -> Result<ToolArguments, String> {
-    let read = ToolArguments::read(schema);
+    let read = ToolArguments::from_schema(schema);
     if let Ok(read) = &read {
         let schema = read.schema.as_object().unwrap();
         assert!(
@@ -50,7 +50,7 @@ fn check(schema: &Value, document: &Value) {
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
             "minLength" | "maxLength" | "minItems" | "maxItems" => value.as_f64().is_some_and(|number| number >= 0.0),
             "description" | "title" | "format" | "pattern" => value.is_string(),
-            "$ref" => target(document, value.as_str().unwrap()).is_some(),
+            "$ref" => resolve_reference(document, value.as_str().unwrap()).is_some(),
             "uniqueItems" => value.is_boolean(),
             "nullable" | "$id" | "$schema" => false,
             _ => true,

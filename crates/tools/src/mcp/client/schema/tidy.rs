@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::anything;
+use super::accept_anything;
 
 /// Maximum nesting of schemas; deeper ones accept any value.
 const MAX_DEPTH: usize = 24;
@@ -17,7 +17,7 @@ pub(super) fn tidy_root(schema: &Value) -> Result<Value, String> {
     let object = match schema {
         Value::Object(object) => object,
         // A tool without arguments.
-        Value::Null | Value::Bool(true) => return Ok(anything()),
+        Value::Null | Value::Bool(true) => return Ok(accept_anything()),
         _ => return Err("its arguments aren't described by an object".to_owned()),
     };
     if matches!(object.get("properties"), Some(Value::Array(list)) if !list.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn tidy_root(schema: &Value) -> Result<Value, String> {
     }
     // The schema's own address: references that begin with it are local.
     let id = object.get("$id").and_then(Value::as_str).unwrap_or_default().trim_end_matches('#').to_owned();
-    let mut tidied = tidy(schema, 0);
+    let mut tidied = tidy_schema(schema, 0);
     if !id.is_empty() {
         make_local(&mut tidied, &id);
     }
@@ -47,17 +47,17 @@ fn make_local(value: &mut Value, id: &str) {
     }
 }
 
-fn tidy(schema: &Value, depth: usize) -> Value {
+fn tidy_schema(schema: &Value, depth: usize) -> Value {
     match schema {
-        _ if depth > MAX_DEPTH => anything(),
+        _ if depth > MAX_DEPTH => accept_anything(),
         Value::Object(object) => Value::Object(tidy_object(object, depth)),
         Value::Bool(false) => json!({"not": {}}),
         // `"path": "string"` abbreviates a type; any other text is a description.
-        Value::String(text) => match type_named(text) {
-            Some(name) => tidy(&json!({"type": name}), depth),
+        Value::String(text) => match find_type(text) {
+            Some(name) => tidy_schema(&json!({"type": name}), depth),
             None => json!({"description": text}),
         },
-        _ => anything(),
+        _ => accept_anything(),
     }
 }
 
@@ -71,14 +71,14 @@ fn tidy_object(object: &Map<String, Value>, depth: usize) -> Map<String, Value> 
     if let Some(Value::Array(first)) = object.get("items") {
         let rest = object.get("additionalItems").filter(|rest| !rest.is_null());
         if !first.is_empty() {
-            tidied.insert("prefixItems".to_owned(), first.iter().map(|item| tidy(item, depth + 1)).collect());
+            tidied.insert("prefixItems".to_owned(), first.iter().map(|item| tidy_schema(item, depth + 1)).collect());
         }
-        tidied.insert("items".to_owned(), rest.map_or_else(anything, |rest| tidy(rest, depth + 1)));
+        tidied.insert("items".to_owned(), rest.map_or_else(accept_anything, |rest| tidy_schema(rest, depth + 1)));
     }
     if object.contains_key("$recursiveRef") {
         tidied.insert("$ref".to_owned(), "#".into());
     }
-    require_marked(object, &mut tidied);
+    collect_required_names(object, &mut tidied);
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if object.get(exclusive) == Some(&Value::Bool(true))
             && let Some(limit) = tidied.shift_remove(bound)
@@ -109,19 +109,19 @@ fn is_of_type(schema: &Map<String, Value>, name: &str) -> bool {
 /// Converts a keyword's value; `None` drops the keyword.
 fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
     match keyword {
-        "type" => types(value),
+        "type" => parse_types(value),
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
             let schemas = value.as_object()?;
-            Some(Value::Object(schemas.iter().map(|(key, schema)| (key.clone(), tidy(schema, depth))).collect()))
+            Some(Value::Object(schemas.iter().map(|(key, schema)| (key.clone(), tidy_schema(schema, depth))).collect()))
         }
         "dependencies" => {
-            let tidied = |value: &Value| if value.is_array() { value.clone() } else { tidy(value, depth) };
+            let tidied = |value: &Value| if value.is_array() { value.clone() } else { tidy_schema(value, depth) };
             let entries = value.as_object()?;
             Some(Value::Object(entries.iter().map(|(key, value)| (key.clone(), tidied(value))).collect()))
         }
         "required" => {
             let mut names: Vec<Value> = Vec::new();
-            for name in listed(value).iter().filter(|name| name.is_string()) {
+            for name in list_items(value).iter().filter(|name| name.is_string()) {
                 if !names.contains(name) {
                     names.push((*name).clone());
                 }
@@ -129,7 +129,7 @@ fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
             (!names.is_empty()).then_some(Value::Array(names))
         }
         "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
-            let schemas: Vec<Value> = listed(value).iter().map(|schema| tidy(schema, depth)).collect();
+            let schemas: Vec<Value> = list_items(value).iter().map(|schema| tidy_schema(schema, depth)).collect();
             (!schemas.is_empty()).then_some(Value::Array(schemas))
         }
         "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" if value.is_boolean() => {
@@ -145,17 +145,17 @@ fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
         | "contains"
         | "propertyNames"
         | "contentSchema"
-        | "items" => (value.is_object() || value.is_boolean()).then(|| tidy(value, depth)),
+        | "items" => (value.is_object() || value.is_boolean()).then(|| tidy_schema(value, depth)),
         "enum" => match value {
             Value::Object(named) if !named.is_empty() => Some(named.values().cloned().collect()),
             Value::Array(values) if !values.is_empty() => Some(value.clone()),
             _ => None,
         },
-        "examples" => (!value.is_null()).then(|| Value::Array(listed(value).into_iter().cloned().collect())),
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => number(value).map(Value::Number),
-        "multipleOf" => number(value).filter(|step| step.as_f64() > Some(0.0)).map(Value::Number),
+        "examples" => (!value.is_null()).then(|| Value::Array(list_items(value).into_iter().cloned().collect())),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => parse_number(value).map(Value::Number),
+        "multipleOf" => parse_number(value).filter(|step| step.as_f64() > Some(0.0)).map(Value::Number),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => whole(value),
+        | "maxContains" => parse_integer(value),
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value.is_boolean().then(|| value.clone()),
         "description" | "title" => match value {
             Value::Null => None,
@@ -174,7 +174,7 @@ fn tidy_keyword(keyword: &str, value: &Value, depth: usize) -> Option<Value> {
 }
 
 /// Returns a list's items, no items for null or a boolean, or any other value as the only item.
-fn listed(value: &Value) -> Vec<&Value> {
+fn list_items(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
         Value::Null | Value::Bool(_) => Vec::new(),
@@ -182,7 +182,7 @@ fn listed(value: &Value) -> Vec<&Value> {
     }
 }
 
-fn types(value: &Value) -> Option<Value> {
+fn parse_types(value: &Value) -> Option<Value> {
     let mut names: Vec<&str> = Vec::new();
     let words = match value {
         Value::Null => Vec::new(),
@@ -191,7 +191,7 @@ fn types(value: &Value) -> Option<Value> {
     };
     for name in words {
         // An unknown type could be anything.
-        let name = type_named(name)?;
+        let name = find_type(name)?;
         if !names.contains(&name) {
             names.push(name);
         }
@@ -204,7 +204,7 @@ fn types(value: &Value) -> Option<Value> {
 }
 
 /// Returns the standard name of a type, also for names from programming languages.
-fn type_named(word: &str) -> Option<&'static str> {
+fn find_type(word: &str) -> Option<&'static str> {
     let word = word.trim().to_ascii_lowercase();
     let standard = match word.as_str() {
         "str" | "text" => "string",
@@ -219,7 +219,7 @@ fn type_named(word: &str) -> Option<&'static str> {
     TYPES.into_iter().find(|name| *name == standard)
 }
 
-fn number(value: &Value) -> Option<Number> {
+fn parse_number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) => Some(number.clone()),
         Value::String(text) => serde_json::from_str(text.trim()).ok(),
@@ -227,14 +227,14 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
-fn whole(value: &Value) -> Option<Value> {
-    let number = number(value)?;
+fn parse_integer(value: &Value) -> Option<Value> {
+    let number = parse_number(value)?;
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=9.0e15).contains(float));
     number.as_u64().map(Value::from).or_else(|| float.map(|_| number.into()))
 }
 
 /// Collects the arguments marked as required themselves, as in older drafts.
-fn require_marked(object: &Map<String, Value>, tidied: &mut Map<String, Value>) {
+fn collect_required_names(object: &Map<String, Value>, tidied: &mut Map<String, Value>) {
     let Some(Value::Object(properties)) = object.get("properties") else { return };
     let marked = properties.iter().filter(|(_, schema)| schema.get("required") == Some(&Value::Bool(true)));
     let marked: Vec<Value> = marked.map(|(key, _)| Value::from(key.as_str())).collect();

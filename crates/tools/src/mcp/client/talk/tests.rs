@@ -7,16 +7,16 @@ const INTRODUCED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 /// A conversation with an open second request, for the list of tools. `introduction` is the answer to the first one.
 fn listing(introduction: &str) -> ServerTalk {
     let mut talk = ServerTalk::new(false);
-    talk.ask(ServerMethod::Initialize, &json!({}));
-    assert!(talk.hear(introduction).answer.is_some_and(|answer| answer.is_ok()), "{introduction}");
-    talk.ask(ServerMethod::ListTools, &json!({}));
+    talk.open_request(ServerMethod::Initialize, &json!({}));
+    assert!(talk.process_text(introduction).answer.is_some_and(|answer| answer.is_ok()), "{introduction}");
+    talk.open_request(ServerMethod::ListTools, &json!({}));
     talk
 }
 
 /// The answer in these lines: a result, an error's text, or nothing.
 fn heard(talk: &mut ServerTalk, lines: &str) -> String {
     for line in lines.split_inclusive('\n') {
-        match talk.hear(line).answer {
+        match talk.process_text(line).answer {
             Some(Ok(result)) => return result.to_string(),
             Some(Err(error)) => return error.to_string(),
             None => {}
@@ -90,7 +90,7 @@ fn a_server_with_numbers_of_its_own_is_understood_call_after_call() {
         let mut talk = listing(&numbered("{}"));
         assert_eq!(heard(&mut talk, &numbered(r#"{"tools":[]}"#)), r#"{"tools":[]}"#, "{number}");
         for n in 1..4 {
-            talk.ask(ServerMethod::CallTool, &json!({}));
+            talk.open_request(ServerMethod::CallTool, &json!({}));
             let answer = format!(r#"{{"n":{n}}}"#);
             assert_eq!(heard(&mut talk, &numbered(&answer)), answer, "{number}");
         }
@@ -102,9 +102,9 @@ fn what_comes_twice_is_not_the_answer_to_the_next_call() {
     let mut talk = listing(INTRODUCED);
     heard(&mut talk, r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#);
     let answer = |id: u64| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"call":{id}}}}}"#);
-    talk.ask(ServerMethod::CallTool, &json!({}));
+    talk.open_request(ServerMethod::CallTool, &json!({}));
     assert_eq!(heard(&mut talk, &answer(3)), r#"{"call":3}"#);
-    talk.ask(ServerMethod::CallTool, &json!({}));
+    talk.open_request(ServerMethod::CallTool, &json!({}));
     assert_eq!(heard(&mut talk, &answer(3)), "nothing");
     assert_eq!(talk.hint(), "an answer to something else, numbered 3");
     assert_eq!(heard(&mut talk, &answer(4)), r#"{"call":4}"#);
@@ -114,16 +114,16 @@ fn what_comes_twice_is_not_the_answer_to_the_next_call() {
 fn a_ping_is_answered_and_nothing_else_is_granted() {
     let mut talk = listing(INTRODUCED);
     let request = |id: &str, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
-    assert_eq!(talk.hear(&request("\"p\"", "ping")).replies, [r#"{"jsonrpc":"2.0","id":"p","result":{}}"#]);
+    assert_eq!(talk.process_text(&request("\"p\"", "ping")).replies, [r#"{"jsonrpc":"2.0","id":"p","result":{}}"#]);
     for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
-        let replies = talk.hear(&request("2", method)).replies;
+        let replies = talk.process_text(&request("2", method)).replies;
         assert!(replies[0].contains("-32601") && replies[0].contains("not granted"), "{replies:?}");
     }
-    assert!(talk.hear(&request(&format!("\"{}\"", "x".repeat(1_000)), "ping")).replies.is_empty());
-    let flood: usize = (0..1_000).map(|n: u32| talk.hear(&request(&n.to_string(), "ping")).replies.len()).sum();
+    assert!(talk.process_text(&request(&format!("\"{}\"", "x".repeat(1_000)), "ping")).replies.is_empty());
+    let flood: usize = (0..1_000).map(|n: u32| talk.process_text(&request(&n.to_string(), "ping")).replies.len()).sum();
     assert!(flood < MAX_REPLIES, "{flood}");
     assert!(!talk.has_news());
-    talk.hear(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    talk.process_text(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     assert!(talk.take_news() && !talk.has_news());
 }
 
@@ -177,10 +177,10 @@ proptest! {
         for (n, line) in lines.iter().enumerate() {
             if n % 10 == 0 {
                 let method = [ServerMethod::Initialize, ServerMethod::ListTools, ServerMethod::CallTool][n / 10 % 3];
-                talk.ask(method, &json!({}));
+                talk.open_request(method, &json!({}));
                 replies = 0;
             }
-            replies += talk.hear(line).replies.len();
+            replies += talk.process_text(line).replies.len();
             prop_assert!(replies <= MAX_REPLIES);
             prop_assert!(talk.hint.chars().count() <= MAX_HINT_CHARS + 1);
             prop_assert!(talk.open_lines.len() <= lines.iter().map(String::len).sum());

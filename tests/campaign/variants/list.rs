@@ -150,21 +150,21 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a batch is confirmed before it is synced",
         layer: "power",
         marker: "batch-confirmed-synced",
-        broken: "self.write_relaxed(|tx| {\n    let mut accepted = Accepted::default();",
+        broken: "self.0.write_relaxed(|tx| {\n    let mut accepted = Accepted::default();",
         trials: UpTo(700),
     },
     Variant {
         name: "a part is sent before its claim is synced",
         layer: "power",
         marker: "part-sent-claim-synced",
-        broken: "self.fenced_relaxed(|tx| claim_next_part(tx, pick, me, now))",
+        broken: "self.0.write_relaxed(|tx| claim_next_part(tx, pick, me, now))",
         trials: UpTo(700),
     },
     Variant {
         name: "an allowed call is begun before its yes is synced as used",
         layer: "power",
         marker: "allowed-call-begun-yes",
-        broken: "self.fenced_relaxed(|tx| {\n    let n = tx.execute(\n        \"UPDATE approvals SET used_at = ?5\n         WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL\",",
+        broken: "self.0.write_relaxed(|tx| {\n    let n = tx.execute(\n        \"UPDATE approvals SET used_at = ?5\n         WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL\",",
         trials: UpTo(1_200),
     },
     Variant {
@@ -318,7 +318,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a line that may have been sent is sent again",
         layer: "network",
         marker: "line-sent-sent-again",
-        broken: "Ok(false) => send(channel, store, at_work, line).await,\nErr(_) => Ok(()),",
+        broken: "Ok(false) => send_line(channel, store, at_work, line).await,\nErr(_) => Ok(()),",
         trials: UpTo(300),
     },
     Variant {
@@ -339,7 +339,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle that goes on doesn't look for its commit",
         layer: "kills",
         marker: "cycle-goes-doesnt-look",
-        broken: "let commit = repo.wake_commit(cycle_id)?.filter(|_| false);",
+        broken: "let commit = repo.history().wake_commit(cycle_id)?.filter(|_| false);",
         trials: UpTo(600),
     },
     Variant {
@@ -360,7 +360,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "going on takes longer than anybody waits",
         layer: "kills",
         marker: "going-takes-longer-anybody",
-        broken: "session.store.resume_cycle(cycle_id)?;\nstd::thread::sleep(std::time::Duration::from_secs(11));",
+        broken: "session.store.cycles_mut().resume_cycle(cycle_id)?;\nstd::thread::sleep(std::time::Duration::from_secs(11));",
         trials: UpTo(300),
     },
     Variant {
@@ -374,7 +374,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a conversation goes on without its last entry",
         layer: "model-kills",
         marker: "conversation-goes-last-entry",
-        broken: "let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));\n    let commit = repo.wake_commit(cycle_id)?;",
+        broken: "let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));\n    let commit = repo.history().wake_commit(cycle_id)?;",
         trials: UpTo(300),
     },
     Variant {
@@ -402,7 +402,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "work that is given up and couldn't be kept is forgotten",
         layer: "trouble-errors",
         marker: "work-given-up-couldnt",
-        broken: "let branch = repo.park(&branch, &publish, Parking::ForAPerson).map_or(branch, |parked| parked.branch);",
+        broken: "let branch = repo.parked_work().park(&branch, &publish, Parking::ForAPerson).map_or(branch, |parked| parked.branch);",
         trials: UpTo(900),
     },
     Variant {
@@ -437,7 +437,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a question that hadn't left when its wake was killed isn't sent",
         layer: "ask-kills",
         marker: "question-hadnt-left-wake",
-        broken: "if context.channel.is_some() && store.has_deliverable(now)? && store.pending_approvals(now)?.is_empty() {",
+        broken: "if context.channel.is_some() && store.outbox().has_deliverable(now)? && store.approvals().pending_approvals(now)?.is_empty() {",
         trials: UpTo(900),
     },
     Variant {
@@ -479,14 +479,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a yes that couldn't be marked as used counts",
         layer: "allowed-errors",
         marker: "yes-couldnt-marked-used",
-        broken: "if !session.store.begin_approved_call(&live.cycle.id, action, entries).unwrap_or(true) {",
+        broken: "if !session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries).unwrap_or(true) {",
         trials: UpTo(900),
     },
     Variant {
         name: "what couldn't be journalled is taken for done",
         layer: "errors",
         marker: "couldnt-journalled-taken-done",
-        broken: "session.store.record_all(&live.cycle.id, entries, changes).ok();",
+        broken: "session.store.journal_mut().record_all(&live.cycle.id, entries, changes).ok();",
         trials: UpTo(400),
     },
     Variant {
@@ -530,7 +530,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "what waits sits out what the clock was set back",
         layer: "stories",
         marker: "waits-sits-out-clock",
-        broken: "set_back::shift_waits(tx, DateTime::<Utc>::MAX_UTC)?;",
+        broken: "clock_rollback::shift_waits(tx, DateTime::<Utc>::MAX_UTC)?;",
         trials: Story(
             "reveille_store::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
         ),
@@ -553,7 +553,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a batch that couldn't be stored is confirmed",
         layer: "bot-errors",
         marker: "batch-couldnt-stored-confirmed",
-        broken: "let mut accepted = self.store.accept_batch(&reading.batch, now).unwrap_or_default();",
+        broken: "let mut accepted = self.store.inbox_mut().accept_batch(&reading.batch, now).unwrap_or_default();",
         trials: UpTo(400),
     },
     Variant {

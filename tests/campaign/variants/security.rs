@@ -155,7 +155,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "an own answer is quoted as if nobody else had had a hand in it",
         "answer-quoted-if-nobody",
-        "super::message.quotes_own || provenance::quotes_own(tx, bot_id, message)?,",
+        "message.quotes_own || super::provenance::quotes_own(tx, bot_id, message)?,",
     ),
     hostile(
         "a yes counts for other bytes",
@@ -214,7 +214,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_base::process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else",
         "a number of another boot passes for one of this",
         "number-another-boot-passes",
-        "Self::of(self.pid).is_some_and(|living| living.started == self.started)",
+        "Self::for_pid(self.pid).is_some_and(|living| living.started == self.started)",
     ),
     story(
         "integration::approvals::nobody_else_nowhere_else_and_no_other_button_decides",
@@ -340,7 +340,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::mcp_client::without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_to_just_that",
         "without a sandbox an MCP call needn't ask",
         "sandbox-mcp-call-neednt",
-        "let is_loose = matches!(self.server.place, Place::Command { .. }) && !shelter.is_there() && false;",
+        "let is_loose = matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there() && false;",
     ),
     story(
         "reveille_tools::mcp::client::tools::tests::without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs",
@@ -544,7 +544,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::claude_code::only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run",
         "a run of Claude Code goes on while its person is asked",
         "run-claude-code-goes",
-        "self.context.model.name();",
+        "session.context.model.name();",
     ),
     story(
         "integration::claude_code::it_is_given_no_secret_but_its_login",
@@ -656,7 +656,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a question doesn't say that a guest wants it",
         "question-doesnt-say-guest",
-        "let chat = asked_in.filter(|chat| *chat != shown_in && *chat < 0)?;",
+        "let chat = asked_in.filter(|chat| *chat != shown_in && chat.id < 0)?;",
     ),
     story(
         "reveille_tools::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",
@@ -770,7 +770,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
         "a long action's file hides what a screen doesn't show",
         "long-actions-file-hides",
-        "format!(\"{tool}\\n{arguments}\"),\nvisible(&reasons.join(\" \")),",
+        "format!(\"{tool}\\n{arguments}\"),\nescape_hidden(&reasons.join(\" \")),",
     ),
     story(
         "integration::exec_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is",

@@ -169,7 +169,7 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();
             if let Some(gone) = number.map(|id| store.reminders().past_reminder(id)).transpose()?.flatten() {
-                world.reminders.push(gone);
+                world.memory.reminders.push(gone);
             }
             if is_distance(until) {
                 return called("reminder_move", json!({"reminder": which, "by": until}), &world);

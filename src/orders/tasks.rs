@@ -112,8 +112,8 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let edits = hand.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
     let mut world = build_world(tools.config, hand.readable_store(), now, chat)?;
-    world.documents = Documents::new(hand.repo.root(), Vec::new());
-    world.shown_tasks = hand.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
+    world.memory.documents = Documents::new(hand.repo.root(), Vec::new());
+    world.conversation.shown_tasks = hand.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
     let registry = Registry::for_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in build_calls(order, world.local_time())? {
@@ -128,7 +128,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
         };
         for change in done.changes {
             match change {
-                Change::File(file) => world.documents.apply(&file),
+                Change::File(file) => world.memory.documents.apply(&file),
                 Change::Handled { key, value } => handled.push((key, value)),
                 _ => {}
             }
@@ -136,10 +136,10 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
         did = did.or(done.receipt);
         told.push(done.content);
     }
-    if let Some((path, why)) = world.documents.take_trouble() {
+    if let Some((path, why)) = world.memory.documents.take_trouble() {
         return Err(OrderError::Refused(format!("{} can't be read: {why}. Nothing was changed.", path.display())));
     }
-    let staged = world.documents.list_staged_files();
+    let staged = world.memory.documents.list_staged_files();
     let writes_secret = |text: &str| tools.redactor.contains_secret(text);
     if staged.iter().any(|file| writes_secret(&file.content) && !file.base.as_deref().is_some_and(writes_secret)) {
         return Err(OrderError::Refused(

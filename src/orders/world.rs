@@ -17,11 +17,12 @@ use reveille_tools::{
 pub fn build_world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> Result<World> {
     let rules = Rules::default();
     let shelter = Rc::new(client::build_shelter(config, &rules, &Settings::for_workspace(config)));
-    Ok(World {
-        chat: Some(chat),
-        reminders: store.reminders().list_reminders()?,
-        // On Telegram, a running bot starts wakes for the new reminders anyway.
-        unwoken: if chat.id == ChatRef::TERMINAL { Waker::load(config, now).render_warning(config) } else { None },
-        ..World::new(config, crate::VERSION, now, rules, shelter)
-    })
+    let mut world = World::new(config, crate::VERSION, now, rules, shelter);
+    world.conversation.chat = Some(chat);
+    world.memory.reminders = store.reminders().list_reminders()?;
+    // On Telegram, a running bot starts wakes for the new reminders anyway.
+    if chat.id == ChatRef::TERMINAL {
+        world.unasked.unwoken = Waker::load(config, now).render_warning(config);
+    }
+    Ok(world)
 }

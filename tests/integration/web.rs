@@ -25,7 +25,10 @@ use reveille_sandbox::{
     exec::{Exec, Shelter},
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
-use reveille_tools::{Attachments, Documents, Registry, World};
+use reveille_tools::{
+    Attachments, Capabilities, ChatSnapshot, CycleFacts, Documents, LocalClock, MemorySnapshot, Registry,
+    UnaskedLimits, World,
+};
 
 use super::support::{
     env::TestEnv,
@@ -328,40 +331,49 @@ fn shelter(dir: &Path) -> Rc<Shelter> {
 
 fn world(dir: &Path) -> World {
     World {
-        wake_id: "20261121T140000Z-812".to_owned(),
-        model: "offline".to_owned(),
-        is_stand_in: false,
-        is_local: false,
-        other_local_chats: Vec::new(),
-        about: reveille_tools::about::About::default(),
-        autonomy: Autonomy::Full,
-        rules: Rules::default(),
-        assignment: None,
-        taint: None,
-        exchanges: Vec::new(),
-        shelter: shelter(dir),
-        catalogue: Rc::default(),
-        now: DateTime::UNIX_EPOCH,
-        tz: reveille_base::zone::Tz::UTC,
-        chat: None,
-        open_messages: Vec::new(),
-        own_words: Vec::new(),
-        replies: 0,
-        owner_chat: ChatRef::from_telegram(7),
-        told_keys: BTreeSet::new(),
-        told_today: 0,
-        tell_per_day: 0,
-        quiet_hours: None,
-        reminders: Vec::new(),
-        unwoken: None,
-        documents: Documents::new(dir, Vec::new()),
-        index: reveille_index::IndexPlace::default(),
-        meaning: reveille_index::embed::Meaning::default(),
-        skills: Vec::new(),
-        attachments: Attachments::default(),
-        undoable: Vec::new(),
-        last_undoable: None,
-        shown_tasks: Vec::new(),
+        cycle: CycleFacts {
+            id: "20261121T140000Z-812".to_owned(),
+            model: "offline".to_owned(),
+            is_stand_in: false,
+            assignment: None,
+            taint: None,
+            replies: 0,
+        },
+        clock: LocalClock { now: DateTime::UNIX_EPOCH, tz: reveille_base::zone::Tz::UTC },
+        conversation: ChatSnapshot {
+            chat: None,
+            is_local: false,
+            other_local_chats: Vec::new(),
+            open_messages: Vec::new(),
+            own_words: Vec::new(),
+            exchanges: Vec::new(),
+            attachments: Attachments::default(),
+            undoable: Vec::new(),
+            last_undoable: None,
+            shown_tasks: Vec::new(),
+        },
+        memory: MemorySnapshot {
+            documents: Documents::new(dir, Vec::new()),
+            index: reveille_index::IndexPlace::default(),
+            meaning: reveille_index::embed::Meaning::default(),
+            skills: Vec::new(),
+            reminders: Vec::new(),
+        },
+        means: Capabilities {
+            about: reveille_tools::about::About::default(),
+            autonomy: Autonomy::Full,
+            rules: Rules::default(),
+            shelter: shelter(dir),
+            catalogue: Rc::default(),
+        },
+        unasked: UnaskedLimits {
+            owner_chat: ChatRef::from_telegram(7),
+            told_keys: BTreeSet::new(),
+            told_today: 0,
+            tell_per_day: 0,
+            quiet_hours: None,
+            unwoken: None,
+        },
     }
 }
 
@@ -376,7 +388,8 @@ fn a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed() {
     });
     let dir = tempfile::tempdir().unwrap();
     let fetch = |url: String, rules: &str| {
-        let world = World { rules: Rules::parse(rules).unwrap(), ..world(dir.path()) };
+        let mut world = world(dir.path());
+        world.means.rules = Rules::parse(rules).unwrap();
         let mut exec = Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&led, &kept]));
         let input = json!({ "url": url }).to_string();
         now(Registry::for_thinking_model().run("web_fetch", &input, &world, &mut exec)).unwrap()

@@ -377,7 +377,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn build_exec(&self, world: &World) -> Exec {
         let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
-        Exec::new(Rc::clone(&world.shelter), world.rules.clone()).with_search_engine(engine)
+        Exec::new(Rc::clone(&world.means.shelter), world.means.rules.clone()).with_search_engine(engine)
     }
 
     /// Removes the cycle from the lock file, so that a later failure isn't blamed on the cycle and the progress display ends with the

@@ -28,11 +28,11 @@ pub(super) fn define_tool() -> Tool {
 const NEVER: &str = "It can't call by phone, change its own settings (`wake init` does), or run between wakes.";
 
 fn describe_assistant(world: &World) -> String {
-    let mut lines = vec![format!("Reveille {}.", world.about.version)];
-    lines.extend(world.about.build.iter().cloned());
+    let mut lines = vec![format!("Reveille {}.", world.means.about.version)];
+    lines.extend(world.means.about.build.iter().cloned());
     if world.sees_all() && world.foreign_chat().is_none() {
-        lines.push(format!("Now answers: {}.", world.model));
-        lines.extend(world.about.set_up.iter().cloned());
+        lines.push(format!("Now answers: {}.", world.cycle.model));
+        lines.extend(world.means.about.set_up.iter().cloned());
         lines.extend(describe_machine(world));
         lines.extend(describe_memory(world));
     } else {
@@ -41,7 +41,7 @@ fn describe_assistant(world: &World) -> String {
                 .to_owned(),
         );
     }
-    let names: Vec<&str> = world.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: Vec<&str> = world.means.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
     if !names.is_empty() {
         lines.push(format!("Tools: {}.", names.join(", ")));
     }
@@ -51,13 +51,13 @@ fn describe_assistant(world: &World) -> String {
 
 /// Describes the usable parts of the machine.
 fn describe_machine(world: &World) -> Vec<String> {
-    let sandbox = match world.shelter.detect_sandbox() {
+    let sandbox = match world.means.shelter.detect_sandbox() {
         Sandbox::None { why } => format!("There is no sandbox, so each command asks: {why}"),
         _ => "Commands run in a sandbox.".to_owned(),
     };
-    let hosts: Vec<&str> = world.rules.hosts().iter().map(|host| host.name.as_str()).collect();
+    let hosts: Vec<&str> = world.means.rules.hosts().iter().map(|host| host.name.as_str()).collect();
     let granted: Vec<String> =
-        world.rules.granted_folders().iter().map(|folder| folder.display().to_string()).collect();
+        world.means.rules.granted_folders().iter().map(|folder| folder.display().to_string()).collect();
     let list = |what: &str, names: &[String]| match names {
         [] => format!("{what}: none."),
         names => format!("{what}: {}.", names.join(", ")),
@@ -69,11 +69,11 @@ fn describe_machine(world: &World) -> Vec<String> {
 /// Describes the active parts of the memory.
 fn describe_memory(world: &World) -> Vec<String> {
     let named = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
-    let projects = known_projects(&world.documents).into_iter().map(|(name, _)| name).collect();
+    let projects = known_projects(&world.memory.documents).into_iter().map(|(name, _)| name).collect();
     let is_job = |path: &String| {
         path.strip_prefix("memory/jobs/")?.strip_suffix(".md").filter(|name| !name.contains('/')).map(str::to_owned)
     };
-    let jobs = world.documents.list().iter().filter_map(is_job).collect();
-    let skills = world.skills.iter().map(|skill| skill.name.clone()).collect();
+    let jobs = world.memory.documents.list().iter().filter_map(is_job).collect();
+    let skills = world.memory.skills.iter().map(|skill| skill.name.clone()).collect();
     [named("Projects", projects), named("Standing jobs", jobs), named("Skills", skills)].into_iter().flatten().collect()
 }

@@ -64,7 +64,7 @@ impl Assignment {
 
 /// Returns the reason why a cycle lacks a tool; `None` if the tool is available.
 pub(super) fn find_refusal(tool: &str, world: &World) -> Option<&'static str> {
-    match &world.assignment {
+    match &world.cycle.assignment {
         Some(work) if !work.allows(tool) => Some(work.refusal()),
         None if reflect::is_of_reflection(tool) => Some("Only a look back at the day has this tool."),
         None if is_of_own_work(tool) => Some("Only a step of a long task has this tool."),

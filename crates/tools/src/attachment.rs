@@ -77,7 +77,7 @@ pub(super) fn define_tool() -> Tool {
 }
 
 fn read_attachment(args: &ReadAttachment, world: &World) -> Outcome {
-    let Attachments { dir, files, last_pdf } = &world.attachments;
+    let Attachments { dir, files, last_pdf } = &world.conversation.attachments;
     let Some(id) = args.id else {
         let lines: Vec<String> = files.iter().take(MAX_LISTED).map(format_attachment).collect();
         let content = if lines.is_empty() { "This chat has no files.".to_owned() } else { lines.join("\n") };

@@ -93,15 +93,15 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         )));
     }
     let within = exec.shell_timeout();
-    let access = world.rules.limit_access(&command, wanted);
+    let access = world.means.rules.limit_access(&command, wanted);
     let copy = copy_writable_folders(&command, access, world, exec.is_approved()).await?;
     let is_first = !exec.shelter().folder().path().is_dir();
     let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
     // Dropped on this thread, so that a following undo sees the recorded changes.
     drop(copy);
-    let hint = choose_hint(&ran, access, &world.rules);
+    let hint = choose_hint(&ran, access, &world.means.rules);
     let missed = match exec.shelter().is_there() {
-        true => held::out_of_reach(&command, !access.is_none(), exec.shelter(), &world.rules),
+        true => held::out_of_reach(&command, !access.is_none(), exec.shelter(), &world.means.rules),
         false => Vec::new(),
     };
     let (unreached, but) = match missed.join(", ") {
@@ -151,11 +151,11 @@ async fn copy_writable_folders(
     world: &World,
     is_agreed: bool,
 ) -> Result<Option<CopyTaken>, Refusal> {
-    let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
-    if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
+    let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.means.rules);
+    if !access.writes || !world.means.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);
     }
-    match world.shelter.copy_folders(&world.rules, &world.wake_id, world.now).await {
+    match world.means.shelter.copy_folders(&world.means.rules, &world.cycle.id, world.clock.now).await {
         Ok(taken) => Ok(Some(taken)),
         // fault: command-begins-change-couldnt
         Err(_) if is_agreed => Ok(None),

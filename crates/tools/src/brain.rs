@@ -100,7 +100,7 @@ struct Nothing {}
 /// Builds the offline model's tool to undo the last step, called only for an explicit request.
 pub(super) fn undo_last() -> Tool {
     Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
-        match &world.last_undoable {
+        match &world.conversation.last_undoable {
             Some(last) => {
                 let what = last.what.as_deref().unwrap_or("the last step");
                 let content = format!("Undoing {what}. I'll tell you when it's done.");
@@ -115,7 +115,7 @@ pub(super) fn undo_last() -> Tool {
 /// Opens the repository and returns its work tree. Reserved for chats that see the whole memory, since the history
 /// contains other chats' words.
 fn open_repo(world: &World) -> Result<(Repo, &Path), Refusal> {
-    let root: &Path = world.documents.root().ok_or_else(|| {
+    let root: &Path = world.memory.documents.root().ok_or_else(|| {
         Refusal::new("The memory's history is told in the chat of the one whose memory it is. Nothing was done.")
     })?;
     Ok((Repo::open(root).map_err(|error| refuse_unreadable(&error))?, root))
@@ -128,7 +128,7 @@ fn refuse_unreadable(error: &RepoError) -> Refusal {
 /// Returns true if a rule of the person's forbids reading this file of the memory, or reporting it by this tool.
 fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
     // fault: memorys-history-tells-rule
-    [tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))
+    [tool, READ].iter().any(|tool| world.means.rules.keeps_back(tool, place))
 }
 
 fn list_commits(args: &Log, world: &World) -> Outcome {
@@ -166,7 +166,7 @@ fn list_commits(args: &Log, world: &World) -> Outcome {
 
 /// Returns true if a commit changed excluded files, which its message may reveal.
 fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> Result<bool, RepoError> {
-    if world.rules.is_empty() {
+    if world.means.rules.is_empty() {
         return Ok(false);
     }
     Ok(repo.history().list_changed_paths(commit.id)?.iter().any(|path| is_kept_back(world, LOG, &root.join(path))))
@@ -175,7 +175,7 @@ fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> R
 /// Formats a commit in one line. A quiet commit is shown without its message.
 fn format_commit(commit: &Commit, is_quiet: bool, world: &World) -> String {
     let id: String = commit.id.to_string().chars().take(10).collect();
-    let at = commit.at.with_timezone(&world.tz).format("%a %-d %b %Y, %H:%M");
+    let at = commit.at.with_timezone(&world.clock.tz).format("%a %-d %b %Y, %H:%M");
     let who = match &commit.wake_id {
         Some(wake) => format!("wake {wake}"),
         None => shorten_text(&commit.author),
@@ -221,9 +221,10 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
     let is_called = |known: &&Undoable| {
         known.wake.starts_with(&id) || known.commit.as_deref().is_some_and(|commit| commit.starts_with(&id))
     };
-    let mut called = world.undoable.iter().filter(is_called);
+    let mut called = world.conversation.undoable.iter().filter(is_called);
     let known = match (called.next(), called.next()) {
         _ if id == LAST => world
+            .conversation
             .last_undoable
             .as_ref()
             .ok_or_else(|| Refusal::new("There's nothing left that could be undone here. Nothing was done."))?,
@@ -239,21 +240,23 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
         }
     };
     let wake = known.wake.clone();
-    let changed = match known.commit.as_deref().map(|commit| world.documents.list_changed_files(commit)) {
+    let changed = match known.commit.as_deref().map(|commit| world.memory.documents.list_changed_files(commit)) {
         None => Vec::new(),
         // Without rules nothing is at stake, and the undo itself reports unreadable commits.
-        Some(Err(_)) if world.rules.is_empty() => Vec::new(),
+        Some(Err(_)) if world.means.rules.is_empty() => Vec::new(),
         Some(changed) => changed.map_err(|error| refuse_unreadable(&error))?,
     };
     let of_orders = |place: &PathBuf| {
-        place.strip_prefix(world.documents.dir()).is_ok_and(|path| path.to_str().is_some_and(memory::is_steering))
+        place
+            .strip_prefix(world.memory.documents.dir())
+            .is_ok_and(|path| path.to_str().is_some_and(memory::is_steering))
     };
     if changed.iter().any(of_orders) {
         return Err(Refusal(format!(
             "The wake {wake} changed what steers you; your person takes that back, with /undo. Nothing was done."
         )));
     }
-    if !world.rules.is_empty() && changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
+    if !world.means.rules.is_empty() && changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
         return Err(Refusal(format!(
             "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
         )));
@@ -268,8 +271,10 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
 /// Requests the undo of a wake.
 fn taken_back(wake: &str, world: &World) -> Done {
     let wake = wake.to_owned();
-    let (chat, thread_id, reply_to) =
-        world.chat.map_or((world.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
+    let (chat, thread_id, reply_to) = world
+        .conversation
+        .chat
+        .map_or((world.unasked.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Done {
         content: format!(
             "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \

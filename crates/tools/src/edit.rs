@@ -122,7 +122,7 @@ fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
             return Err(Refusal::new("view_range is for files, and this is a folder. Nothing was done."));
         }
         Some(BeneathKind::Folder) => {
-            let is_kept_back = files::kept_back(world.rules.clone(), &[EDITOR], Some(&args.path));
+            let is_kept_back = files::kept_back(world.means.rules.clone(), &[EDITOR], Some(&args.path));
             let lines = vec![format!("{}/", place.path().display())];
             let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
             listing.add_folder(place, 1)?;

@@ -55,7 +55,7 @@ fn read_exchanges(args: &Which, world: &World) -> Outcome {
     let mut found = Vec::new();
     for name in &names {
         let name = name.trim();
-        match world.exchanges.iter().find(|entry| entry.format_number() == name) {
+        match world.conversation.exchanges.iter().find(|entry| entry.format_number() == name) {
             Some(entry) => found.push(entry.clone()),
             None => match find_exchange(name, world)? {
                 Some(entry) => found.push(entry),
@@ -83,20 +83,20 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
         (None, None) => return Ok(None),
     };
     let unread = |error: &reveille_store::StoreError| Refusal(format!("It couldn't be read: {error}."));
-    let Some(store) = world.index.open_store().map_err(|error| unread(&error))? else { return Ok(None) };
+    let Some(store) = world.memory.index.open_store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };
     let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
         return Ok(None);
     };
-    if world.other_local_chats.contains(&spoken.chat) {
+    if world.conversation.other_local_chats.contains(&spoken.chat) {
         return Ok(None);
     }
-    let is_own = match world.documents.reader() {
+    let is_own = match world.memory.documents.reader() {
         Some(reader) => spoken.chat == reader,
-        None => spoken.chat == world.owner_chat || spoken.chat.is_terminal(),
+        None => spoken.chat == world.unasked.owner_chat || spoken.chat.is_terminal(),
     };
-    if !is_own && world.documents.reader().is_some() {
+    if !is_own && world.memory.documents.reader().is_some() {
         return Ok(None);
     }
     let of_chat = (!is_own).then(|| format!("what chat {} said", spoken.chat));

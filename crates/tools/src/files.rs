@@ -14,12 +14,13 @@ use super::{Refusal, World};
 /// Returns the folders of this cycle. Chats other than the owner's have none (their calls are denied earlier), because
 /// the scratch folder holds the owner's results, which are as private as the memory.
 pub(super) fn list_roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
-    let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
-    let roots = Roots::new(&exec.work_dir().map_err(Refusal::new)?, &world.attachments.dir);
+    let brain =
+        world.memory.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
+    let roots = Roots::new(&exec.work_dir().map_err(Refusal::new)?, &world.conversation.attachments.dir);
     let roots = roots
-        .with_scratch_folders(world.shelter.list_visible_folders(world.taint.is_some()))
+        .with_scratch_folders(world.means.shelter.list_visible_folders(world.cycle.taint.is_some()))
         .with_brain(brain)
-        .with_granted_folders(&world.rules.readable_folders(), &world.rules.writable_folders());
+        .with_granted_folders(&world.means.rules.readable_folders(), &world.means.rules.writable_folders());
     // fault: files-settings-name-keys-open
     Ok(roots.without_files(exec.key_files()))
 }
@@ -50,7 +51,7 @@ pub(super) fn find_origin(place: &Place, text: &str, world: &World) -> Option<St
 
 /// Returns a path relative to the memory's folder; `None` outside.
 pub(super) fn below_brain<'a>(path: &'a Path, world: &World) -> Option<&'a str> {
-    path.strip_prefix(world.documents.root()?).ok()?.to_str()
+    path.strip_prefix(world.memory.documents.root()?).ok()?.to_str()
 }
 
 impl From<PathError> for Refusal {

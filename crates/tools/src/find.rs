@@ -63,7 +63,7 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
     let is_others = starts.iter().any(|start| start.folder_owner() != Whose::Brain);
     let wanted = Wanted::default();
     let flag = wanted.flag();
-    let is_kept_back = files::kept_back(world.rules.clone(), &LOOKS, path.as_deref());
+    let is_kept_back = files::kept_back(world.means.rules.clone(), &LOOKS, path.as_deref());
     let found = tokio::task::spawn_blocking(move || search::search_folders(starts, &query, &is_kept_back, &flag))
         .await
         .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;

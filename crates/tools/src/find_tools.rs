@@ -46,9 +46,9 @@ pub(super) fn define_tools() -> [Tool; 2] {
 
 fn search_catalogue(args: &Find, world: &World) -> super::Outcome {
     let query = check_text(&args.query, "query", 200)?;
-    let found = offer::find_definitions(&world.catalogue, &query);
+    let found = offer::find_definitions(&world.means.catalogue, &query);
     if found.is_empty() {
-        let names: Vec<&str> = world.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let names: Vec<&str> = world.means.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
         return Ok(Done::from_text(format!("No tool speaks of that. There are: {}.", names.join(", "))));
     }
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();

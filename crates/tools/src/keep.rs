@@ -24,13 +24,16 @@ pub(super) fn define_tool() -> Tool {
 
 fn run(args: &Args, world: &World) -> Outcome {
     let notice = check_text(&args.notice, "notice", 2_000)?;
-    let kept_here =
-        if world.is_local { " (This chat is kept off the cloud: /local says how to continue.)" } else { "" };
+    let kept_here = if world.conversation.is_local {
+        " (This chat is kept off the cloud: /local says how to continue.)"
+    } else {
+        ""
+    };
     let notice = format!("{notice}{kept_here}");
-    let Some(chat) = world.chat else {
+    let Some(chat) = world.conversation.chat else {
         return Err(Refusal::new("No message is being answered in this cycle."));
     };
-    if let Some(unknown) = args.messages.iter().find(|id| !world.open_messages.contains(id)) {
+    if let Some(unknown) = args.messages.iter().find(|id| !world.conversation.open_messages.contains(id)) {
         return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
     }
     let Some(first) = args.messages.first() else {
@@ -44,7 +47,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             if count == 1 { "message" } else { "messages" }
         )),
         // The offline replacement of a configured model has said so already.
-        changes: (!world.is_stand_in)
+        changes: (!world.cycle.is_stand_in)
             .then(|| {
                 Change::Send(NewOutgoing {
                     key: Some(format!("kept/{first}")),
@@ -54,7 +57,7 @@ fn run(args: &Args, world: &World) -> Outcome {
                 })
             })
             .into_iter()
-            .chain([Change::Hold { messages: args.messages.clone(), model: world.model.clone() }])
+            .chain([Change::Hold { messages: args.messages.clone(), model: world.cycle.model.clone() }])
             .collect(),
         ..Done::default()
     })

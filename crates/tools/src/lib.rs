@@ -78,7 +78,10 @@ pub use search::find_hits;
 pub use steps::{BUDGET_USD, is_in_hand, out_of_money, put_back, record_step_end};
 pub use task::describe_prose;
 pub use touched::Touched;
-pub use world::{Catalogue, Chat, Documents, World};
+pub use world::{
+    Capabilities, Catalogue, Chat, ChatSnapshot, CycleFacts, Documents, LocalClock, MemorySnapshot, UnaskedLimits,
+    World,
+};
 
 pub use reveille_policy::Risk;
 
@@ -294,7 +297,7 @@ impl Tool {
 
     /// Makes the tool ask unless somebody has just asked for something.
     fn ask_without_request(self) -> Self {
-        let unasked = |world: &World| match world.chat {
+        let unasked = |world: &World| match world.conversation.chat {
             Some(_) => Vec::new(),
             None => vec!["Nobody has just asked for this.".to_owned()],
         };
@@ -352,8 +355,8 @@ impl Tool {
     /// Returns true if a call names scratch files of another cycle that was tainted.
     pub fn mentions_untrusted_files(&self, input: &str, world: &World) -> bool {
         match self.find_targets(input, world) {
-            Some(Touched::Shell { text, .. }) => world.shelter.has_untrusted_path(&text),
-            Some(Touched::Path { path, .. }) => world.shelter.has_untrusted_path(&path.to_string_lossy()),
+            Some(Touched::Shell { text, .. }) => world.means.shelter.has_untrusted_path(&text),
+            Some(Touched::Path { path, .. }) => world.means.shelter.has_untrusted_path(&path.to_string_lossy()),
             _ => false,
         }
     }
@@ -362,12 +365,12 @@ impl Tool {
     pub fn list_writable_folders(&self, input: &str, world: &World) -> Vec<PathBuf> {
         match self.find_targets(input, world) {
             Some(Touched::Shell { text, wanted }) => {
-                let access = world.rules.limit_access(&text, wanted);
-                let may_write = access.writes || !world.shelter.is_there();
-                if may_write { world.rules.granted_folders() } else { Vec::new() }
+                let access = world.means.rules.limit_access(&text, wanted);
+                let may_write = access.writes || !world.means.shelter.is_there();
+                if may_write { world.means.rules.granted_folders() } else { Vec::new() }
             }
             Some(Touched::Path { path, is_write: true }) => {
-                let granted = world.rules.granted_folders();
+                let granted = world.means.rules.granted_folders();
                 granted.into_iter().filter(|root| path.starts_with(root)).collect()
             }
             _ => self.writes.clone(),
@@ -376,7 +379,7 @@ impl Tool {
 
     /// Returns the tool's autonomy. A person who allows the initiative wants its proposals even at the lowest autonomy.
     fn autonomy(&self, world: &World) -> Autonomy {
-        match world.autonomy {
+        match world.means.autonomy {
             Autonomy::AskAll if self.name == tell::TELL && world.asks_nobody() => Autonomy::Smart,
             level => level,
         }
@@ -401,14 +404,14 @@ impl Tool {
         if let Some(why) = propose::find_refusal(&self.name, &touched) {
             return Verdict::deny(why);
         }
-        let kept_at = touched.list_paths(&world.documents);
+        let kept_at = touched.list_paths(&world.memory.documents);
         let subject = Subject {
             tool: &self.name,
             risk: self.risk.max(touched.risk()),
             effect: if matches!(touched, Touched::Documents(_)) { Effect::Read } else { self.effect },
             is_free: self.is_free,
             reach: touched.reach(self.reach, world),
-            what: touched.to_policy_target(&kept_at, &world.rules),
+            what: touched.to_policy_target(&kept_at, &world.means.rules),
             arguments: or_empty(input),
         };
         // Detecting a sandbox runs a program, and checking the folders for copies scans all of them, so both happen only if needed.
@@ -416,20 +419,21 @@ impl Tool {
             What::Shell { access, .. } => (true, access.writes),
             _ => (false, false),
         };
-        let is_sandboxed = !is_shell || world.shelter.is_there();
-        let uncovered = if writes && is_sandboxed { world.shelter.find_copy_obstacle(&world.rules) } else { None };
+        let is_sandboxed = !is_shell || world.means.shelter.is_there();
+        let uncovered =
+            if writes && is_sandboxed { world.means.shelter.find_copy_obstacle(&world.means.rules) } else { None };
         let circumstances = Circumstances {
             autonomy: self.autonomy(world),
             taint,
             is_sandboxed,
             uncovered: uncovered.as_deref(),
             // fault: rule-good-outlasts-untrusted
-            tainted_write: if is_shell { world.shelter.tainted_write(&world.rules) } else { None },
+            tainted_write: if is_shell { world.means.shelter.tainted_write(&world.means.rules) } else { None },
         };
-        let mut verdict = policy::judge(&subject, &world.rules, &circumstances);
+        let mut verdict = policy::judge(&subject, &world.means.rules, &circumstances);
         // The same act under another name.
         if let (Some(tool), Touched::Documents(_)) = (self.reads_as, &touched) {
-            let other = policy::judge(&Subject { tool, ..subject }, &world.rules, &circumstances);
+            let other = policy::judge(&Subject { tool, ..subject }, &world.means.rules, &circumstances);
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
         let of_jobs = self.describe_written_jobs(&touched, or_empty(input), world);

@@ -81,7 +81,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
             Effect::Idempotent,
             |args: &Stated, world| {
                 check_owner(world)?;
-                if world.taint.is_some() {
+                if world.cycle.taint.is_some() {
                     return Err(Refusal::new("This cycle has read what others wrote. Nothing was done."));
                 }
                 remember::remember_fact(&args.fact, world)
@@ -106,7 +106,7 @@ fn lowercase_first_letter(list: &str) -> String {
 fn add_items(args: &Add, world: &World) -> Outcome {
     check_owner(world)?;
     let list = check_text(&args.list, "list", 80)?;
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let origin = remember::format_origin(world);
     let ChangedList { text, changed, unchanged } = lists::add_items(&text, &list, &args.items, &origin);
     let name = lowercase_first_letter(&list);
@@ -121,14 +121,14 @@ fn add_items(args: &Add, world: &World) -> Outcome {
     Ok(Done {
         content: content.trim().to_owned(),
         receipt: Some(format!("Put {} on the {name}", changed.join(", "))),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, text)],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, text)],
         ..Done::default()
     })
 }
 
 fn show_list(args: &Show, world: &World) -> Outcome {
     check_owner(world)?;
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let items = lists::list_items(&text, &args.list).unwrap_or_default();
     if items.is_empty() {
         return Ok(Done::from_text(format!("Nothing is on the {}.", lowercase_first_letter(&args.list))));
@@ -142,7 +142,7 @@ fn show_list(args: &Show, world: &World) -> Outcome {
 
 fn take_items(args: &Take, world: &World) -> Outcome {
     check_owner(world)?;
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let name = lowercase_first_letter(&args.list);
     let on_it = lists::list_items(&text, &args.list).unwrap_or_default();
     let things = args.items.clone().unwrap_or_else(|| on_it.iter().map(|item| item.text.clone()).collect());
@@ -162,7 +162,7 @@ fn take_items(args: &Take, world: &World) -> Outcome {
     Ok(Done {
         content: format!("Off the {name}: {}.{missing}", changed.join(", ")),
         receipt: Some(format!("Took {} off the {name}", changed.join(", "))),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, text)],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, text)],
         ..Done::default()
     })
 }
@@ -170,7 +170,7 @@ fn take_items(args: &Take, world: &World) -> Outcome {
 fn finish_or_take(args: &ToldDone, world: &World) -> Outcome {
     check_owner(world)?;
     if !args.items.is_empty() {
-        let text = world.documents.text(memory::SEMANTIC_MEMORY);
+        let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
         let lists = args.list.iter().cloned().chain([SHOPPING.to_owned()]).chain(lists::list_names(&text));
         let mut taken = lists.map(|list| take_items(&Take { list, items: Some(args.items.clone()) }, world));
         if let Some(taken) = taken.find(Result::is_ok) {

@@ -134,7 +134,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             let name = check_writable(require_argument(args.path.as_deref(), "path")?, world)?;
             let text = check_text(require_argument(args.file_text.as_deref(), "file_text")?, "file_text", MAX_BYTES)?;
             let text = format!("{text}\n");
-            if world.documents.get(&name).is_some_and(|old| shrinks_too_much(&old, &text)) {
+            if world.memory.documents.get(&name).is_some_and(|old| shrinks_too_much(&old, &text)) {
                 return Err(Refusal(format!(
                     "{} is there and says more than twice as much; a document isn't overwritten by that little. Edit it with \
                      str_replace. Nothing was done.",
@@ -184,7 +184,7 @@ fn no_path(path: &str) -> Refusal {
 fn view_path(args: &Args, world: &World) -> Outcome {
     let path = args.path.as_deref().unwrap_or(ROOT);
     let name = parse_name(path).ok_or_else(|| no_path(path))?;
-    if let Some(text) = world.documents.get(&name) {
+    if let Some(text) = world.memory.documents.get(&name) {
         let lines = edits::number_lines(&text, args.view_range, MAX_SHOWN_BYTES);
         let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
         let [first, last] = args.view_range.unwrap_or([1, -1]);
@@ -194,8 +194,8 @@ fn view_path(args: &Args, world: &World) -> Outcome {
         return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::from_text(lines) });
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
-    let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
-    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).collect();
+    let is_there = |name: &String| name.starts_with(&folder) && !world.memory.documents.text(name).is_empty();
+    let names: Vec<String> = world.memory.documents.list().into_iter().filter(is_there).collect();
     // Others have named the imported documents, so listing them reads untrusted text.
     let (taint, names) = match memory::is_imported(&folder) {
         true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
@@ -256,7 +256,7 @@ fn check_removable(path: &str, world: &World) -> Result<String, Refusal> {
     if DOCUMENTS.contains(&name.as_str()) || memory::is_steering(&name) {
         return Err(Refusal(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
     }
-    match world.documents.get(&name).is_some_and(|text| !text.is_empty()) {
+    match world.memory.documents.get(&name).is_some_and(|text| !text.is_empty()) {
         true => Ok(name),
         false => Err(Refusal(format!("There is nothing at {path}. Nothing was done."))),
     }
@@ -270,7 +270,7 @@ fn edit_document(
 ) -> Outcome {
     let path = require_argument(args.path.as_deref(), "path")?;
     let name = check_writable(path, world)?;
-    let Some(old) = world.documents.get(&name) else {
+    let Some(old) = world.memory.documents.get(&name) else {
         return Err(Refusal(format!("There is nothing at {path}. Nothing was done.")));
     };
     let new = edit(&old)?.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
@@ -291,32 +291,32 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
     let old = require_argument(args.old_path.as_deref(), "old_path")?;
     let (from, to) =
         (check_removable(old, world)?, check_writable(require_argument(args.new_path.as_deref(), "new_path")?, world)?);
-    if world.documents.get(&to).is_some_and(|text| !text.is_empty()) {
+    if world.memory.documents.get(&to).is_some_and(|text| !text.is_empty()) {
         return Err(Refusal(format!("{} is there already, and isn't overwritten. Nothing was done.", shown_as(&to))));
     }
-    let text = world.documents.text(&from);
-    not_revealing(&to, &world.documents.text(&to), &text)?;
+    let text = world.memory.documents.text(&from);
+    not_revealing(&to, &world.memory.documents.text(&to), &text)?;
     Ok(Done {
         content: format!("{} is {} now.", shown_as(&from), shown_as(&to)),
         receipt: Some(format!("Renamed the document {from} to {to}")),
-        changes: vec![world.documents.stage(&to, text), world.documents.stage(&from, String::new())],
+        changes: vec![world.memory.documents.stage(&to, text), world.memory.documents.stage(&from, String::new())],
         ..Done::default()
     })
 }
 
 fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcome {
-    if may_release_lines(name, &world.documents.text(name), &text) {
+    if may_release_lines(name, &world.memory.documents.text(name), &text) {
         return Err(Refusal(format!(
             "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
              and taken away by `forget`. Nothing was done.",
             shown_as(name)
         )));
     }
-    not_revealing(name, &world.documents.text(name), &text)?;
+    not_revealing(name, &world.memory.documents.text(name), &text)?;
     Ok(Done {
         content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
         receipt: Some(format!("{verb} the document {name}")),
-        changes: vec![world.documents.stage(name, text)],
+        changes: vec![world.memory.documents.stage(name, text)],
         ..Done::default()
     })
 }
@@ -586,7 +586,7 @@ mod tests {
                 "[[rule]]\ntool = \"memory_read\"\ndecision = {:?}\nmatch = [\"memory_read\"]",
                 decision.name()
             );
-            scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
+            scene.world.means.rules = reveille_policy::Rules::parse(&rule).unwrap();
             assert_eq!(judged(&scene, &view, None).decision, decision);
             assert_eq!(judged(&scene, &edit, None).decision, Decision::Allow);
         }
@@ -595,7 +595,7 @@ mod tests {
     #[test]
     fn in_anothers_chat_it_only_reads() {
         let mut scene = scene();
-        scene.world.owner_chat = ChatRef::from_telegram(99);
+        scene.world.unasked.owner_chat = ChatRef::from_telegram(99);
         let write = json!({"command": "create", "path": "/memories/x.md", "file_text": "x"});
         assert!(refused(&scene, &write).contains("In this chat"));
     }

@@ -54,7 +54,7 @@ pub(super) fn context_update() -> Tool {
 
 fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
     let text = check_text(&args.text, "text", MAX_CHARS)?;
-    let old = world.documents.text(path);
+    let old = world.memory.documents.text(path);
     let new = format!("{text}\n");
     if !args.shorten && shrinks_too_much(&old, &new) {
         return Err(Refusal(format!(
@@ -66,7 +66,7 @@ fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outco
     if old == new {
         return Ok(Done::from_text(format!("{path} says just that already.")));
     }
-    let change = world.documents.stage(path, new);
+    let change = world.memory.documents.stage(path, new);
     let theirs = if args.over_theirs { None } else { find_reverted_line(world, &change) };
     if let Some((line, is_back)) = theirs {
         return Err(refused_for_theirs(path, &(line, is_back)));
@@ -96,8 +96,10 @@ pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -
 pub(super) fn find_reverted_line(world: &World, change: &Change) -> Option<(String, bool)> {
     let Change::File(StagedFile { path, base: Some(now), content }) = change else { return None };
     // Without a history, the author of a line is unknown.
-    let ours =
-        Repo::open(world.documents.dir()).and_then(|repo| repo.history().read_last_own_version(path)).ok().flatten()?;
+    let ours = Repo::open(world.memory.documents.dir())
+        .and_then(|repo| repo.history().read_last_own_version(path))
+        .ok()
+        .flatten()?;
     let lines =
         |text: &'_ str| text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
     let [ours, now, new]: [BTreeSet<String>; 3] = [&ours, now, content].map(|text| lines(text));

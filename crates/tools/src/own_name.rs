@@ -25,7 +25,7 @@ pub(super) fn define_tool() -> Tool {
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let orders = world.documents.text(memory::CLAUDE);
+    let orders = world.memory.documents.text(memory::CLAUDE);
     let renamed =
         own_name::replace_name(&orders, &args.name).map_err(|why| Refusal(format!("{why}. Nothing was changed.")))?;
     let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     Ok(Done {
         content: format!("From now on I'm {name}."),
         receipt: Some(format!("Took the name {name}")),
-        changes: vec![world.documents.stage(memory::CLAUDE, renamed)],
+        changes: vec![world.memory.documents.stage(memory::CLAUDE, renamed)],
         ..Done::default()
     })
 }

@@ -80,7 +80,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     if old.as_ref() == Some(&new) {
         return Ok(Done::from_text(format!("{path} says just that already.")));
     }
-    let change = world.documents.stage(&path, new);
+    let change = world.memory.documents.stage(&path, new);
     if !args.over_theirs
         && let Some(theirs) = note::find_reverted_line(world, &change)
     {
@@ -96,16 +96,16 @@ fn run(args: &Args, world: &World) -> Outcome {
 }
 
 fn read_document(name: &str, world: &World) -> (String, Option<String>) {
-    let known = known_projects(&world.documents).into_iter().find(|(other, _)| other == name);
+    let known = known_projects(&world.memory.documents).into_iter().find(|(other, _)| other == name);
     let path = known.map_or_else(|| project_path(name), |(_, path)| path);
-    let text = world.documents.get(&path);
+    let text = world.memory.documents.get(&path);
     (path, text)
 }
 
 /// Returns the origin of a log line: a wake, or empty for a person's order.
 fn format_origin(world: &World) -> String {
-    let mark = if world.taint.is_some() { others::format_mark(true) } else { String::new() };
-    if world.wake_id.is_empty() { String::new() } else { format!("wake {}{mark}", world.wake_id) }
+    let mark = if world.cycle.taint.is_some() { others::format_mark(true) } else { String::new() };
+    if world.cycle.id.is_empty() { String::new() } else { format!("wake {}{mark}", world.cycle.id) }
 }
 
 /// Returns the log entry of a finished or dropped task in its project's document, if there is one. A guest's order adds no entry.
@@ -117,5 +117,5 @@ pub(super) fn stage_log_entry(name: &str, what: &str, world: &World) -> Option<C
     let old = old?;
     let edit = ProjectEdit { log: Some(what), ..ProjectEdit::default() };
     let new = edited_project(Some(&old), name, &edit, (world.local_time().date_naive(), &format_origin(world)));
-    (new != old).then(|| world.documents.stage(&path, new))
+    (new != old).then(|| world.memory.documents.stage(&path, new))
 }

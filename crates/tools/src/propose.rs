@@ -101,16 +101,16 @@ fn run(args: &Args, world: &World) -> Outcome {
     let mut changes = Vec::new();
     for (path, edits) in &of_each {
         // The comparison must be with the text that the person knows.
-        if world.documents.list_staged_files().iter().any(|file| file.path == *path) {
+        if world.memory.documents.list_staged_files().iter().any(|file| file.path == *path) {
             return Err(Refusal(format!(
                 "{path} was changed in this conversation already: propose this in another one. Nothing was done."
             )));
         }
-        let before = world.documents.get(path);
+        let before = world.memory.documents.get(path);
         let after = apply_edits(path, edits, before.as_deref())?;
         check_readable(path, &after, world)?;
         fence::check(path, before.as_deref().unwrap_or_default(), &after)?;
-        changes.push(world.documents.stage(path, after));
+        changes.push(world.memory.documents.stage(path, after));
     }
     Ok(Done {
         content: "It is so from the next conversation on. A week from now your person is told what it did.".to_owned(),

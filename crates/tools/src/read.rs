@@ -152,7 +152,7 @@ pub(super) fn define_recall() -> Tool {
 /// Quotes the known facts, newest first.
 fn all_facts(world: &World) -> Done {
     let text = if list_memory_paths(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
-        world.documents.text(memory::SEMANTIC_MEMORY)
+        world.memory.documents.text(memory::SEMANTIC_MEMORY)
     } else {
         String::new()
     };
@@ -177,9 +177,9 @@ fn all_facts(world: &World) -> Done {
 
 fn read_document(args: &Read, world: &World) -> Outcome {
     let Some(path) = &args.path else {
-        return Ok(Done::from_text(render_names(world.documents.list())));
+        return Ok(Done::from_text(render_names(world.memory.documents.list())));
     };
-    let Some(text) = world.documents.get(path) else {
+    let Some(text) = world.memory.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
     let Page { content, lines } = take_page(path, &text, args.from_line)?;
@@ -249,25 +249,25 @@ fn find_taint(facts: &[QuotedFact], documents: &[(String, String)], world: &Worl
 impl Skill {
     /// Returns the document's path in its canonical spelling; `None` for an unknown skill.
     fn find_document(&self, world: &World) -> Option<String> {
-        let skill = world.skills.iter().find(|skill| skill.name == self.name)?;
+        let skill = world.memory.skills.iter().find(|skill| skill.name == self.name)?;
         let file: PathBuf = Path::new(self.path.as_deref().unwrap_or("SKILL.md")).components().collect();
         Some(format!("skills/{}/{}", skill.folder, file.to_str()?))
     }
 }
 
 fn read_skill(args: &Skill, world: &World) -> Outcome {
-    let Some(skill) = world.skills.iter().find(|skill| skill.name == args.name) else {
-        let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
+    let Some(skill) = world.memory.skills.iter().find(|skill| skill.name == args.name) else {
+        let names: Vec<_> = world.memory.skills.iter().map(|skill| skill.name.as_str()).collect();
         return Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
     };
     if let Some(path) = &args.path {
-        let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::new)?;
+        let text = world.memory.documents.skill_file(&skill.folder, path).map_err(Refusal::new)?;
         return Ok(Done::from_text(take_page(path, &text, args.from_line)?.content));
     }
     let mut told = take_page("The skill", skill.body.trim(), args.from_line)?.content;
     if args.from_line.is_none_or(|from| from <= 1) {
         told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
-        told.push_str(&further_files(&world.documents.skill_files(&skill.folder)));
+        told.push_str(&further_files(&world.memory.documents.skill_files(&skill.folder)));
     }
     Ok(Done::from_text(told))
 }
@@ -292,7 +292,7 @@ fn further_files(paths: &[String]) -> String {
 fn read_documents(world: &World) -> Vec<(String, String)> {
     // fault: search-looks-into-rule
     let paths = list_memory_paths(world).filter(|path| !is_kept_back(world, path));
-    paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
+    paths.filter_map(|path| world.memory.documents.get(&path).map(|text| (path, text))).collect()
 }
 
 /// Counts the files excluded from a search by the person's rules.
@@ -301,13 +301,13 @@ pub(super) fn kept_back(world: &World) -> usize {
 }
 
 fn list_memory_paths(world: &World) -> impl Iterator<Item = String> {
-    world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
+    world.memory.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
 }
 
 /// Returns true if a rule of the person's forbids reading or searching this file.
 pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
-    let place = world.documents.find_path(path);
-    place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
+    let place = world.memory.documents.find_path(path);
+    place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.means.rules.keeps_back(tool, &place)))
 }
 
 fn format_quote(fact: &QuotedFact) -> String {
@@ -317,8 +317,8 @@ fn format_quote(fact: &QuotedFact) -> String {
 
 /// Formats a hit with its unsettled contradiction.
 fn format_hit(hit: &Recalled, world: &World) -> String {
-    let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.to_visible_line(&hit.path, line));
-    let conflicts = find_conflicts(&world.documents.text(&hit.path));
+    let [at, last] = [hit.line, hit.last_line].map(|line| world.memory.documents.to_visible_line(&hit.path, line));
+    let conflicts = find_conflicts(&world.memory.documents.text(&hit.path));
     let is_of = |conflict: &&Unsettled| conflict.lines.iter().any(|line| (at..=last).contains(line));
     let doubt = conflicts.iter().find(is_of).map(|conflict| conflict.describe_line(at));
     format_line(&hit.text, &hit.path, at, doubt)

@@ -93,18 +93,23 @@ fn day_summary(args: &DaySummary, world: &World) -> Outcome {
         told.push(format!("Key fact: {}", check_text(fact, "key fact", 300)?));
     }
     let path = days_path(day);
-    let new = add_reworded_summary(&world.documents.text(&path), day, (&world.wake_id, world.taint.is_some()), &told);
+    let new = add_reworded_summary(
+        &world.memory.documents.text(&path),
+        day,
+        (&world.cycle.id, world.cycle.taint.is_some()),
+        &told,
+    );
     Ok(Done {
         content: format!("Kept in {path}."),
         receipt: Some(format!("Summed up {day}: {}", shorten_text(&args.summary))),
-        changes: vec![world.documents.stage(&path, new)],
+        changes: vec![world.memory.documents.stage(&path, new)],
         ..Done::default()
     })
 }
 
 fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
     let by_hand = world.person_edits().cloned().unwrap_or_default();
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let found = find_dispute(&text, &args.one, &args.other).map_err(Refusal::new)?;
     let (known, _) = memory::facts::Facts::parse(&text);
     let is_of_others =
@@ -117,16 +122,16 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
     let standing: Vec<usize> = find_conflicts(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
     let is_one = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
     let is_marked = known.iter().any(|(_, fact)| is_one(fact) && standing.contains(&fact.line));
-    if is_marked || world.told_keys.contains(&key) || world.told_keys.contains(&format!("tell/{key}")) {
+    if is_marked || world.unasked.told_keys.contains(&key) || world.unasked.told_keys.contains(&format!("tell/{key}")) {
         return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
     }
-    let holds_nudges = Preferences::parse(&world.documents.text(memory::CONTEXT)).holds_nudges();
+    let holds_nudges = Preferences::parse(&world.memory.documents.text(memory::CONTEXT)).holds_nudges();
     let asking = Asking {
-        owner_chat: world.owner_chat,
-        now: world.now,
-        tz: world.tz,
-        quiet_hours: world.quiet_hours,
-        may_ask: world.told_today < world.tell_per_day && !holds_nudges,
+        owner_chat: world.unasked.owner_chat,
+        now: world.clock.now,
+        tz: world.clock.tz,
+        quiet_hours: world.unasked.quiet_hours,
+        may_ask: world.unasked.told_today < world.unasked.tell_per_day && !holds_nudges,
     };
     let Some(question) = asking.build_question(std::slice::from_ref(&found)) else {
         return Err(Refusal(
@@ -147,7 +152,7 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
             shorten_text(&found.one),
             shorten_text(&found.other)
         )),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, marked), noted, question],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, marked), noted, question],
         ..Done::default()
     })
 }

@@ -65,11 +65,11 @@ fn remember(args: &Remember, world: &World) -> Outcome {
         return Err(Refusal("Your person took that out of your memory. Nothing was done.".to_owned()));
     }
     let mut topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
-    let mut text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let mut text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", shorten_text(&fact)));
     let mut origin = format_origin(world);
     // fault: cycle-learns-others-known
-    if let Some(taint) = world.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
+    if let Some(taint) = world.cycle.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
         topic = Some(UNCONFIRMED);
         content = format!(
             "Kept under “{UNCONFIRMED}”, because this cycle has read what others wrote ({taint}): {fact}\nIt counts as known once your \
@@ -99,7 +99,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     Ok(Done {
         content,
         receipt: Some(receipt),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
 }
@@ -108,16 +108,16 @@ fn remember(args: &Remember, world: &World) -> Outcome {
 fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
     const KNOWN: &str = "I already have that in my notes.";
     // A reflection settles nothing, and neither does untrusted text.
-    if world.chat.is_none() || world.taint.is_some() && !is_said_by_person(fact, world) {
+    if world.conversation.chat.is_none() || world.cycle.taint.is_some() && !is_said_by_person(fact, world) {
         return Ok(Done::from_text(KNOWN));
     }
-    if let Some((settled, forgotten)) = reflect::settle_dispute(text, fact, &world.told_keys) {
+    if let Some((settled, forgotten)) = reflect::settle_dispute(text, fact, &world.unasked.told_keys) {
         let told: Vec<String> = forgotten.iter().map(|other| format!("\nForgotten: {other}")).collect();
         let quoted: Vec<String> = forgotten.iter().map(|other| format!("“{}”", shorten_text(other))).collect();
         return Ok(Done {
             content: format!("Settled: {fact}{}", told.concat()),
             receipt: Some(format!("Settled that “{}”; forgot {}", shorten_text(fact), quoted.join(", "))),
-            changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, settled)],
+            changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, settled)],
             ..Done::default()
         });
     }
@@ -144,15 +144,15 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
             "Noted: {same} — that holds now. I still have “{other}” from before; if that's over, say “forget that {other}”."
         ),
         receipt: Some(format!("Noted that “{}” holds now", shorten_text(&same))),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
 }
 
 /// Returns true if the chat's person has stated the fact in their own words.
 fn is_said_by_person(fact: &str, world: &World) -> bool {
-    let before = world.exchanges.iter().filter(|entry| entry.from.is_some() && entry.taint.is_none());
-    let mut said = world.own_words.iter().chain(before.map(|entry| &entry.text));
+    let before = world.conversation.exchanges.iter().filter(|entry| entry.from.is_some() && entry.taint.is_none());
+    let mut said = world.conversation.own_words.iter().chain(before.map(|entry| &entry.text));
     said.any(|text| is_fact_stated(text, fact))
 }
 
@@ -176,7 +176,7 @@ fn remove_quarantined_copy(text: &str, fact: &str) -> Option<String> {
 
 fn forget_fact(args: &Forget, world: &World) -> Outcome {
     let query = check_text(&args.fact, "fact", 1_000)?;
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let Forgotten { text: new, fact } = match facts::forget(&text, &query) {
         Ok(forgotten) => forgotten,
         Err(error) => return near_misses(&text, &error, world),
@@ -191,7 +191,7 @@ fn forget_fact(args: &Forget, world: &World) -> Outcome {
         taint: is_theirs.then(|| others::ORIGIN.to_owned()),
         content: format!("Forgotten: {fact}"),
         receipt: Some(format!("Forgot “{}”", shorten_text(&fact))),
-        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        changes: vec![world.memory.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
 }
@@ -215,6 +215,7 @@ fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
 
 /// Returns the origin of a fact: wake, message, and the chat unless it is the owner's.
 pub(super) fn format_origin(world: &World) -> String {
-    let message = world.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
-    format!("wake {}{message}{}", world.wake_id, view::format_origin(world.foreign_chat()))
+    let message =
+        world.conversation.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
+    format!("wake {}{message}{}", world.cycle.id, view::format_origin(world.foreign_chat()))
 }

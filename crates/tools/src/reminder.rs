@@ -96,7 +96,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
 
 fn set_reminder(args: &Set, world: &World) -> Outcome {
     let text = check_text(&args.text, "text", 1_000)?;
-    if world.reminders.len() >= MAX_REMINDERS {
+    if world.memory.reminders.len() >= MAX_REMINDERS {
         return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
     }
     if world.foreign_chat().is_some() && list_visible_reminders(world).count() >= MAX_REMINDERS_OF_CHAT {
@@ -105,8 +105,8 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
         )));
     }
     let (slot, rule, of) = parse_slot(&args.when, world)?;
-    let chat = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
-    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.tz), format_missed_policy(args.missed));
+    let chat = world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
+    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.clock.tz), format_missed_policy(args.missed));
     let done = Done {
         content: format!("Reminder set: {text} — {at}"),
         receipt: Some(format!("Set the reminder “{}”, {at}", shorten_text(&text))),
@@ -115,7 +115,7 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
             thread_id: chat.1,
             text,
             rule,
-            zone: world.tz.name().to_owned(),
+            zone: world.clock.tz.name().to_owned(),
             slot: slot.civil,
             next_at: slot.at,
             missed: args.missed,
@@ -128,9 +128,9 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
 /// Resolves an expression to the next slot, the recurrence, and a phrase about a relative time.
 fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
-        let slot = Slot::from_instant(at.with_timezone(&Utc), world.tz);
+        let slot = Slot::from_instant(at.with_timezone(&Utc), world.clock.tz);
         // An instant that has just passed is a request that was read late, and is due at once.
-        if world.now.signed_duration_since(slot.at) > MAX_LATE {
+        if world.clock.now.signed_duration_since(slot.at) > MAX_LATE {
             return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
         }
         return Ok((slot, None, String::new()));
@@ -147,7 +147,7 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
     })?;
     match found {
         Ok(When::At(slot)) => Ok((slot, None, String::new())),
-        Ok(When::Every(rule)) => match rule.next_after(world.now, world.tz) {
+        Ok(When::Every(rule)) => match rule.next_after(world.clock.now, world.clock.tz) {
             Some(slot) => Ok((slot, Some(rule), String::new())),
             None => Err(Refusal(format!("“{rule}” never comes. Nothing was done."))),
         },
@@ -157,15 +157,16 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
 
 fn list_reminders(args: &Show, world: &World) -> Outcome {
     let Some(day) = &args.day else {
-        let lines: Vec<_> = list_visible_reminders(world).map(|reminder| format_reminder(reminder, world.tz)).collect();
+        let lines: Vec<_> =
+            list_visible_reminders(world).map(|reminder| format_reminder(reminder, world.clock.tz)).collect();
         let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
         return Ok(Done { taint: find_taint(list_visible_reminders(world), world), ..Done::from_text(content) });
     };
     let date = parse_day(day, world)?;
     let due: Vec<(Slot, &Reminder)> =
-        list_visible_reminders(world).filter_map(|one| Some((find_slot(one, date, world.tz)?, one))).collect();
+        list_visible_reminders(world).filter_map(|one| Some((find_slot(one, date, world.clock.tz)?, one))).collect();
     let line = |(slot, one): &(Slot, &Reminder)| {
-        let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
+        let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.clock.tz));
         format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
     };
     let (tasks, are_others) = task::list_due_tasks(date, world);
@@ -199,18 +200,20 @@ pub fn find_slot(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
 /// Moves all reminders of another zone to the same hour in the current zone.
 fn shift_here(world: &World) -> Outcome {
     let (mut lines, mut done) = (Vec::new(), Done::default());
-    for reminder in list_visible_reminders(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
+    for reminder in list_visible_reminders(world).filter(|reminder| reminder.keeps_another_zone(world.clock.tz)) {
         let old = &reminder.what;
         let slot = match &old.rule {
-            Some(rule) => rule.next_after(world.now, world.tz),
-            None => Some(resolve_local_time(reminder.next().civil, world.tz)).filter(|slot| slot.at > world.now),
+            Some(rule) => rule.next_after(world.clock.now, world.clock.tz),
+            None => {
+                Some(resolve_local_time(reminder.next().civil, world.clock.tz)).filter(|slot| slot.at > world.clock.now)
+            }
         };
         let Some(slot) = slot else {
             lines.push(format!("{} — its hour has passed here, so it stays as it is", old.text));
             continue;
         };
-        lines.push(format!("{} — {}", old.text, format_slot(slot, old.rule.as_ref(), world.tz)));
-        let zone = world.tz.name().to_owned();
+        lines.push(format!("{} — {}", old.text, format_slot(slot, old.rule.as_ref(), world.clock.tz)));
+        let zone = world.clock.tz.name().to_owned();
         done.changes.extend([
             Change::EndReminder { id: reminder.id },
             Change::AddReminder(NewReminder { zone, slot: slot.civil, next_at: slot.at, ..old.clone() }),
@@ -218,10 +221,10 @@ fn shift_here(world: &World) -> Outcome {
         done.taint = done.taint.or_else(|| find_taint([reminder], world));
     }
     if lines.is_empty() {
-        return Ok(Done::from_text(format!("All reminders already follow the time of {}.", world.tz)));
+        return Ok(Done::from_text(format!("All reminders already follow the time of {}.", world.clock.tz)));
     }
-    done.receipt = Some(format!("Moved the reminders to the time of {}", world.tz));
-    Ok(Done { content: format!("They now follow the time of {}:\n{}", world.tz, lines.join("\n")), ..done })
+    done.receipt = Some(format!("Moved the reminders to the time of {}", world.clock.tz));
+    Ok(Done { content: format!("They now follow the time of {}:\n{}", world.clock.tz, lines.join("\n")), ..done })
 }
 
 /// Moves a reminder. The old one ends and a new one is set, so that an undo restores the old one.
@@ -239,7 +242,7 @@ fn move_reminder(args: &Move, world: &World) -> Outcome {
         _ => return Err(Refusal::new("It takes either `when` or `by`. Nothing was done.")),
     };
     let old = &reminder.what;
-    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.tz), format_missed_policy(old.missed));
+    let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.clock.tz), format_missed_policy(old.missed));
     Ok(Done {
         content: format!("Moved: {} — {at}", old.text),
         receipt: Some(format!("Moved the reminder “{}” to {at}", shorten_text(&old.text))),
@@ -247,7 +250,7 @@ fn move_reminder(args: &Move, world: &World) -> Outcome {
             Change::EndReminder { id: reminder.id },
             Change::AddReminder(NewReminder {
                 rule,
-                zone: world.tz.name().to_owned(),
+                zone: world.clock.tz.name().to_owned(),
                 slot: slot.civil,
                 next_at: slot.at,
                 ..old.clone()
@@ -263,7 +266,7 @@ fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option
     if !is_distance(by) {
         return Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
     }
-    let from = reminder.what.next_at.max(world.now).with_timezone(&world.tz);
+    let from = reminder.what.next_at.max(world.clock.now).with_timezone(&world.clock.tz);
     let length = ["in ", "for ", "by "].iter().find_map(|lead| by.trim().strip_prefix(lead)).unwrap_or(by.trim());
     match when::parse_only_time(&format!("in {length}"), from) {
         Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok((slot, None, String::new())),
@@ -286,7 +289,7 @@ fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<(S
         Ok(When::At(slot)) => Some(slot),
         _ => None,
     };
-    let (zone, rule) = (reminder.zone(world.tz), reminder.what.rule.as_ref());
+    let (zone, rule) = (reminder.zone(world.clock.tz), reminder.what.rule.as_ref());
     let at = on("tomorrow")?.civil.time();
     let Some(rule) = rule else {
         let day = reminder.next().wall_time(None, zone).date();
@@ -296,7 +299,7 @@ fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<(S
     let (rhythm, _) = said.rsplit_once(" at ").filter(|(rhythm, old)| !rhythm.contains(" at ") && old.len() == 5)?;
     let changed = when::parse_only_time(&format!("{rhythm} at {}", at.format("%H:%M")), world.local_time())?;
     let Ok(When::Every(rule)) = changed else { return None };
-    Some((rule.next_after(world.now, world.tz)?, Some(rule), String::new()))
+    Some((rule.next_after(world.clock.now, world.clock.tz)?, Some(rule), String::new()))
 }
 
 /// Resolves a reminder's new time. An expression without a time of day keeps the old one.
@@ -304,7 +307,7 @@ fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<(Slo
     if let Some(found) = parse_other_time(when, reminder, world) {
         return Ok(found);
     }
-    let (old, zone) = (&reminder.what, reminder.zone(world.tz));
+    let (old, zone) = (&reminder.what, reminder.zone(world.clock.tz));
     let at_its_time =
         format!("{} at {}", when.trim(), reminder.next().wall_time(old.rule.as_ref(), zone).format("%H:%M"));
     let is_whole = |found: &when::FoundTime| found.span == (0..at_its_time.len()) && found.when.is_ok();
@@ -397,14 +400,14 @@ fn find_reminder<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<
 
 /// Lists the visible reminders: a chat's own, or all for the owner's chat and for a cycle without a chat.
 pub(super) fn list_visible_reminders(world: &World) -> impl Iterator<Item = &Reminder> {
-    let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
-    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
+    let only = world.conversation.chat.map(|chat| chat.id).filter(|id| *id != world.unasked.owner_chat);
+    world.memory.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }
 
 /// Returns the source of untrusted text: a guest's reminders from another chat.
 fn find_taint<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
     let is_theirs = |reminder: &Reminder| {
-        view::foreign_chat(Some(reminder.what.chat), world.owner_chat)
+        view::foreign_chat(Some(reminder.what.chat), world.unasked.owner_chat)
             .is_some_and(|chat| Some(chat) != world.foreign_chat())
     };
     reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())

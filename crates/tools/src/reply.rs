@@ -32,13 +32,13 @@ pub(super) fn define_tool() -> Tool {
 
 fn run(args: &Args, world: &World) -> Outcome {
     let text = check_text(&args.text, "text", MAX_CHARS)?;
-    if world.chat.is_none() {
+    if world.conversation.chat.is_none() {
         return Err(Refusal::new("No message is being answered in this cycle; `tell` speaks unasked."));
     }
-    if world.replies >= MAX_REPLIES {
+    if world.cycle.replies >= MAX_REPLIES {
         return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
     }
-    let receipt = match world.open_messages.len() {
+    let receipt = match world.conversation.open_messages.len() {
         0 => format!("Added to the answer: {}", shorten_text(&text)),
         1 => format!("Answered 1 message: {}", shorten_text(&text)),
         n => format!("Answered {n} messages: {}", shorten_text(&text)),
@@ -53,7 +53,7 @@ fn run(args: &Args, world: &World) -> Outcome {
 
 /// Returns the changes that answer all open messages of the cycle's chat with a text.
 pub fn answer_open_messages(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
-    let Some(chat) = world.chat else { return Vec::new() };
+    let Some(chat) = world.conversation.chat else { return Vec::new() };
     let mut changes = vec![Change::Send(NewOutgoing {
         chat: chat.id,
         text,
@@ -62,8 +62,8 @@ pub fn answer_open_messages(world: &World, text: String, outcome: MessageOutcome
         reply_to: chat.reply_to,
         ..NewOutgoing::default()
     })];
-    if !world.open_messages.is_empty() {
-        changes.push(Change::Done { messages: world.open_messages.clone(), outcome });
+    if !world.conversation.open_messages.is_empty() {
+        changes.push(Change::Done { messages: world.conversation.open_messages.clone(), outcome });
     }
     changes
 }

@@ -103,7 +103,7 @@ fn format_hit(hit: &Recalled, is_said: bool, world: &World) -> String {
             )
         }
         _ => {
-            let line = if is_said { hit.line } else { world.documents.to_visible_line(&hit.path, hit.line) };
+            let line = if is_said { hit.line } else { world.memory.documents.to_visible_line(&hit.path, hit.line) };
             let speaker = match hit.speaker.as_str() {
                 "" => String::new(),
                 speaker if hit.text.contains(speaker) => String::new(),
@@ -134,10 +134,10 @@ pub fn find_hits(
     within: Option<&str>,
     limit: usize,
 ) -> Result<Searched, IndexError> {
-    let reader: Option<ChatRef> = world.documents.reader();
+    let reader: Option<ChatRef> = world.memory.documents.reader();
     let is_hidden = |path: &str| path.starts_with("skills/") || is_job(path) || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
-        world.documents.list_staged_files().into_iter().map(|file| (file.path, file.content)).collect();
+        world.memory.documents.list_staged_files().into_iter().map(|file| (file.path, file.content)).collect();
     let search = |index: &mut Index, meant: Option<&Meant>| {
         let mut all = Vec::with_capacity(queries.len());
         for (nth, query) in queries.iter().enumerate() {
@@ -147,8 +147,8 @@ pub fn find_hits(
                 today: world.local_time().date_naive(),
                 within,
                 reader,
-                owner: world.owner_chat,
-                without_chats: &world.other_local_chats,
+                owner: world.unasked.owner_chat,
+                without_chats: &world.conversation.other_local_chats,
                 hidden: Some(&is_hidden),
                 vector: meant.and_then(|meant| meant.vector(nth)),
                 ..SearchQuery::default()
@@ -162,13 +162,13 @@ pub fn find_hits(
     let meant = OnceCell::new();
     let asked = |index: &mut Index| {
         let meant: &Result<Option<Meant>, EmbedError> =
-            meant.get_or_init(|| world.meaning.embed_questions(queries, index));
+            meant.get_or_init(|| world.memory.meaning.embed_questions(queries, index));
         index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
     };
-    let (brain, zone) = (world.documents.dir(), world.tz);
+    let (brain, zone) = (world.memory.documents.dir(), world.clock.tz);
     let (answers, of_index) = match store {
-        Some(_) => world.index.ask_with_sources(&Sources { brain, store, zone }, asked)?,
-        None => world.index.ask(brain, zone, asked)?,
+        Some(_) => world.memory.index.ask_with_sources(&Sources { brain, store, zone }, asked)?,
+        None => world.memory.index.ask(brain, zone, asked)?,
     };
     let (meant, by_words) = match meant.into_inner().transpose() {
         Ok(meant) => (meant.flatten(), None),

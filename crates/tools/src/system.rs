@@ -37,6 +37,6 @@ fn describe_system(world: &World, exec: &Exec) -> Outcome {
         format!("- {}: {what}", path.display())
     });
     let folders: Vec<String> = folders.collect();
-    let machine = system::describe_machine(Path::new("/"), &world.attachments.dir);
+    let machine = system::describe_machine(Path::new("/"), &world.conversation.attachments.dir);
     Ok(Done::from_text(format!("{machine}\nFolders:\n{}", folders.join("\n"))))
 }

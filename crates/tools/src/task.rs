@@ -54,11 +54,11 @@ impl List {
     }
 
     fn read(self, world: &World) -> TaskList {
-        TaskList::parse(&world.documents.text(self.path())).0
+        TaskList::parse(&world.memory.documents.text(self.path())).0
     }
 
     fn stage(self, world: &World, text: String) -> Change {
-        world.documents.stage(self.path(), text)
+        world.memory.documents.stage(self.path(), text)
     }
 }
 
@@ -229,7 +229,7 @@ fn update_task(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
         // fault: model-confirms-task-came
         && tasks.is_unconfirmed(&title)
-        && !world.wake_id.is_empty()
+        && !world.cycle.id.is_empty()
     {
         return Err(Refusal(format!(
             "What came in from another program is confirmed by your person: `wake task set '{title}' {}` takes the line away. Nothing \
@@ -461,6 +461,7 @@ fn show_tasks(args: &Show, world: &World) -> Outcome {
         own.into_iter().any(|line| others::has_untrusted_lines(path, list.text(), world.foreign_chat(), line, line));
     let shown = |task: &Task| ShownTask { path: path.to_owned(), title: task.title.clone() };
     let changes = world
+        .conversation
         .chat
         .filter(|_| args.numbered)
         .map(|chat| Change::ShowTasks { chat: chat.id, tasks: list.tasks().iter().map(shown).collect() });
@@ -559,7 +560,7 @@ fn parse_number(query: &str) -> Option<usize> {
 
 /// Finds the task for a number in the list shown to the chat last.
 fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
-    let why = if world.shown_tasks.is_empty() {
+    let why = if world.conversation.shown_tasks.is_empty() {
         "I haven't shown you a list with numbers yet".to_owned()
     } else {
         format!("There is no task {number} any more in the list that I showed you last")
@@ -567,7 +568,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
     // The former title isn't mentioned, because the task may be another chat's.
     let unknown =
         || Refusal(format!("{why}, so please say the task's name, or “list tasks” to see them. Nothing was done."));
-    let shown = number.checked_sub(1).and_then(|at| world.shown_tasks.get(at)).ok_or_else(unknown)?;
+    let shown = number.checked_sub(1).and_then(|at| world.conversation.shown_tasks.get(at)).ok_or_else(unknown)?;
     let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
     let other = if first == List::Active { List::Backlog } else { List::Active };
     for list in [first, other] {
@@ -633,7 +634,7 @@ fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
 
 fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {
     match at {
-        Some(at) if task_time(at, world.tz).is_none() => Err(Refusal(format!(
+        Some(at) if task_time(at, world.clock.tz).is_none() => Err(Refusal(format!(
             "`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done."
         ))),
         _ => Ok(()),

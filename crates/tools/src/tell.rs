@@ -38,12 +38,12 @@ pub(super) fn define_tool() -> Tool {
 fn run(args: &Args, world: &World) -> Outcome {
     let said = check_text(&args.key, "key", 200)?.to_lowercase();
     // The initiative sends a single message, whatever key the model gives.
-    let key = match &world.assignment {
+    let key = match &world.cycle.assignment {
         Some(Assignment::Initiative { slot }) => format!("{PROPOSED}{slot}"),
         _ => format!("tell/{said}"),
     };
     let text = check_text(&args.text, "text", 4_000)?;
-    if world.told_keys.contains(&key) {
+    if world.unasked.told_keys.contains(&key) {
         return Err(Refusal(format!("{:?} was told before. Nothing was sent.", args.key)));
     }
     if world.is_quiet() {
@@ -52,24 +52,24 @@ fn run(args: &Args, world: &World) -> Outcome {
             world.local_time().format("%H:%M")
         )));
     }
-    if world.told_today >= world.tell_per_day {
+    if world.unasked.told_today >= world.unasked.tell_per_day {
         return Err(Refusal(format!(
             "You have spoken unasked {} times today, which is the limit. Nothing was sent.",
-            world.told_today
+            world.unasked.told_today
         )));
     }
     Ok(Done {
         content: "It will be delivered when the cycle has ended.".to_owned(),
         receipt: Some(format!("Told unasked: {}", shorten_text(&text))),
         changes: vec![Change::Send(NewOutgoing {
-            chat: world.owner_chat,
+            chat: world.unasked.owner_chat,
             text,
             kind: OutgoingKind::Tell,
             key: Some(key),
             nudge: Some(NewNudge {
                 proposal: None,
                 task: args.task.as_deref().and_then(|task| super::task::find_title(task, world)),
-                zone: world.tz.name().to_owned(),
+                zone: world.clock.tz.name().to_owned(),
                 may_stop: true,
             }),
             ..NewOutgoing::default()

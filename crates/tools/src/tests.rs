@@ -30,42 +30,54 @@ impl Scene {
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let world = World {
-            wake_id: "20261121T140000Z-812".to_owned(),
-            model: "offline".to_owned(),
-            is_stand_in: false,
-            is_local: false,
-            other_local_chats: Vec::new(),
-            about: crate::about::About::default(),
-            autonomy: reveille_config::Autonomy::Smart,
-            rules: reveille_policy::Rules::default(),
-            assignment: None,
-            taint: None,
-            exchanges: Vec::new(),
-            shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
-            catalogue: std::rc::Rc::new(Catalogue::new(|| {
-                Registry::for_thinking_model().filter_visible(true).catalogue()
-            })),
-            now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-            tz: "Europe/Berlin".parse::<Tz>().unwrap(),
-            chat: Some(Chat { id: ChatRef::from_telegram(7), thread_id: Some(3), reply_to: Some(100) }),
-            open_messages: vec![41],
-            own_words: Vec::new(),
-            replies: 0,
-            owner_chat: ChatRef::from_telegram(7),
-            told_keys: BTreeSet::new(),
-            told_today: 0,
-            tell_per_day: 3,
-            quiet_hours: None,
-            reminders: Vec::new(),
-            unwoken: None,
-            documents: Documents::new(dir.path(), Vec::new()),
-            index: reveille_index::IndexPlace::new(dir.path().join("index.db"), dir.path().join("messages.db")),
-            meaning: reveille_index::embed::Meaning::default(),
-            skills: Vec::new(),
-            attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new(), ..Attachments::default() },
-            undoable: Vec::new(),
-            last_undoable: None,
-            shown_tasks: Vec::new(),
+            cycle: CycleFacts {
+                id: "20261121T140000Z-812".to_owned(),
+                model: "offline".to_owned(),
+                is_stand_in: false,
+                assignment: None,
+                taint: None,
+                replies: 0,
+            },
+            clock: LocalClock {
+                now: parse_time("2026-11-21T14:00:00Z").unwrap(),
+                tz: "Europe/Berlin".parse::<Tz>().unwrap(),
+            },
+            conversation: ChatSnapshot {
+                chat: Some(Chat { id: ChatRef::from_telegram(7), thread_id: Some(3), reply_to: Some(100) }),
+                is_local: false,
+                other_local_chats: Vec::new(),
+                open_messages: vec![41],
+                own_words: Vec::new(),
+                exchanges: Vec::new(),
+                attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new(), ..Attachments::default() },
+                undoable: Vec::new(),
+                last_undoable: None,
+                shown_tasks: Vec::new(),
+            },
+            memory: MemorySnapshot {
+                documents: Documents::new(dir.path(), Vec::new()),
+                index: reveille_index::IndexPlace::new(dir.path().join("index.db"), dir.path().join("messages.db")),
+                meaning: reveille_index::embed::Meaning::default(),
+                skills: Vec::new(),
+                reminders: Vec::new(),
+            },
+            means: Capabilities {
+                about: crate::about::About::default(),
+                autonomy: reveille_config::Autonomy::Smart,
+                rules: reveille_policy::Rules::default(),
+                shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
+                catalogue: std::rc::Rc::new(Catalogue::new(|| {
+                    Registry::for_thinking_model().filter_visible(true).catalogue()
+                })),
+            },
+            unasked: UnaskedLimits {
+                owner_chat: ChatRef::from_telegram(7),
+                told_keys: BTreeSet::new(),
+                told_today: 0,
+                tell_per_day: 3,
+                quiet_hours: None,
+                unwoken: None,
+            },
         };
         Self { world, dir }
     }
@@ -106,8 +118,8 @@ impl Scene {
         let done = self.done(name, input);
         for change in &done.changes {
             match change {
-                Change::File(file) => self.world.documents.apply(file),
-                Change::ShowTasks { tasks, .. } => self.world.shown_tasks.clone_from(tasks),
+                Change::File(file) => self.world.memory.documents.apply(file),
+                Change::ShowTasks { tasks, .. } => self.world.conversation.shown_tasks.clone_from(tasks),
                 _ => {}
             }
         }

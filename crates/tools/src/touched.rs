@@ -65,7 +65,7 @@ impl Touched {
     /// Returns the reach of the target, for a tool with this reach.
     pub(super) fn reach(&self, of_tool: Reach, world: &World) -> Reach {
         match self {
-            Self::Shell { text, wanted } => world.rules.limit_access(text, *wanted).reach(),
+            Self::Shell { text, wanted } => world.means.rules.limit_access(text, *wanted).reach(),
             Self::Path { is_write: true, .. } => Reach::Persists,
             Self::Url(_) | Self::App => Reach::Leaves,
             Self::Edits { names, .. } if names.iter().any(|name| memory::is_steering(name)) => Reach::Steers,

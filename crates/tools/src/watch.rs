@@ -60,14 +60,14 @@ fn run(args: &Args, world: &World) -> Outcome {
     let when = check_text(&args.when, "when", 100)?;
     let target = WatchTarget::parse(&what).map_err(|why| Refusal(format!("{why}. Nothing was done.")))?;
     if let WatchTarget::File(path) = &target
-        && !world.rules.readable_folders().iter().any(|root| PathBuf::from(path).starts_with(root))
+        && !world.means.rules.readable_folders().iter().any(|root| PathBuf::from(path).starts_with(root))
     {
         return Err(Refusal(format!(
             "{path} isn't an absolute path beneath a folder that may be read (`[files] read` in policy.toml). Nothing was done."
         )));
     }
     check_target(&target, world).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
-    if world.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
+    if world.memory.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
         return Err(Refusal(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
     }
     let name = match &args.name {
@@ -75,7 +75,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         None => free_name(&generate_name(&target), world)?,
     };
     let path = job_path(&name);
-    if world.documents.get(&path).is_some() {
+    if world.memory.documents.get(&path).is_some() {
         return Err(Refusal(format!("There is a job {name:?} already; give another name. Nothing was done.")));
     }
     let text = format!("---\nwhen: {when}\nwatch: '{}'\n---\n", target.to_string().replace('\'', "''"));
@@ -91,7 +91,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     let done = Done {
         content: format!("I watch {target} {when}. The first look only records. The job is named “{name}” ({path})."),
         receipt: Some(format!("Watches {target} {when} (job “{name}”)")),
-        changes: vec![world.documents.stage(&path, text)],
+        changes: vec![world.memory.documents.stage(&path, text)],
         ..Done::default()
     };
     Ok(world.told_unwoken(done))
@@ -102,7 +102,7 @@ fn check_target(target: &WatchTarget, world: &World) -> Result<(), String> {
     match target {
         WatchTarget::Page(url) => {
             let granted: Vec<String> =
-                world.rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
+                world.means.rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
             web::check_url(url, &Grants::new(granted.iter().map(String::as_str))).map_err(|error| error.to_string())
         }
         WatchTarget::File(path) => match std::fs::metadata(path) {
@@ -110,7 +110,7 @@ fn check_target(target: &WatchTarget, world: &World) -> Result<(), String> {
             Ok(_) => Err(format!("{path} is no file, so I can't watch it.")),
             Err(error) => Err(format!("{path} can't be looked at ({error}), so I can't watch it.")),
         },
-        WatchTarget::Command(_) if world.shelter.is_there() => Ok(()),
+        WatchTarget::Command(_) if world.means.shelter.is_there() => Ok(()),
         WatchTarget::Command(_) => Err(
             "A watched command runs in a sandbox alone, and this machine has none that works (`health check` says why)."
                 .to_owned(),
@@ -156,7 +156,7 @@ fn generate_name(target: &WatchTarget) -> String {
 }
 
 fn free_name(name: &str, world: &World) -> Result<String, Refusal> {
-    let is_free = |name: &String| world.documents.get(&job_path(name)).is_none();
+    let is_free = |name: &String| world.memory.documents.get(&job_path(name)).is_none();
     let numbered = (2..MAX_NAMES).map(|n| format!("{name}-{n}"));
     std::iter::once(name.to_owned())
         .chain(numbered)

@@ -77,42 +77,98 @@ pub struct Chat {
 
 /// Everything that a tool may know.
 pub struct World {
+    /// The cycle that calls the tools.
+    pub cycle: CycleFacts,
+    /// The time of the cycle's last observation, and the person's zone.
+    pub clock: LocalClock,
+    /// The chat that the cycle answers, as read at its start.
+    pub conversation: ChatSnapshot,
+    /// The memory as this cycle sees and changes it, its index and the reminders.
+    pub memory: MemorySnapshot,
+    /// The abilities and their limits: rules, tools, and the place where programs run.
+    pub means: Capabilities,
+    /// The limits of unasked messages to the owner.
+    pub unasked: UnaskedLimits,
+}
+
+/// The cycle that calls the tools.
+pub struct CycleFacts {
     /// The cycle's id.
-    pub wake_id: String,
+    pub id: String,
     /// The model's name.
     pub model: String,
     /// Set if the offline model only replaces a configured AI model, and the chat knows.
     pub is_stand_in: bool,
+    /// The cycle's background job; `None` for a request of somebody, or for several jobs.
+    pub assignment: Option<Assignment>,
+    /// The source of untrusted text that the cycle has read, if any.
+    pub taint: Option<String>,
+    /// The number of texts sent to the chat in this cycle.
+    pub replies: usize,
+}
+
+/// The time of the cycle's last observation, and the person's zone.
+pub struct LocalClock {
+    /// The current time.
+    pub now: DateTime<Utc>,
+    /// The person's time zone.
+    pub tz: Tz,
+}
+
+/// The chat that the cycle answers, as read at its start.
+pub struct ChatSnapshot {
+    /// The chat that this cycle answers, if a message is among its reasons.
+    pub chat: Option<Chat>,
     /// Set if the chat is kept on this machine (`/local`).
     pub is_local: bool,
     /// Other local chats, whose messages can't be found here.
     pub other_local_chats: Vec<ChatRef>,
+    /// Unanswered messages of that chat in the conversation.
+    pub open_messages: Vec<i64>,
+    /// Messages of the conversation in only their sender's own words; filled once the cycle is tainted.
+    pub own_words: Vec<String>,
+    /// The last messages of the asking chat, oldest first.
+    pub exchanges: Vec<Exchange>,
+    /// Files sent by the asking chat.
+    pub attachments: Attachments,
+    /// Wakes that this chat may undo.
+    pub undoable: Vec<Undoable>,
+    /// The wake meant by "undo that".
+    pub last_undoable: Option<Undoable>,
+    /// The tasks shown to the chat last, for references by number from 1.
+    pub shown_tasks: Vec<ShownTask>,
+}
+
+/// The memory as this cycle sees and changes it, its index and the reminders.
+pub struct MemorySnapshot {
+    /// The memory.
+    pub documents: Documents,
+    /// The place of the search index for memory and conversations.
+    pub index: IndexPlace,
+    /// The meaning of search queries.
+    pub meaning: Meaning,
+    /// The readable skills.
+    pub skills: Vec<Skill>,
+    /// Active reminders.
+    pub reminders: Vec<Reminder>,
+}
+
+/// The abilities and their limits: rules, tools, and the place where programs run.
+pub struct Capabilities {
     /// This build and its setup.
     pub about: About,
     /// The autonomy setting.
     pub autonomy: Autonomy,
     /// The person's rules.
     pub rules: Rules,
-    /// The cycle's background job; `None` for a request of somebody, or for several jobs.
-    pub assignment: Option<Assignment>,
-    /// The source of untrusted text that the cycle has read, if any.
-    pub taint: Option<String>,
     /// The place where programs run.
     pub shelter: Rc<Shelter>,
     /// All tool definitions, searched by `find_tools`.
     pub catalogue: Rc<Catalogue>,
-    /// The current time.
-    pub now: DateTime<Utc>,
-    /// The person's time zone.
-    pub tz: Tz,
-    /// The chat that this cycle answers, if a message is among its reasons.
-    pub chat: Option<Chat>,
-    /// Unanswered messages of that chat in the conversation.
-    pub open_messages: Vec<i64>,
-    /// Messages of the conversation in only their sender's own words; filled once the cycle is tainted.
-    pub own_words: Vec<String>,
-    /// The number of texts sent to the chat in this cycle.
-    pub replies: usize,
+}
+
+/// The limits of unasked messages to the owner.
+pub struct UnaskedLimits {
     /// The chat that `tell` writes to.
     pub owner_chat: ChatRef,
     /// Keys of earlier unasked messages and of noted contradictions.
@@ -123,74 +179,63 @@ pub struct World {
     pub tell_per_day: u32,
     /// The time without unasked messages.
     pub quiet_hours: Option<QuietHours>,
-    /// Active reminders.
-    pub reminders: Vec<Reminder>,
     /// The warning for scheduled things if nothing starts a wake.
     pub unwoken: Option<String>,
-    /// The memory.
-    pub documents: Documents,
-    /// The place of the search index for memory and conversations.
-    pub index: IndexPlace,
-    /// The meaning of search queries.
-    pub meaning: Meaning,
-    /// The readable skills.
-    pub skills: Vec<Skill>,
-    /// Files sent by the asking chat.
-    pub attachments: Attachments,
-    /// The last messages of the asking chat, oldest first.
-    pub exchanges: Vec<Exchange>,
-    /// Wakes that this chat may undo.
-    pub undoable: Vec<Undoable>,
-    /// The wake meant by "undo that".
-    pub last_undoable: Option<Undoable>,
-    /// The tasks shown to the chat last, for references by number from 1.
-    pub shown_tasks: Vec<ShownTask>,
 }
 
 impl World {
     /// Creates the world from the settings, without cycle, chat or messages. All of the memory is visible, unchanged.
     pub fn new(config: &Config, version: &str, now: DateTime<Utc>, rules: Rules, shelter: Rc<Shelter>) -> Self {
         Self {
-            wake_id: String::new(),
-            model: String::new(),
-            is_stand_in: false,
-            is_local: false,
-            other_local_chats: Vec::new(),
-            about: About::new(version, config),
-            autonomy: config.autonomy,
-            rules,
-            assignment: None,
-            taint: None,
-            shelter,
-            catalogue: Rc::default(),
-            now,
-            tz: config.timezone,
-            chat: None,
-            open_messages: Vec::new(),
-            own_words: Vec::new(),
-            replies: 0,
-            owner_chat: config.owner_chat,
-            told_keys: BTreeSet::new(),
-            told_today: 0,
-            tell_per_day: config.tell_per_day,
-            quiet_hours: config.quiet_hours,
-            reminders: Vec::new(),
-            unwoken: None,
-            documents: Documents::new(&config.repo_dir(), Vec::new()),
-            index: IndexPlace::from_config(config),
-            meaning: Meaning::default(),
-            skills: Vec::new(),
-            attachments: Attachments::default(),
-            exchanges: Vec::new(),
-            undoable: Vec::new(),
-            last_undoable: None,
-            shown_tasks: Vec::new(),
+            cycle: CycleFacts {
+                id: String::new(),
+                model: String::new(),
+                is_stand_in: false,
+                assignment: None,
+                taint: None,
+                replies: 0,
+            },
+            clock: LocalClock { now, tz: config.timezone },
+            conversation: ChatSnapshot {
+                chat: None,
+                is_local: false,
+                other_local_chats: Vec::new(),
+                open_messages: Vec::new(),
+                own_words: Vec::new(),
+                exchanges: Vec::new(),
+                attachments: Attachments::default(),
+                undoable: Vec::new(),
+                last_undoable: None,
+                shown_tasks: Vec::new(),
+            },
+            memory: MemorySnapshot {
+                documents: Documents::new(&config.repo_dir(), Vec::new()),
+                index: IndexPlace::from_config(config),
+                meaning: Meaning::default(),
+                skills: Vec::new(),
+                reminders: Vec::new(),
+            },
+            means: Capabilities {
+                about: About::new(version, config),
+                autonomy: config.autonomy,
+                rules,
+                shelter,
+                catalogue: Rc::default(),
+            },
+            unasked: UnaskedLimits {
+                owner_chat: config.owner_chat,
+                told_keys: BTreeSet::new(),
+                told_today: 0,
+                tell_per_day: config.tell_per_day,
+                quiet_hours: config.quiet_hours,
+                unwoken: None,
+            },
         }
     }
 
     /// Returns the person's own edits to the facts, in a cycle of reflection.
     pub fn person_edits(&self) -> Option<&PersonsDoing> {
-        match &self.assignment {
+        match &self.cycle.assignment {
             Some(Assignment::Reflection(by_hand)) => Some(by_hand),
             _ => None,
         }
@@ -199,27 +244,27 @@ impl World {
     /// Returns true if the work has no one to approve or to notify. Calls that would ask are then refused, and its
     /// allowance is all that it may spend.
     pub fn asks_nobody(&self) -> bool {
-        matches!(self.assignment, Some(Assignment::Initiative { .. }))
+        matches!(self.cycle.assignment, Some(Assignment::Initiative { .. }))
     }
 
     /// Returns the current time on the person's clock.
     pub fn local_time(&self) -> DateTime<Tz> {
-        self.now.with_timezone(&self.tz)
+        self.clock.now.with_timezone(&self.clock.tz)
     }
 
     /// Returns this cycle's chat unless it is the owner's. Entries for another chat are marked.
     pub fn foreign_chat(&self) -> Option<ChatRef> {
-        view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat)
+        view::foreign_chat(self.conversation.chat.map(|chat| chat.id), self.unasked.owner_chat)
     }
 
     /// Returns true if everything of the owner's may be seen and used. False in other chats unless the standing orders share.
     pub fn sees_all(&self) -> bool {
-        self.documents.root().is_some()
+        self.memory.documents.root().is_some()
     }
 
     /// Appends the warning that nothing starts a wake, if set.
     pub(super) fn told_unwoken(&self, done: Done) -> Done {
-        match &self.unwoken {
+        match &self.unasked.unwoken {
             Some(word) => Done { content: format!("{}\n\n{word}", done.content), ..done },
             None => done,
         }
@@ -227,7 +272,7 @@ impl World {
 
     /// Returns true in quiet hours.
     pub fn is_quiet(&self) -> bool {
-        self.quiet_hours.is_some_and(|hours| hours.contains(self.local_time().time()))
+        self.unasked.quiet_hours.is_some_and(|hours| hours.contains(self.local_time().time()))
     }
 }
 

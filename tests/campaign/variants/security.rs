@@ -125,7 +125,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "what a cycle learns of others is known at once",
         "cycle-learns-others-known",
-        "if let Some(taint) = world.taint.as_ref().filter(|_| false) {",
+        "if let Some(taint) = world.cycle.taint.as_ref().filter(|_| false) {",
     ),
     hostile(
         "a forward stands in the next opening",
@@ -734,7 +734,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_tools::tests::files::the_history_tells_nothing_of_what_a_rule_keeps_back",
         "the memory's history tells what a rule keeps back",
         "memorys-history-tells-rule",
-        "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place) && false)",
+        "[tool, READ].iter().any(|tool| world.means.rules.keeps_back(tool, place) && false)",
     ),
     story(
         "reveille_tools::tests::memory::a_rule_about_a_skills_files_holds_for_who_reads_the_skill",

@@ -90,21 +90,22 @@ impl Bench {
         let scratch = self.config.scratch_dir();
         // A sandbox that is there, whatever this machine has.
         let confinement = Confinement { work_dir: scratch.clone(), ..Confinement::default() };
-        world.shelter =
+        world.means.shelter =
             Rc::new(Shelter::for_sandbox(Sandbox::Seatbelt { program: PathBuf::from("/nowhere") }, confinement));
         let rules = || granted(&self.env).with_scratch(&scratch).with_own(&scratch);
-        world.rules = rules().with_brain(&self.env.brain());
+        world.means.rules = rules().with_brain(&self.env.brain());
         match kind {
             Kind::Guest => {
-                world.documents = Documents::new(&self.env.brain(), Vec::new()).with_view(View::for_chat(chat.id));
-                world.rules = rules().without_hosts();
+                world.memory.documents =
+                    Documents::new(&self.env.brain(), Vec::new()).with_view(View::for_chat(chat.id));
+                world.means.rules = rules().without_hosts();
             }
-            Kind::Tainted => world.taint = Some("a forwarded message".to_owned()),
+            Kind::Tainted => world.cycle.taint = Some("a forwarded message".to_owned()),
             Kind::Job => {
-                world.chat = None;
-                world.assignment = Some(Assignment::Job(None));
+                world.conversation.chat = None;
+                world.cycle.assignment = Some(Assignment::Job(None));
             }
-            Kind::Local => world.is_local = true,
+            Kind::Local => world.conversation.is_local = true,
             Kind::Owner => {}
         }
         world
@@ -114,7 +115,7 @@ impl Bench {
     fn judged(&self, kind: Kind, tool: &str, call: &str) -> &'static str {
         let registry = registry_with(tool);
         let world = self.world(kind);
-        let verdict = registry.judge(tool, call, &world, world.taint.as_deref());
+        let verdict = registry.judge(tool, call, &world, world.cycle.taint.as_deref());
         match verdict.map(|verdict| verdict.decision) {
             Some(Decision::Allow) => "yes",
             Some(Decision::Ask) => "asks",

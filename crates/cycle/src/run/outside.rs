@@ -20,7 +20,7 @@ use reveille_store::{
     wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 use reveille_tools::{
-    Attachments, Outcome, READ, Refusal, Registry, World,
+    Outcome, READ, Refusal, Registry, World,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
@@ -167,7 +167,7 @@ pub async fn call_tool(context: Context<'_>, store: &mut Store, name: &str, inpu
                 Some(why) => Told::from_error(why),
                 None => Told::from(registry.call(name, input, &world)),
             };
-            crate::context::check_readable(&world.documents)?;
+            crate::context::check_readable(&world.memory.documents)?;
             Ok(Told { text: context.redactor.redact(&told.text), ..told })
         }
         Some(_) => run_changing_call(context, store, name, input).await,
@@ -201,13 +201,13 @@ fn queue_verdict(world: &World) -> Verdict {
         arguments: "{}",
     };
     let circumstances = Circumstances {
-        autonomy: world.autonomy,
+        autonomy: world.means.autonomy,
         taint: Some(TAINT),
         is_sandboxed: true,
         uncovered: None,
         tainted_write: None,
     };
-    policy::judge(&subject, &world.rules, &circumstances)
+    policy::judge(&subject, &world.means.rules, &circumstances)
 }
 
 /// Lists the waiting messages, one per line.
@@ -238,17 +238,16 @@ pub fn build_reading_world(context: Context<'_>, store: &Store) -> Result<World,
     let (config, now) = (context.config, context.clock.now());
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     let shelter = Rc::new(client::build_shelter(config, &loaded.rules, &Settings::for_workspace(config)));
-    Ok(World {
-        model: OUTSIDE.to_owned(),
-        other_local_chats: store.chats().local_chats()?.into_iter().collect(),
-        taint: Some(TAINT.to_owned()),
-        tell_per_day: 0,
-        reminders: store.reminders().list_reminders()?,
-        unwoken: Waker::load(config, now).render_warning(config),
-        meaning: Meaning::new(config, context.redactor, Budget::read(store, config, now)?.caps()),
-        attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
-        ..World::new(config, context.version, now, loaded.rules, shelter)
-    })
+    let mut world = World::new(config, context.version, now, loaded.rules, shelter);
+    OUTSIDE.clone_into(&mut world.cycle.model);
+    world.cycle.taint = Some(TAINT.to_owned());
+    world.conversation.other_local_chats = store.chats().local_chats()?.into_iter().collect();
+    world.conversation.attachments.dir.clone_from(&config.media_dir);
+    world.memory.reminders = store.reminders().list_reminders()?;
+    world.memory.meaning = Meaning::new(config, context.redactor, Budget::read(store, config, now)?.caps());
+    world.unasked.tell_per_day = 0;
+    world.unasked.unwoken = Waker::load(config, now).render_warning(config);
+    Ok(world)
 }
 
 /// Runs a changing call as a cycle, under the lock.
@@ -341,7 +340,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     sync::take_in_person_edits(session, &repo, &mut account)?;
     let lineup = observe::read_model_state(&session.store, session.context)?;
     let mut world = prepare::build_world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
-    world.taint = Some(TAINT.to_owned());
+    world.cycle.taint = Some(TAINT.to_owned());
     // Tools write nothing themselves, so an impossible call leaves no cycle behind.
     let tooling = session.tooling();
     let registry = &tooling.registry;
@@ -351,7 +350,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
         return Ok(Told::from_error(format!("The policy doesn't allow this: {why} Nothing was done.")));
     }
     let tried = registry.call(name, &input, &world);
-    crate::context::check_readable(&world.documents)?;
+    crate::context::check_readable(&world.memory.documents)?;
     if let Err(Refusal(why)) = tried {
         return Ok(Told::from_error(why));
     }
@@ -429,7 +428,7 @@ fn build_turn(name: &str, input: &str) -> Entry {
 /// The reason why they aren't shown.
 pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
     let world = build_reader(context, store, &json!({}))?;
-    Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
+    Ok(world.memory.documents.list().into_iter().filter(|path| is_resource(path)).collect())
 }
 
 /// Reads one of these documents.
@@ -438,7 +437,7 @@ pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, 
 /// If it is missing, or the reason why it isn't shown.
 pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
     let world = build_reader(context, store, &json!({ "path": path }))?;
-    let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
+    let text = world.memory.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
     Ok(context.redactor.redact(&text))
 }
 

@@ -198,15 +198,15 @@ async fn run_model_cycle(
     let rule = std::mem::take(&mut begun.rule);
     for change in &rule.changes {
         match change {
-            Change::File(file) => world.documents.apply(file),
+            Change::File(file) => world.memory.documents.apply(file),
             // The rules' question counts towards the daily limit, even if a reminder asks it later.
-            Change::Send(_) | Change::AddReminder(_) => world.told_today += 1,
+            Change::Send(_) | Change::AddReminder(_) => world.unasked.told_today += 1,
             _ => {}
         }
     }
-    world.told_keys.extend(rule.handles.iter().cloned());
+    world.unasked.told_keys.extend(rule.handles.iter().cloned());
     let opening = prepare::build_opening(session, &mut cycle, &world, &observation, reasons, &begun)?;
-    crate::context::check_readable(&world.documents)?;
+    crate::context::check_readable(&world.memory.documents)?;
     let mut entries = vec![opening];
     if cycle.work.is_none() {
         if !entries

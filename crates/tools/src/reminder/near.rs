@@ -73,10 +73,10 @@ fn list_things(world: &World) -> Vec<(String, ThingTime)> {
     let own = list_visible_reminders(world).filter(|reminder| find_taint([*reminder], world).is_none());
     let mut things: Vec<_> = own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
     for path in [memory::ACTIVE, memory::BACKLOG] {
-        let tasks = TaskList::parse(&world.documents.text(path)).0;
+        let tasks = TaskList::parse(&world.memory.documents.text(path)).0;
         for task in tasks.tasks().iter().filter(|task| !task.is_done() && !task.is_unconfirmed()) {
-            let at = task.step_time().and_then(|at| task_time(at, world.tz));
-            let at = at.map(|at| ThingTime::At(Slot::from_instant(at, world.tz)));
+            let at = task.step_time().and_then(|at| task_time(at, world.clock.tz));
+            let at = at.map(|at| ThingTime::At(Slot::from_instant(at, world.clock.tz)));
             let is_others =
                 || others::has_untrusted_lines(path, tasks.text(), world.foreign_chat(), task.line, task.line);
             if let Some(time) = at.or(task.due_date().map(ThingTime::On)).filter(|_| !is_others()) {
@@ -89,7 +89,7 @@ fn list_things(world: &World) -> Vec<(String, ThingTime)> {
 
 /// Returns the text of the only reminder sent here since the person's last message.
 pub(super) fn find_sent_reminder(world: &World) -> Result<String, Refusal> {
-    let back = world.exchanges.iter().rev().skip_while(|said| said.from.is_some());
+    let back = world.conversation.exchanges.iter().rev().skip_while(|said| said.from.is_some());
     let sent = back.take_while(|said| said.from.is_none()).filter_map(|said| said.text.strip_prefix(SENT));
     let mut texts: Vec<String> = Vec::new();
     for message in sent {

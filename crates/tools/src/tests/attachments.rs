@@ -36,7 +36,7 @@ fn scene(content: &[u8]) -> Scene {
     let mut scene = Scene::new();
     std::fs::create_dir(scene.path("files")).unwrap();
     std::fs::write(scene.path("files/3.txt"), content).unwrap();
-    scene.world.attachments.files = vec![file(3, "files/3.txt")];
+    scene.world.conversation.attachments.files = vec![file(3, "files/3.txt")];
     scene
 }
 
@@ -66,7 +66,7 @@ fn only_files_of_this_chat_that_are_text_are_read() {
     assert!(scene.refused("read_attachment", &json!({"id": 4})).contains("no file 4"));
     std::fs::write(scene.path("secret"), "no").unwrap();
     std::os::unix::fs::symlink(scene.path("secret"), scene.path("files/5.txt")).unwrap();
-    scene.world.attachments.files.push(file(5, "files/5.txt"));
+    scene.world.conversation.attachments.files.push(file(5, "files/5.txt"));
     assert!(scene.refused("read_attachment", &json!({"id": 5})).contains("no plain file"));
 }
 

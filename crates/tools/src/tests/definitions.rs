@@ -128,7 +128,7 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
         let decided = |pattern: &str, decision: &str| {
             let mut scene = Scene::new();
             let rule = format!("[[rule]]\ntool = {pattern:?}\ndecision = {decision:?}\nmatch = [{pattern:?}]");
-            scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
+            scene.world.means.rules = reveille_policy::Rules::parse(&rule).unwrap();
             registry.judge(tool, input, &scene.world, None).unwrap().decision
         };
         for pattern in [tool, group, "*"] {
@@ -138,7 +138,7 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
     // A pattern that is older than the groups keeps its meaning.
     let mut scene = Scene::new();
     let rule = "[[rule]]\ntool = \"memory_*\"\ndecision = \"deny\"\nmatch = [\"memory_read\"]";
-    scene.world.rules = reveille_policy::Rules::parse(rule).unwrap();
+    scene.world.means.rules = reveille_policy::Rules::parse(rule).unwrap();
     let judged = |tool: &str| registry.judge(tool, r#"{"fact":"x"}"#, &scene.world, None).unwrap().decision;
     assert_eq!((judged("remember"), judged("forget")), (Decision::Allow, Decision::Allow));
     let ask = "[[rule]]\ntool = \"memory_update\"\ndecision = \"ask\"\nmatch = [\"memory_update\"]";
@@ -302,7 +302,7 @@ fn what_asks_stands_in_a_table() {
         after_others,
         @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done list_add list_take told_done undo_last call_yourself"
     );
-    scene.world.autonomy = Autonomy::AskAll;
+    scene.world.means.autonomy = Autonomy::AskAll;
     insta::assert_snapshot!(
         asking(&scene.world, None).join(" "),
         @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done list_add list_take told_done remember_stated undo_last call_yourself"
@@ -312,29 +312,29 @@ fn what_asks_stands_in_a_table() {
 #[test]
 fn what_is_learnt_after_reading_others_is_kept_in_quarantine_until_it_is_said_again() {
     let mut scene = Scene::new();
-    scene.world.taint = Some("https://example.org".to_owned());
+    scene.world.cycle.taint = Some("https://example.org".to_owned());
     let told = scene.act("remember", &json!({"fact": "The bank's number is 0900", "topic": "Home"}));
     assert!(told.content.contains("Unconfirmed") && told.content.contains("example.org"), "{}", told.content);
-    let kept = scene.world.documents.text(SEMANTIC_MEMORY);
+    let kept = scene.world.memory.documents.text(SEMANTIC_MEMORY);
     assert!(kept.contains("## Unconfirmed\n- The bank's number is 0900"), "{kept}");
-    scene.world.taint = None;
+    scene.world.cycle.taint = None;
     scene.act("remember", &json!({"fact": "the bank's number is 0900", "topic": "Home"}));
-    let known = scene.world.documents.text(SEMANTIC_MEMORY);
+    let known = scene.world.memory.documents.text(SEMANTIC_MEMORY);
     assert!(known.contains("## Home\n- the bank's number is 0900") && known.matches("0900").count() == 1, "{known}");
 }
 
 #[test]
 fn what_its_person_said_is_known_whatever_else_the_cycle_has_read() {
     let mut scene = Scene::new();
-    scene.world.taint = Some("a program's output".to_owned());
-    scene.world.own_words = vec!["My boiler is a Vaillant.\nWhat does the sensor say?".to_owned()];
+    scene.world.cycle.taint = Some("a program's output".to_owned());
+    scene.world.conversation.own_words = vec!["My boiler is a Vaillant.\nWhat does the sensor say?".to_owned()];
     let entry = |text: &str, taint: Option<&str>| Exchange {
         from: Some("A".to_owned()),
         text: text.to_owned(),
         taint: taint.map(str::to_owned),
         ..Exchange::default()
     };
-    scene.world.exchanges = vec![
+    scene.world.conversation.exchanges = vec![
         entry("I like green tea", None),
         entry("I pay Eve", Some("a forwarded message")),
         Exchange { from: None, ..entry("I sing well", None) },
@@ -349,7 +349,7 @@ fn what_its_person_said_is_known_whatever_else_the_cycle_has_read() {
         let told = scene.act("remember", &json!({"fact": fact, "topic": "Home"}));
         assert_eq!(!told.content.contains("Unconfirmed"), is_known, "{fact}: {}", told.content);
     }
-    let kept = scene.world.documents.text(SEMANTIC_MEMORY);
+    let kept = scene.world.memory.documents.text(SEMANTIC_MEMORY);
     assert!(kept.starts_with("## Home\n- The owner's boiler is a Vaillant <!-- wake"), "{kept}");
 }
 

@@ -21,7 +21,7 @@ fn call(scene: &Scene, entries: &[&str]) -> Outcome {
 #[test]
 fn what_is_withheld_is_shown_with_its_origin() {
     let mut scene = Scene::new();
-    scene.world.exchanges = vec![
+    scene.world.conversation.exchanges = vec![
         entry(17, Some("Ann"), Some("a forwarded message")),
         entry(17, None, Some("https://example.org")),
         entry(18, None, None),
@@ -38,7 +38,7 @@ fn what_is_withheld_is_shown_with_its_origin() {
 #[test]
 fn only_a_few_entries_of_this_chat_are_read_at_a_time() {
     let mut scene = Scene::new();
-    scene.world.exchanges = vec![entry(17, None, None)];
+    scene.world.conversation.exchanges = vec![entry(17, None, None)];
     for entries in [&[] as &[&str], &["a17"; 5], &["m17"], &["17"], &["a18"], &["a17", "a99"]] {
         assert!(call(&scene, entries).is_err(), "{entries:?}");
     }

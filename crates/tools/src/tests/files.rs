@@ -33,9 +33,9 @@ impl Handy {
         let at = |name: &str| folder.path().join(name).display().to_string();
         let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
         let rules = reveille_policy::Rules::parse(&policy).unwrap();
-        scene.world.rules = rules.with_scratch(&folder.path().join(SCRATCH));
+        scene.world.means.rules = rules.with_scratch(&folder.path().join(SCRATCH));
         let shelter = std::rc::Rc::new(assumed_shelter(&folder.path().join("scratch")));
-        let exec = Exec::new(shelter, scene.world.rules.clone());
+        let exec = Exec::new(shelter, scene.world.means.rules.clone());
         Self { scene, exec, folder }
     }
 
@@ -237,7 +237,7 @@ fn what_a_rule_keeps_back_is_not_found() {
         rule("", &format!("{folder}/mine"), "ask"),
         rule("tool = \"memory_read\"\n", &memory, "deny"),
     ];
-    at.scene.world.rules = reveille_policy::Rules::parse(&policy.concat()).unwrap();
+    at.scene.world.means.rules = reveille_policy::Rules::parse(&policy.concat()).unwrap();
     let found = at.done("find_files", &everywhere).content;
     let note = |n: usize| format!("(Files and folders that your person's rules keep from a search: {n}.)");
     assert_eq!(found, format!("{folder}/a.txt:1: the word\n{}", note(3)), "a file, a folder that asks, the memory's");
@@ -315,8 +315,8 @@ fn nothing_but_pages_and_documents_is_opened() {
 /// Creates a memory with these files in its history.
 fn with_history(at: &mut Handy, files: &[(&str, &str)]) {
     let dir = at.scene.path("brain");
-    Repo::open_or_create(&dir, None, files, at.scene.world.now).unwrap();
-    at.scene.world.documents = Documents::new(&dir, Vec::new());
+    Repo::open_or_create(&dir, None, files, at.scene.world.clock.now).unwrap();
+    at.scene.world.memory.documents = Documents::new(&dir, Vec::new());
 }
 
 /// A rule about this path, for any tool or, with a line such as `tool = "…"`, for one.
@@ -332,7 +332,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
     let brain = at.scene.path("brain");
     let commit = Repo::open(&brain).unwrap().history().list_commits(1).unwrap().remove(0);
     let id = commit.id.to_string();
-    at.scene.world.undoable =
+    at.scene.world.conversation.undoable =
         vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: Some(id.clone()), what: None }];
     let diff = json!({"id": id});
     let all = at.done("brain_diff", &diff).content;
@@ -345,7 +345,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
     at.done("brain_revert", &json!({"wake": id}));
     let diary = brain.join("memory/diary.md");
     for (tool, decision) in [("", "deny"), ("", "ask"), ("tool = \"memory_read\"\n", "deny")] {
-        at.scene.world.rules = reveille_policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
+        at.scene.world.means.rules = reveille_policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
         let told = at.done("brain_diff", &diff).content;
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
@@ -369,7 +369,7 @@ fn a_folder_is_listed_without_what_a_rule_keeps_back() {
     assert!(at.done(EDITOR, &view("a")).content.contains("diary.txt"), "the control");
     let rules = rule_of("", &diary, "deny") + &rule_of("", &private, "ask");
     let rules = reveille_policy::Rules::parse(&rules).unwrap().with_scratch(&at.at("scratch"));
-    at.scene.world.rules = rules;
+    at.scene.world.means.rules = rules;
     let listed = at.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
     assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
@@ -422,7 +422,8 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
             .contains("may be written")
     );
 
-    at.scene.world.documents = Documents::new(&brain, Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
+    at.scene.world.memory.documents =
+        Documents::new(&brain, Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
     fs::write(at.at("mine/a.txt"), "the person's").unwrap();
     let granted = at.at("mine/a.txt");
     for (tool, input) in [
@@ -455,7 +456,8 @@ fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
     let mut at = Handy::new();
     let known =
         |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: Some(commit.to_owned()), what: None };
-    at.scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
+    at.scene.world.conversation.undoable =
+        vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
     let done = at.done("brain_revert", &json!({"wake": "abcd"}));
     let wanted = Change::Undo {
         wake: "20261121T130000Z-1".to_owned(),

@@ -29,7 +29,7 @@ fn what_was_bought_goes_off_the_shopping_list_first() {
 #[test]
 fn only_the_owner_has_lists_and_states_facts() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.world.foreign_chat().is_some(), "the scene's chat is another");
     for (tool, input) in [
         ("remember_stated", json!({"fact": "my son is called Max"})),
@@ -41,6 +41,6 @@ fn only_the_owner_has_lists_and_states_facts() {
         assert!(refused.starts_with("Only my owner"), "{tool}: {refused}");
     }
     let mut tainted = Scene::new();
-    tainted.world.taint = Some("https://example.org".to_owned());
+    tainted.world.cycle.taint = Some("https://example.org".to_owned());
     assert!(tainted.refused("remember_stated", &json!({"fact": "the moon is cheese"})).contains("Nothing was done"));
 }

@@ -100,10 +100,10 @@ fn no_word_of_a_fact_in_quarantine_comes_out_unmarked_by_forgetting() {
 #[test]
 fn a_marked_cycle_frees_no_fact_from_quarantine() {
     let mut scene = Scene::new().with(SEMANTIC_MEMORY, DOUBTFUL);
-    scene.world.taint = Some("unconfirmed parts of the memory".to_owned());
+    scene.world.cycle.taint = Some("unconfirmed parts of the memory".to_owned());
     let told = scene.done("remember", &json!({"fact": "Tea is in the safe 0900", "topic": "Home"}));
     assert!(told.changes.is_empty() && told.content.contains("once your person says it"), "{told:?}");
-    scene.world.taint = None;
+    scene.world.cycle.taint = None;
     let freed = scene.done("remember", &json!({"fact": "tea is in the safe 0900", "topic": "Home"}));
     let text = &files(&freed)[0].content;
     assert!(text.starts_with("## Home\n- tea is in the attic\n- tea is in the safe 0900 <!--"), "{text}");
@@ -232,7 +232,8 @@ fn a_question_is_answered_by_quoting_or_refused() {
 #[test]
 fn a_skill_is_read_by_its_name() {
     let mut scene = Scene::new();
-    scene.world.skills = vec![Skill::parse("---\nname: tdd\ndescription: Test first.\n---\nRed, green.\n").unwrap()];
+    scene.world.memory.skills =
+        vec![Skill::parse("---\nname: tdd\ndescription: Test first.\n---\nRed, green.\n").unwrap()];
     assert_eq!(scene.done("read_skill", &json!({"name": "tdd"})).content.trim(), "Red, green.");
     assert!(scene.refused("read_skill", &json!({"name": "../x"})).ends_with("There are: tdd."));
 }
@@ -242,8 +243,8 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
     let mut scene = Scene::new()
         .with("skills/tea/SKILL.md", "---\nname: tea\ndescription: Steeping.\n---\nBoil.\n")
         .with("skills/tea/references/green.md", "80 degrees");
-    let documents = &scene.world.documents;
-    scene.world.skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
+    let documents = &scene.world.memory.documents;
+    scene.world.memory.skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
     let decided = |world: &World, input: Value| {
         Registry::with_standard_tools().judge("read_skill", &input.to_string(), world, None).unwrap().decision
     };
@@ -253,15 +254,15 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
     for (denied, is_whole) in [("skills/tea/SKILL.md", true), ("skills/tea/references/green.md", false)] {
         let path = scene.path(denied).display().to_string();
         let rule = format!("[[rule]]\npath = {path:?}\ndecision = \"deny\"\nmatch = [{path:?}]\n");
-        scene.world.rules = reveille_policy::Rules::parse(&rule).unwrap();
+        scene.world.means.rules = reveille_policy::Rules::parse(&rule).unwrap();
         let expected = |is_denied: bool| if is_denied { Decision::Deny } else { Decision::Allow };
         assert_eq!(decided(&scene.world, whole.clone()), expected(is_whole));
-        scene.world.documents = Documents::new(&scene.path(""), Vec::new());
+        scene.world.memory.documents = Documents::new(&scene.path(""), Vec::new());
         for spelled in ["references/green.md", "references/./green.md", "references//green.md"] {
             assert_eq!(decided(&scene.world, file(spelled)), expected(!is_whole), "{spelled}");
         }
         // In a guest's chat too.
-        scene.world.documents =
+        scene.world.memory.documents =
             Documents::new(&scene.path(""), Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
         assert_eq!(decided(&scene.world, file("references/./green.md")), expected(!is_whole));
     }
@@ -282,7 +283,7 @@ fn a_skills_further_files_are_read_beneath_its_folder_alone() {
     std::os::unix::fs::symlink(scene.path("secret.txt"), scene.path("skills/tea/link.txt")).unwrap();
     std::os::unix::fs::symlink(scene.path(""), scene.path("skills/tea/up")).unwrap();
     let text = "---\nname: tea\ndescription: Makes tea.\ncompatibility: Needs water\n---\n\nBoil it.\n";
-    scene.world.skills = vec![Skill { folder: "tea".to_owned(), ..Skill::parse(text).unwrap() }];
+    scene.world.memory.skills = vec![Skill { folder: "tea".to_owned(), ..Skill::parse(text).unwrap() }];
     insta::assert_snapshot!(scene.done("read_skill", &json!({"name": "tea"})).content, @r"
     Boil it.
 
@@ -320,13 +321,13 @@ fn a_skills_further_files_are_read_beneath_its_folder_alone() {
 fn a_long_skill_is_read_in_pages() {
     let mut scene = Scene::new();
     let body: String = (1..=500).map(|n| format!("Step {n}.\n")).collect();
-    scene.world.skills = vec![Skill::parse(&format!("---\nname: long\ndescription: x\n---\n{body}")).unwrap()];
+    scene.world.memory.skills = vec![Skill::parse(&format!("---\nname: long\ndescription: x\n---\n{body}")).unwrap()];
     let first = scene.done("read_skill", &json!({"name": "long"})).content;
     assert!(first.ends_with("Step 400.\n(Lines 1 to 400 of 500; go on with from_line 401.)"), "{first}");
     let second = scene.done("read_skill", &json!({"name": "long", "from_line": 401})).content;
     assert!(second.starts_with("Step 401.") && second.ends_with("Step 500."), "{second}");
     let wide = format!("{}\nlast\n", "ü".repeat(30_000));
-    scene.world.skills = vec![Skill::parse(&format!("---\nname: wide\ndescription: x\n---\n{wide}")).unwrap()];
+    scene.world.memory.skills = vec![Skill::parse(&format!("---\nname: wide\ndescription: x\n---\n{wide}")).unwrap()];
     let first = scene.done("read_skill", &json!({"name": "wide"})).content;
     assert!(first.len() < MAX_OUTCOME_BYTES && first.ends_with("(cut)\n(Lines 1 to 1 of 2; go on with from_line 2.)"));
 }

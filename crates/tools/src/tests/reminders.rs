@@ -36,8 +36,8 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
     let done = scene.done("reminder_set", &json!({"text": "stand up", "when": "every weekday at 8"}));
     assert_eq!(done.content, "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00");
     let mut scene = scene;
-    scene.world.chat = None;
-    scene.world.owner_chat = ChatRef::from_telegram(9);
+    scene.world.conversation.chat = None;
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-23 09:00"}));
     assert_eq!((reminder(&done).chat.id, reminder(&done).thread_id), (9, None));
 }
@@ -45,7 +45,7 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
 #[test]
 fn where_nothing_wakes_what_is_set_for_a_time_says_so() {
     let mut scene = Scene::new();
-    scene.world.unwoken = Some("Nobody wakes.".to_owned());
+    scene.world.unasked.unwoken = Some("Nobody wakes.".to_owned());
     let done = scene.done("reminder_set", &json!({"text": "call Anna", "when": "tomorrow at 9"}));
     assert!(done.content.ends_with("at 09:00\n\nNobody wakes."), "{done:?}");
 
@@ -59,7 +59,7 @@ fn where_nothing_wakes_what_is_set_for_a_time_says_so() {
 fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
     let scene = Scene::new();
     let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-21T13:59:00Z"}));
-    assert!(reminder(&done).next_at < scene.world.now);
+    assert!(reminder(&done).next_at < scene.world.clock.now);
     assert!(
         scene.refused("reminder_set", &json!({"text": "x", "when": "2026-11-19T13:00:00Z"})).contains("already passed")
     );
@@ -68,12 +68,12 @@ fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
 #[test]
 fn one_chat_does_not_use_up_what_all_have() {
     let mut scene = Scene::new();
-    scene.world.reminders = (0..50).map(|id| kept(id, ChatRef::from_telegram(7), "x")).collect();
+    scene.world.memory.reminders = (0..50).map(|id| kept(id, ChatRef::from_telegram(7), "x")).collect();
     let input = json!({"text": "x", "when": "tomorrow at 9"});
     scene.done("reminder_set", &input);
-    scene.world.owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.refused("reminder_set", &input).contains("50 reminders of this chat"));
-    scene.world.reminders.truncate(49);
+    scene.world.memory.reminders.truncate(49);
     scene.done("reminder_set", &input);
 }
 
@@ -89,7 +89,7 @@ fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
     assert!(
         scene.refused("reminder_set", &json!({"text": "x".repeat(1_001), "when": "tomorrow"})).contains("at most 1000")
     );
-    scene.world.reminders = vec![kept(1, ChatRef::from_telegram(7), "tea"); 500];
+    scene.world.memory.reminders = vec![kept(1, ChatRef::from_telegram(7), "tea"); 500];
     assert!(scene.refused("reminder_set", &json!({"text": "x", "when": "tomorrow"})).starts_with("500 reminders"));
 }
 
@@ -97,7 +97,7 @@ fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
 fn reminders_are_listed_and_ended_by_number_or_words() {
     let mut scene = Scene::new();
     assert_eq!(scene.done("reminder_list", &json!({})).content, "No reminders are set.");
-    scene.world.reminders = vec![
+    scene.world.memory.reminders = vec![
         kept(1, ChatRef::from_telegram(7), "call Anna"),
         kept(2, ChatRef::from_telegram(7), "call Bob"),
         kept(3, ChatRef::from_telegram(8), "elsewhere"),
@@ -133,7 +133,7 @@ fn a_reminder_is_moved_by_ending_it_and_setting_another() {
     let mut anna = kept(1, ChatRef::from_telegram(7), "call Anna");
     (anna.what.slot, anna.what.next_at) =
         ("2026-11-22T10:00:00".parse().unwrap(), parse_time("2026-11-22T09:00:00Z").unwrap());
-    scene.world.reminders = vec![anna];
+    scene.world.memory.reminders = vec![anna];
     let moved = |when: &str| scene.done("reminder_move", &json!({"reminder": "anna", "when": when}));
     let slot = |done: &Done| match done.changes.as_slice() {
         [Change::EndReminder { id: 1 }, Change::AddReminder(new)] => new.slot.format("%a %m-%d %H:%M").to_string(),
@@ -153,7 +153,8 @@ fn a_reminder_is_moved_by_ending_it_and_setting_another() {
             .refused("reminder_move", &json!({"reminder": "2", "when": "Friday"}))
             .starts_with("There's no reminder 2")
     );
-    scene.world.reminders[0].what.rule = Some(Rule::Daily { at: chrono::NaiveTime::from_hms_opt(10, 0, 0).unwrap() });
+    scene.world.memory.reminders[0].what.rule =
+        Some(Rule::Daily { at: chrono::NaiveTime::from_hms_opt(10, 0, 0).unwrap() });
     assert!(
         scene
             .refused("reminder_move", &json!({"reminder": "1", "when": "Friday"}))
@@ -172,12 +173,12 @@ fn what_is_due_on_a_day_is_listed_alone() {
     (daily.what.slot, daily.what.next_at) = ("2026-11-21T18:00:00".parse().unwrap(), at("2026-11-21T17:00:00Z"));
     let mut once = kept(1, ChatRef::from_telegram(7), "call Anna");
     (once.what.slot, once.what.next_at) = ("2026-11-22T09:00:00".parse().unwrap(), at("2026-11-22T08:00:00Z"));
-    scene.world.reminders = vec![once, daily];
+    scene.world.memory.reminders = vec![once, daily];
     let due = |scene: &Scene, day: &str| scene.done("reminder_list", &json!({"day": day})).content;
     assert_eq!(due(&scene, "today"), "2. stretch — 18:00");
     assert_eq!(due(&scene, "tomorrow"), "1. call Anna — 09:00\n2. stretch — 18:00");
     assert_eq!(due(&scene, "2026-11-24"), "2. stretch — 18:00");
-    scene.world.reminders.pop();
+    scene.world.memory.reminders.pop();
     assert_eq!(due(&scene, "today"), "Nothing is due on Saturday, 21 November.");
     assert!(scene.refused("reminder_list", &json!({"day": "soon"})).contains("No day was understood"));
 }
@@ -185,10 +186,11 @@ fn what_is_due_on_a_day_is_listed_alone() {
 #[test]
 fn reminders_of_a_guest_mark_the_owners_cycle() {
     let mut scene = Scene::new();
-    scene.world.reminders = vec![kept(1, ChatRef::from_telegram(7), "tea"), kept(2, ChatRef::TERMINAL, "tea and milk")];
+    scene.world.memory.reminders =
+        vec![kept(1, ChatRef::from_telegram(7), "tea"), kept(2, ChatRef::TERMINAL, "tea and milk")];
     assert_eq!(scene.done("reminder_list", &json!({})).taint, None);
     assert!(scene.refused("reminder_done", &json!({"reminder": "tea"})).contains("say the number"));
-    scene.world.reminders.push(kept(3, ChatRef::from_telegram(5555), "tea for the guest"));
+    scene.world.memory.reminders.push(kept(3, ChatRef::from_telegram(5555), "tea for the guest"));
     assert!(scene.done("reminder_list", &json!({})).taint.is_some());
     let several = scene.done("reminder_done", &json!({"reminder": "tea"}));
     assert!(several.is_failure && several.taint.is_some() && several.changes.is_empty(), "{several:?}");
@@ -199,8 +201,8 @@ fn reminders_of_a_guest_mark_the_owners_cycle() {
 #[test]
 fn another_chat_sees_its_own_reminders_alone() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::from_telegram(9);
-    scene.world.reminders =
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
+    scene.world.memory.reminders =
         vec![kept(1, ChatRef::from_telegram(7), "mine"), kept(2, ChatRef::from_telegram(9), "the owner's")];
     assert!(!scene.done("reminder_list", &json!({})).content.contains("owner"));
     assert!(scene.call("reminder_done", &json!({"reminder": "2"})).is_err());
@@ -226,7 +228,7 @@ fn nth() -> impl Strategy<Value = Nth> {
 /// Any rule that words can express at the scene's moment, Saturday 21 November, with the same anchor.
 fn rule() -> impl Strategy<Value = Rule> {
     let today = Scene::new().world.local_time().date_naive();
-    let now = Scene::new().world.now;
+    let now = Scene::new().world.clock.now;
     prop_oneof![
         (1..1000_u32).prop_map(move |minutes| Rule::Interval { minutes, anchor: now }),
         (1..17_u32).prop_map(move |hours| Rule::Interval { minutes: hours * 60, anchor: now }),

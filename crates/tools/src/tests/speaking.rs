@@ -25,7 +25,7 @@ fn a_plan_changes_nothing_but_is_bounded() {
 #[test]
 fn a_reply_answers_every_open_message_of_its_chat() {
     let mut scene = Scene::new();
-    scene.world.open_messages = vec![41, 42];
+    scene.world.conversation.open_messages = vec![41, 42];
     let done = scene.done("reply", &json!({"text": " Four. \n"}));
     let message = sent(&done);
     assert_eq!((message.chat.id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
@@ -41,12 +41,12 @@ fn a_reply_needs_words_a_chat_and_room() {
     assert!(scene.refused("reply", &json!({"text": "\n "})).contains("text is empty"));
     assert!(scene.refused("reply", &json!({"text": "x".repeat(30_001)})).contains("at most 30000"));
     assert!(scene.call("reply", &json!({"text": "ü".repeat(30_000)})).is_ok());
-    scene.world.open_messages.clear();
-    scene.world.replies = 5;
+    scene.world.conversation.open_messages.clear();
+    scene.world.cycle.replies = 5;
     assert_eq!(scene.done("reply", &json!({"text": "And"})).receipt.as_deref(), Some("Added to the answer: And"));
-    scene.world.replies = 6;
+    scene.world.cycle.replies = 6;
     assert!(scene.refused("reply", &json!({"text": "x"})).starts_with("6 texts were already sent"));
-    scene.world.chat = None;
+    scene.world.conversation.chat = None;
     assert!(scene.refused("reply", &json!({"text": "x"})).contains("`tell` speaks unasked"));
     assert_eq!(answer_open_messages(&scene.world, "x".to_owned(), MessageOutcome::Answered), []);
 }
@@ -54,7 +54,7 @@ fn a_reply_needs_words_a_chat_and_room() {
 #[test]
 fn telling_goes_to_the_owner_under_a_key() {
     let mut scene = Scene::new();
-    scene.world.owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
     assert_eq!((message.chat.id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
@@ -66,12 +66,12 @@ fn telling_goes_to_the_owner_under_a_key() {
 fn telling_is_refused_twice_too_often_and_in_quiet_hours() {
     let mut scene = Scene::new();
     let tell = json!({"key": "Decay/Tax", "text": "x"});
-    scene.world.told_keys.insert("tell/decay/tax".to_owned());
+    scene.world.unasked.told_keys.insert("tell/decay/tax".to_owned());
     assert!(scene.refused("tell", &tell).contains("was told before"));
-    scene.world.told_keys.clear();
-    scene.world.told_today = 3;
+    scene.world.unasked.told_keys.clear();
+    scene.world.unasked.told_today = 3;
     assert!(scene.refused("tell", &tell).contains("3 times today, which is the limit"));
-    scene.world.told_today = 2;
+    scene.world.unasked.told_today = 2;
     assert!(scene.call("tell", &tell).is_ok());
     assert!(scene.refused("tell", &json!({"key": "", "text": "x"})).contains("key is empty"));
     assert!(scene.refused("tell", &json!({"key": "k", "text": "x".repeat(4_001)})).contains("at most 4000"));
@@ -81,7 +81,7 @@ fn telling_is_refused_twice_too_often_and_in_quiet_hours() {
 fn quiet_hours_are_the_persons_and_reach_over_midnight() {
     let mut scene = Scene::new();
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.world.quiet_hours = Some(QuietHours { from: time(22), until: time(7) });
+    scene.world.unasked.quiet_hours = Some(QuietHours { from: time(22), until: time(7) });
     // Berlin is an hour ahead of UTC in November and two in July.
     for (utc, is_quiet) in [
         ("2026-11-21T20:59:59Z", false),
@@ -92,19 +92,19 @@ fn quiet_hours_are_the_persons_and_reach_over_midnight() {
         ("2026-07-01T20:00:00Z", true),
         ("2026-07-02T05:00:00Z", false),
     ] {
-        scene.world.now = parse_time(utc).unwrap();
+        scene.world.clock.now = parse_time(utc).unwrap();
         assert_eq!(scene.world.is_quiet(), is_quiet, "{utc}");
         let told = scene.call("tell", &json!({"key": "k", "text": "x"}));
         assert_eq!(told.is_err(), is_quiet, "{utc}");
     }
-    scene.world.now = parse_time("2026-11-21T23:30:00Z").unwrap();
+    scene.world.clock.now = parse_time("2026-11-21T23:30:00Z").unwrap();
     assert!(scene.refused("tell", &json!({"key": "k", "text": "x"})).starts_with("It is 00:30 for your person"));
 }
 
 #[test]
 fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
     let mut scene = Scene::new();
-    scene.world.open_messages = vec![41, 42];
+    scene.world.conversation.open_messages = vec![41, 42];
     let done = scene.done("keep", &json!({"messages": [42], "notice": "Kept."}));
     assert_eq!(sent(&done).key.as_deref(), Some("kept/42"));
     assert_eq!((sent(&done).chat.id, sent(&done).kind), (7, OutgoingKind::Notice));
@@ -115,7 +115,7 @@ fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
     );
     assert!(scene.refused("keep", &json!({"messages": [], "notice": "x"})).contains("messages is empty"));
     assert!(scene.refused("keep", &json!({"messages": [41], "notice": ""})).contains("notice is empty"));
-    scene.world.chat = None;
+    scene.world.conversation.chat = None;
     assert!(scene.refused("keep", &json!({"messages": [41], "notice": "x"})).contains("No message is being answered"));
 }
 
@@ -127,23 +127,23 @@ fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
     let refused = |scene: &Scene| call(scene).unwrap_err().to_string();
     let scene_of = |facts: &str| {
         let mut scene = Scene::new().with(reveille_memory::SEMANTIC_MEMORY, facts);
-        scene.world.assignment =
+        scene.world.cycle.assignment =
             Some(super::super::Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default()));
         scene
     };
     let mut scene = scene_of(BOTH);
     // In quiet hours a reminder asks instead, which leaves no key of a message.
-    scene.world.quiet_hours =
+    scene.world.unasked.quiet_hours =
         Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     let done = call(&scene).unwrap();
     let [Change::File(file), Change::Handled { key, .. }, Change::AddReminder(_)] = done.changes.as_slice() else {
         panic!("{done:?}")
     };
     assert!(refused(&scene_of(&file.content)).contains("noted before"));
-    scene.world.told_keys.insert(key.clone());
+    scene.world.unasked.told_keys.insert(key.clone());
     assert!(refused(&scene).contains("noted before"));
-    scene.world.told_keys.clear();
-    scene.world.told_today = 3;
+    scene.world.unasked.told_keys.clear();
+    scene.world.unasked.told_today = 3;
     assert!(refused(&scene).contains("can't be asked today"));
     let theirs = scene_of(&BOTH.replace(" <!-- wake a -->", "").replace(" <!-- wake b -->", ""));
     assert!(call(&theirs).unwrap().content.contains("stay as they are"));

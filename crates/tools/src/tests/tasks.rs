@@ -191,7 +191,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
     let mut scene = Scene::new().with(ACTIVE, &theirs).with(BACKLOG, WAITING);
     let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();
     assert!(taint("task_list", json!({})) && !taint("task_list", json!({"list": "backlog"})));
-    scene.world.shown_tasks = {
+    scene.world.conversation.shown_tasks = {
         let shown = |title: &str| reveille_store::ShownTask { path: ACTIVE.to_owned(), title: title.to_owned() };
         vec![shown("Call Bob"), shown("Write the report"), shown("Call the plumber CANARY")]
     };
@@ -206,7 +206,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
         assert!(!why.contains("CANARY") && why.contains("Tasks of other chats"), "{query}: {why}");
     }
     let mut guests = Scene::new().with(ACTIVE, &theirs);
-    guests.world.owner_chat = ChatRef::from_telegram(9);
-    guests.world.chat = Some(Chat { id: ChatRef::from_telegram(5555), thread_id: None, reply_to: None });
+    guests.world.unasked.owner_chat = ChatRef::from_telegram(9);
+    guests.world.conversation.chat = Some(Chat { id: ChatRef::from_telegram(5555), thread_id: None, reply_to: None });
     assert_eq!(guests.done("task_done", &json!({"task": "canary"})).taint, None, "to the guest it is their own");
 }

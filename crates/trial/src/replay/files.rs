@@ -60,16 +60,20 @@ impl MemoryBefore {
             {
                 continue;
             }
-            world.now = call.at.unwrap_or(world.now);
-            world.open_messages.clone_from(&call.open);
-            world.taint = (!call.taints.is_empty()).then(|| call.taints.join(", "));
+            world.clock.now = call.at.unwrap_or(world.clock.now);
+            world.conversation.open_messages.clone_from(&call.open);
+            world.cycle.taint = (!call.taints.is_empty()).then(|| call.taints.join(", "));
             match registry.call(&call.tool, &call.input, &world) {
                 Ok(done) => done.changes.iter().for_each(|change| apply_change(&mut world, change)),
                 Err(why) => made.refused.push(format!("{}: {}", call.tool, one_line(&why.0))),
             }
         }
-        let changed =
-            world.documents.list_staged_files().into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
+        let changed = world
+            .memory
+            .documents
+            .list_staged_files()
+            .into_iter()
+            .filter(|file| file.base.as_ref() != Some(&file.content));
         made.files = changed.map(|file| (file.path, file.content)).collect();
         Ok(made)
     }
@@ -89,26 +93,23 @@ impl MemoryBefore {
             documents = documents.with_view(View::for_chat(chat));
         }
         let skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
-        let world = outside::build_reading_world(context, store)?;
-        Ok(World {
-            wake_id: cycle.id.clone(),
-            model: context.model.name().to_owned(),
-            now: row.started_at.unwrap_or(world.now),
-            chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: None }),
-            tell_per_day: u32::MAX,
-            documents,
-            skills,
-            exchanges: Vec::new(),
-            ..world
-        })
+        let mut world = outside::build_reading_world(context, store)?;
+        world.cycle.id.clone_from(&cycle.id);
+        context.model.name().clone_into(&mut world.cycle.model);
+        world.clock.now = row.started_at.unwrap_or(world.clock.now);
+        world.conversation.chat = cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: None });
+        world.unasked.tell_per_day = u32::MAX;
+        world.memory.documents = documents;
+        world.memory.skills = skills;
+        Ok(world)
     }
 }
 
 /// Applies a change to the world, as the cycle itself does.
 fn apply_change(world: &mut World, change: &Change) {
     match change {
-        Change::File(file) => world.documents.apply(file),
-        Change::ShowTasks { tasks, .. } => world.shown_tasks.clone_from(tasks),
+        Change::File(file) => world.memory.documents.apply(file),
+        Change::ShowTasks { tasks, .. } => world.conversation.shown_tasks.clone_from(tasks),
         _ => {}
     }
 }

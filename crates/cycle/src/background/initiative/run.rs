@@ -102,7 +102,7 @@ fn send_proposal(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeE
     let tooling = session.tooling();
     let text = live.state.last_text().to_owned();
     let input = serde_json::json!({"key": "initiative", "text": text}).to_string();
-    live.world.now = session.now();
+    live.world.clock.now = session.now();
     let taint = taint::join_taints(&live.state.taints);
     let verdict = tooling.registry.judge(TELL, &input, &live.world, taint.as_deref());
     let is_allowed = verdict.is_some_and(|verdict| verdict.decision == Decision::Allow);

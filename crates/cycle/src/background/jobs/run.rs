@@ -84,7 +84,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, name: &str) -> Result<
 
 /// Returns the spending and the budget, once the budget is spent.
 fn out_of_money(session: &Session<'_>, live: &Live, name: &str) -> Result<Option<(f64, f64)>, WakeError> {
-    let budget = read_job(&live.world.documents, name).map_or(0.0, |job| job.budget_usd);
+    let budget = read_job(&live.world.memory.documents, name).map_or(0.0, |job| job.budget_usd);
     let spent = session.store.ledger().sum_cycle_cost(&live.cycle.id)?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }
@@ -92,7 +92,7 @@ fn out_of_money(session: &Session<'_>, live: &Live, name: &str) -> Result<Option
 /// Records the result, and reports it as the job's file says.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, run: i64) -> Result<(), WakeError> {
     let Some(row) = session.store.jobs().job_run(run)?.filter(|row| row.state == JobState::Open) else { return Ok(()) };
-    let notify = read_job(&live.world.documents, name).map(|job| job.notify).unwrap_or_default();
+    let notify = read_job(&live.world.memory.documents, name).map(|job| job.notify).unwrap_or_default();
     let said = session.context.redactor.redact(live.state.last_text());
     // A run that ended by itself is complete, even if its last turn exceeded the budget.
     let spent = if live.state.is_at_rest() { None } else { out_of_money(session, live, name)? };

@@ -167,7 +167,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<
 
 /// Returns the spending and the budget, once the budget is spent.
 fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
-    let text = steps_path(plan).map(|path| live.world.documents.text(&path)).unwrap_or_default();
+    let text = steps_path(plan).map(|path| live.world.memory.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
     let spent = session.store.ledger().sum_job_cost(&OwnWork::plan_prefix(plan))?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
@@ -186,7 +186,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
     }
     let hand = StepInHand { plan: plan.to_owned(), step: number, done: BTreeSet::new() };
     let spent = out_of_money(session, live, plan)?;
-    live.world.now = session.now();
+    live.world.clock.now = session.now();
     let ended = match spent {
         _ if !tool::is_in_hand(&live.world, plan) => tool::put_back(&live.world, &hand),
         Some(spent) => tool::out_of_money(&live.world, &hand, spent),

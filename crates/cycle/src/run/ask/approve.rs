@@ -181,16 +181,16 @@ fn may_stand(
         || is_long(input, named, &verdict.reasons)
         // A rule contains a command's words, but not the later content of the files it names.
         || named.runs_files()
-        || (!named.is_empty() && standing::is_given_something(name, input, &live.world.rules))
-        || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
+        || (!named.is_empty() && standing::is_given_something(name, input, &live.world.means.rules))
+        || standing::names_scratch(name, input, &live.world.means.rules, live.world.means.shelter.scratch())
         || standing::derive_rule(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
         return false;
     }
-    let with_rule = live.world.rules.with_exact(name, input);
-    let rules = std::mem::replace(&mut live.world.rules, with_rule);
+    let with_rule = live.world.means.rules.with_exact(name, input);
+    let rules = std::mem::replace(&mut live.world.means.rules, with_rule);
     let judged = self::find_verdict(session, live, registry, request);
-    live.world.rules = rules;
+    live.world.means.rules = rules;
     judged.is_some_and(|judged| judged.decision == Decision::Allow)
 }
 
@@ -311,7 +311,7 @@ fn ask_question(
         kind: OutgoingKind::Approval,
         key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
         thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
-        reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
+        reply_to: live.world.conversation.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
         cycle_id: None,
         // The author of an action's words is unknown.
         links_as_text: true,
@@ -379,8 +379,8 @@ fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) ->
     // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();
     let redactor = session.context.redactor;
-    let is_given = standing::is_given_something(&request.name, &request.input, &live.world.rules);
-    held::find_named_files((&text, is_given), live.exec.shelter(), &live.world.rules, &|text| {
+    let is_given = standing::is_given_something(&request.name, &request.input, &live.world.means.rules);
+    held::find_named_files((&text, is_given), live.exec.shelter(), &live.world.means.rules, &|text| {
         !redactor.contains_secret(text)
     })
 }

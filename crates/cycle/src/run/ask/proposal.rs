@@ -39,7 +39,7 @@ pub(crate) fn build_proposal(
         return Ok(None);
     }
     let done = registry.call(&request.name, &request.input, &live.world);
-    crate::context::check_readable(&live.world.documents)?;
+    crate::context::check_readable(&live.world.memory.documents)?;
     let files = match done {
         Ok(done) => extract_files(&done.changes),
         Err(refusal) => return Ok(Some(Err(refusal.0))),
@@ -69,7 +69,7 @@ pub(crate) fn build_proposal(
         merge: &merge_texts,
         is_secret: &|text| redactor.contains_secret(text),
     };
-    let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
+    let repo = Repo::open(live.world.memory.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
     let parked =
         repo.parked_work().park(&format!("proposed/{}", format_slug(&title)), &publish, Parking::ForAPerson)?;
     let (branch, commit) = (parked.branch, parked.commit.to_string());

@@ -58,6 +58,6 @@ pub(crate) async fn complete_cycle(session: &mut Session<'_>, repo: &Repo, mut l
     account.not_done = not_done;
     let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
     session.report.answered += state.messages.iter().filter(is_answered).count();
-    let staged = world.documents.list_staged_files();
+    let staged = world.memory.documents.list_staged_files();
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }

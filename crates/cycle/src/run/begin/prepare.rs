@@ -14,7 +14,8 @@ use reveille_policy as policy;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
 use reveille_tools::{
-    Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World,
+    Attachments, Chat, ChatSnapshot, CycleFacts, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE,
+    MemorySnapshot, ToRead, Undoable, World,
 };
 
 use crate::run::begin::attached::Allowance;
@@ -80,37 +81,46 @@ pub(crate) fn build_world(
     let meaning = Meaning::new(config, session.context.redactor, caps);
     let shelter = session.shelter_of_cycle(&loaded.rules, &cycle.id)?;
     let rules = rules_of_chat(loaded.rules, &documents, &shelter);
-    Ok(World {
-        wake_id: cycle.id.clone(),
+    let mut world = World::new(config, session.context.version, now, rules, shelter);
+    world.cycle = CycleFacts {
+        id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
         is_stand_in: lineup.is_thinking() && !is_local,
+        assignment: background::run::find_assignment(repo, cycle, &documents)?,
+        taint: None,
+        replies: 0,
+    };
+    world.conversation = ChatSnapshot {
+        chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         is_local,
         other_local_chats: others.collect(),
-        assignment: background::run::find_assignment(repo, cycle, &documents)?,
-        catalogue: tooling.catalogue(documents.root().is_some()),
-        chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         open_messages: open.to_vec(),
-        told_keys,
-        told_today: u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
-        reminders: session.store.reminders().list_reminders()?,
-        unwoken: find_wake_warning(session, cycle),
-        documents,
-        index: session.index.clone(),
-        meaning: if is_local { meaning.kept_here() } else { meaning },
-        skills,
-        attachments: list_attachments(session, cycle)?,
+        own_words: Vec::new(),
         exchanges: match cycle.chat {
             Some(chat) => session.store.inbox().list_exchanges(chat, MAX_EXCHANGES)?,
             None => Vec::new(),
         },
+        attachments: list_attachments(session, cycle)?,
         undoable: all_undoable(session, cycle)?,
         last_undoable: last_undoable(session, repo, cycle)?,
         shown_tasks: match cycle.chat {
             Some(chat) => session.store.outbox().shown_tasks(chat)?,
             None => Vec::new(),
         },
-        ..World::new(config, session.context.version, now, rules, shelter)
-    })
+    };
+    world.means.catalogue = tooling.catalogue(documents.root().is_some());
+    world.unasked.told_keys = told_keys;
+    world.unasked.told_today =
+        u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX);
+    world.unasked.unwoken = find_wake_warning(session, cycle);
+    world.memory = MemorySnapshot {
+        documents,
+        index: session.index.clone(),
+        meaning: if is_local { meaning.kept_here() } else { meaning },
+        skills,
+        reminders: session.store.reminders().list_reminders()?,
+    };
+    Ok(world)
 }
 
 /// Returns the warning that no wake will start at a time set in this chat. `None` for Telegram, whose bot starts the wakes itself.
@@ -190,10 +200,10 @@ pub(crate) fn build_opening(
     let words = format!("{}\n{}", join_subject_words(&cycle.reasons, observation, &ids), work.words);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::search_memory(session, world, cycle, &messages).unzip();
-    let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
+    let of_now = since_fresh_start(session, cycle, &world.conversation.exchanges)?;
     let exchanges = brief::select_exchanges(&of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
-    let projects = brief::spoken_projects(&world.documents, world.foreign_chat(), &words);
+    let projects = brief::spoken_projects(&world.memory.documents, world.foreign_chat(), &words);
     let there = ToRead {
         project: !projects.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
@@ -206,15 +216,15 @@ pub(crate) fn build_opening(
     let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
     let raw = brief::render_opening(&brief::Brief {
         wake_id: &cycle.id,
-        now: world.now,
-        tz: world.tz,
+        now: world.clock.now,
+        tz: world.clock.tz,
         reasons: &cycle.reasons,
         done_already: &done_already,
         person_commits,
         exchanges,
         messages: &messages,
         files: &files,
-        documents: &world.documents,
+        documents: &world.memory.documents,
         recalled: recalled.as_deref(),
         rate: token_rate::read_rate(session)?,
         reader: world.foreign_chat(),
@@ -239,13 +249,13 @@ pub(crate) fn build_opening(
 /// Builds the fixed parts of a conversation with the current model, given words about its subject.
 fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead) -> (String, String) {
     let redactor = session.context.redactor;
-    let orders = world.documents.text(memory::CLAUDE);
+    let orders = world.memory.documents.text(memory::CLAUDE);
     let is_short = session.context.model.is_small();
-    let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.skills) };
+    let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.memory.skills) };
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
     let seen = tooling.registry.filter_visible(world.sees_all());
-    let offered = match &world.assignment {
+    let offered = match &world.cycle.assignment {
         Some(work) => seen.render_job_offer(work, words, there),
         None => seen.render_offer(words, there),
     };

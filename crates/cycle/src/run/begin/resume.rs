@@ -131,8 +131,8 @@ pub(crate) async fn run(
     }
     let messages = session.store.inbox().list_queued_messages()?;
     let mut world = prepare::build_world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
-    world.replies = state.replies;
-    world.told_keys.extend(state.handles.iter().cloned());
+    world.cycle.replies = state.replies;
+    world.unasked.told_keys.extend(state.handles.iter().cloned());
     let exec = session.build_exec(&world);
     let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {

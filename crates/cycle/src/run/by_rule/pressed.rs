@@ -46,7 +46,7 @@ fn finish_task(
     // Quotation marks mean the whole title.
     let input = json!({"task": format!("“{title}”")}).to_string();
     let done = Registry::for_offline_model().call("task_done", &input, &world);
-    crate::context::check_readable(&world.documents)?;
+    crate::context::check_readable(&world.memory.documents)?;
     let why = match done {
         Ok(done) if !done.is_failure => {
             return Ok(Deeds {
@@ -58,9 +58,9 @@ fn finish_task(
         Ok(done) => done.content,
         Err(refusal) => refusal.0,
     };
-    let is_there = [memory::ACTIVE, memory::BACKLOG]
-        .iter()
-        .any(|list| TaskList::parse(&world.documents.text(list)).0.tasks().iter().any(|task| task.title == title));
+    let is_there = [memory::ACTIVE, memory::BACKLOG].iter().any(|list| {
+        TaskList::parse(&world.memory.documents.text(list)).0.tasks().iter().any(|task| task.title == title)
+    });
     let why = if is_there { why.trim_end_matches('.') } else { "that task no longer exists" };
     let text = format!("I couldn't finish “{title}”: {why}. Nothing was changed.");
     let text = session.context.redactor.redact(&text);

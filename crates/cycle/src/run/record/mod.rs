@@ -30,16 +30,17 @@ pub(crate) async fn carry_out(
 ) -> Result<(), Halt> {
     note_tainted_write(session, live, registry, request)?;
     let Live { state, world, exec, .. } = live;
-    world.now = session.context.clock.now();
-    world.open_messages.clone_from(&state.open);
-    world.replies = state.replies;
-    world.taint = taint::join_taints(&state.taints);
-    if world.taint.is_some() {
+    world.clock.now = session.context.clock.now();
+    world.conversation.open_messages.clone_from(&state.open);
+    world.cycle.replies = state.replies;
+    world.cycle.taint = taint::join_taints(&state.taints);
+    if world.cycle.taint.is_some() {
         let said = session.store.inbox().said_by_people(SpokenRows::These(&state.messages))?;
-        world.own_words = said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
+        world.conversation.own_words =
+            said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
     }
-    exec.set_sees_untrusted(world.taint.is_some());
-    if let Some(Assignment::Step(hand)) = &mut world.assignment {
+    exec.set_sees_untrusted(world.cycle.taint.is_some());
+    if let Some(Assignment::Step(hand)) = &mut world.cycle.assignment {
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
     }
     live.work.start();
@@ -50,7 +51,7 @@ pub(crate) async fn carry_out(
     let outcome = stop::run_unless_interrupted(session, call).instrument(span.clone()).await?;
     span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
     drop(span);
-    crate::context::check_readable(&live.world.documents)?;
+    crate::context::check_readable(&live.world.memory.documents)?;
     let outcome = match outcome.and_then(|done| without_secrets(session, done)) {
         Ok(done) => proposal::check_approved_texts(session, &live.cycle.id, request, done)?,
         refused => refused,
@@ -168,19 +169,19 @@ pub(crate) fn record_all(
     entries.iter().for_each(|entry| live.state.apply(entry));
     for change in changes {
         match change {
-            Change::File(file) => live.world.documents.apply(file),
+            Change::File(file) => live.world.memory.documents.apply(file),
             Change::Send(message) => {
-                live.world.told_keys.extend(message.key.clone());
-                live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
+                live.world.unasked.told_keys.extend(message.key.clone());
+                live.world.unasked.told_today += u32::from(message.kind == OutgoingKind::Tell);
                 session.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
             }
             Change::AddReminder(_) | Change::EndReminder { .. } => {
                 // Reflection adds a reminder only to ask a question after quiet hours.
-                live.world.told_today += u32::from(live.world.person_edits().is_some());
-                live.world.reminders = session.store.reminders().list_reminders()?;
+                live.world.unasked.told_today += u32::from(live.world.person_edits().is_some());
+                live.world.memory.reminders = session.store.reminders().list_reminders()?;
             }
-            Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
-            Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
+            Change::ShowTasks { tasks, .. } => live.world.conversation.shown_tasks.clone_from(tasks),
+            Change::Undo { wake, .. } => live.world.conversation.undoable.retain(|known| known.wake != *wake),
             Change::Done { .. }
             | Change::Hold { .. }
             | Change::Handled { .. }

@@ -70,8 +70,8 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
         state,
         summary: None,
         now: session.now(),
-        tz: world.tz,
-        documents: &world.documents,
+        tz: world.clock.tz,
+        documents: &world.memory.documents,
         reader: world.foreign_chat(),
     });
     let raw = session.context.redactor.redact_json(&raw);
@@ -87,7 +87,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
     if let Err(error) = live.plan_file.append_progress(session.now(), &format!("{model} replaces {from}")) {
         tracing::warn!(%error, "the plan file could not be written");
     }
-    live.world.model.clone_from(&model);
+    live.world.cycle.model.clone_from(&model);
     live.cycle.model = model;
     Ok(())
 }

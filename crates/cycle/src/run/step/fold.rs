@@ -49,8 +49,8 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &S
         state,
         summary: Some(summary),
         now: session.now(),
-        tz: world.tz,
-        documents: &world.documents,
+        tz: world.clock.tz,
+        documents: &world.memory.documents,
         reader: world.foreign_chat(),
     });
     let raw = session.context.redactor.redact_json(&raw);

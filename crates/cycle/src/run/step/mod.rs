@@ -194,14 +194,14 @@ fn send_final_answer(
     text: String,
     outcome: MessageOutcome,
 ) -> Result<(), WakeError> {
-    live.world.open_messages.clone_from(&live.state.open);
-    let changes = match live.world.chat {
+    live.world.conversation.open_messages.clone_from(&live.state.open);
+    let changes = match live.world.conversation.chat {
         Some(_) => answer_open_messages(&live.world, text, outcome),
         None if live.world.asks_nobody() => Vec::new(),
         // Nobody asked for this work, so the owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
             key: Some(format!("ended/{}", live.cycle.id)),
-            ..NewOutgoing::notice(live.world.owner_chat, text)
+            ..NewOutgoing::notice(live.world.unasked.owner_chat, text)
         })],
     };
     let changes = record::fit_to_leave(session, changes);
@@ -260,7 +260,7 @@ fn say_with_news(
     }
     let allowance = Allowance::from_conversation(&live.state.conversation.messages, session.context.config.images_max);
     let files = attached::read_files(session, &new, allowance)?;
-    let Some(raw) = say(&new, &files, now, live.world.tz) else {
+    let Some(raw) = say(&new, &files, now, live.world.clock.tz) else {
         return Ok(false);
     };
     let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
@@ -273,10 +273,10 @@ fn say_with_news(
         return Ok(false);
     }
     live.state.apply(&said);
-    if let Some(chat) = &mut live.world.chat {
+    if let Some(chat) = &mut live.world.conversation.chat {
         chat.reply_to = reply_to.or(chat.reply_to);
     }
-    live.world.attachments = prepare::list_attachments(session, &live.cycle)?;
+    live.world.conversation.attachments = prepare::list_attachments(session, &live.cycle)?;
     Ok(true)
 }
 
@@ -287,7 +287,8 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
     };
     let not_done = verify::list_missing_steps(plan, &live.state.receipts);
     let world = &live.world;
-    let (chat, thread_id) = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
+    let (chat, thread_id) =
+        world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
     let notice = verify::render_notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
         Change::Send(NewOutgoing {
             key: Some(format!("not-done/{}", live.cycle.id)),

@@ -1,4 +1,18 @@
 //! A wake with the lock: settles open work, then runs cycles until nothing is due.
+//!
+//! 1. **Settle.** Stale locks are removed, a half-done move of the branch is completed, and parts of messages in doubt are planned again
+//!    or given up. Nothing is read or sent before this.
+//! 2. **Catch up**, unless all work is stopped: work parked on branches is merged, and reminders follow a changed clock or zone.
+//! 3. **Deliver** the answers of earlier wakes.
+//! 4. **Work.** Each round reads the situation, chooses the most urgent work, and runs one cycle for it: an undo, a resumed cycle, a rule,
+//!    or a model ([`run_model_cycle`]). The rounds end when nothing is due, or at the deadline, a stop order or a lost lease; work that
+//!    hasn't begun is left for the next wake.
+//! 5. **Check standing jobs**, if nothing else is due. A gate that opens is work for the next look.
+//! 6. **Push and fetch**, if nobody waits, since a remote may be slow.
+//! 7. **Delete old records**, about once a day.
+//! 8. **Keep house**: git's own upkeep, the search index, and vectors for new texts, after everything is sent.
+//!
+//! A kill anywhere leaves a journal or a note from which step 1 or a resumed cycle continues.
 
 use std::time::Duration;
 

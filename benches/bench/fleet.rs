@@ -19,7 +19,7 @@ use reveille_store::{Batch, FleetRegistry, NewIncoming, TurnEnd, database};
 use super::{
     measure::{Pair, Spread, milliseconds, timed},
     support::{
-        env::{TestEnv, seen_inside},
+        env::{TestEnv, sandbox_visible_dir},
         postgres,
     },
     table::{Bound, Row},
@@ -50,7 +50,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 
 /// Times a claim and its end, on lists of 1,000 and of 100,000.
 fn growth() -> Vec<Row> {
-    let dir = tempfile::tempdir_in(seen_inside()).unwrap();
+    let dir = tempfile::tempdir_in(sandbox_visible_dir()).unwrap();
     let [few, many] = [1_000, 100_000].map(|size| {
         let path = dir.path().join(format!("{size}.db"));
         let mut registry = FleetRegistry::open(&path.clone().into()).unwrap();
@@ -104,7 +104,7 @@ struct World {
 impl World {
     /// Resting assistants exist on the list alone; no worker opens their workspace.
     fn new(url: Option<&str>, listed: usize, written_to: usize) -> Self {
-        let mut env = TestEnv::within(&seen_inside());
+        let mut env = TestEnv::within(&sandbox_visible_dir());
         env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
         let dir = env.path("fleet");
         fs::create_dir(&dir).unwrap();

@@ -1,4 +1,4 @@
-//! Measures a wake with nothing due, as most wakes are, and so the cost of an idle day. The yardstick is `git status`.
+//! Measures a wake with nothing due. Most wakes are like that, so this is the cost of an idle day. The yardstick is `git status`.
 
 use super::{
     measure::{Pair, timed},
@@ -9,14 +9,15 @@ use super::{
 
 /// Commits in the repository before the measurement.
 const HISTORY: usize = 20;
-/// In megabytes. On other systems no linker script groups the functions that run, so more of the program is mapped.
+/// The limit for peak memory, in megabytes. On other systems no linker script groups the functions that run, so more of the program is
+/// mapped.
 const PEAK_MAX: f64 = if cfg!(all(target_os = "linux", target_env = "gnu")) { 11.0 } else { 16.0 };
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
-    // A running clock, as in real use: a fixed one causes a warning, the only line that such a wake would write.
+    // A running clock, as in real use: a fixed one causes a warning, which would be the only line that an idle wake writes.
     env.unset("REVEILLE_NOW");
     env.wake(&["--once"]).ok();
     for n in 0..HISTORY {
@@ -32,7 +33,8 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     assert!(telegram.calls("sendMessage").is_empty(), "an idle wake says nothing");
     vec![
         Row::pair("idle wake", "git status", pair, Bound::Ratio(2.0)),
-        // Most of it is pages of the program's file. If the bound is missed without a change that explains it, run scripts/order-code.
+        // Most of this memory is pages of the program's file. If the bound is missed without a change that explains it, run
+        // scripts/order-code.
         Row::alone("idle wake, peak memory", "MB", Ok(peaks), Bound::Max(PEAK_MAX)),
     ]
 }

@@ -1,4 +1,4 @@
-//! Measures a memory that has grown from 100 lines to 10,000: the additional work of a wake for one message. Model and channel answer
+//! Measures how much longer a wake for one message takes after the memory has grown from 100 lines to 10,000. Model and channel answer
 //! at once and there is no remote, so the figure is the wake's own.
 
 use std::{fmt::Write as _, time::Duration};
@@ -15,9 +15,9 @@ use super::{
 
 const SMALL_LINES: usize = 100;
 const BIG_LINES: usize = 10_000;
-/// Facts under one topic.
+/// The number of facts under one topic.
 const FACTS_PER_TOPIC: usize = 25;
-/// Entries of one day.
+/// The number of entries in one day.
 const ENTRIES_PER_DAY: usize = 20;
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
@@ -36,7 +36,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 }
 
 struct World {
-    // Declared before the servers it talks to, which are dropped later.
+    // Declared first, so that it is dropped before the servers it talks to.
     env: TestEnv,
     claude: FakeClaude,
     _telegram: FakeTelegram,
@@ -90,7 +90,7 @@ fn facts(n: usize) -> String {
     text
 }
 
-/// The archive's months, newest last.
+/// The archive's months and their texts, newest last.
 fn months(n: usize) -> Vec<(String, String)> {
     let days = n.div_ceil(ENTRIES_PER_DAY);
     let first = chrono::NaiveDate::from_ymd_opt(2025, 1, 1).unwrap();

@@ -1,5 +1,5 @@
-//! The tool definitions at the beginning of each request of a cycle: the selection for a message against all of them, for messages that
-//! people write. Bytes are exact; tokens are an estimate (see docs/BENCHMARKS.md).
+//! Measures the tool definitions at the beginning of each request to the model: those selected for a typical message, compared to all of
+//! them. Bytes are exact; tokens are an estimate (see docs/BENCHMARKS.md).
 
 use serde_json::json;
 
@@ -12,11 +12,11 @@ use super::{
     table::{Bound, Row},
 };
 
-/// Approximate bytes of English and JSON for one token; Claude's own tokenizer isn't public.
+/// Approximate bytes of English and JSON per token; Claude's own tokenizer isn't public.
 const BYTES_PER_TOKEN: f64 = 4.0;
-/// Two servers of a common size.
+/// Two MCP servers of a common size, each with the number of its tools.
 const SERVERS: [(&str, usize); 2] = [("notes", 14), ("calendar", 8)];
-/// Messages of people, with the names of the figure without servers and with them.
+/// Typical messages, each preceded by the names of two figures: without MCP servers, and with them.
 const SAID: [(&str, &str, &str); 4] = [
     ("tools: a plain note", "the same beside 2 MCP servers", "remember that the wifi code is 1234"),
     ("tools: a reminder", "the same beside 2 MCP servers", "remind me to call Anna tomorrow at 9"),
@@ -27,7 +27,7 @@ const SAID: [(&str, &str, &str); 4] = [
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
     let (alone, beside) = (Registry::for_thinking_model(), Registry::for_thinking_model().with_tools(of_servers()));
     let rows = SAID.iter().flat_map(|(figure, with_servers, said)| {
-        // As in a cycle: the reason, followed by the message.
+        // As in a cycle: the reason for it, followed by the message.
         let words = format!("1 message in chat 4242\n{said}");
         [row(figure, &alone, &words), row(with_servers, &beside, &words)]
     });
@@ -54,7 +54,7 @@ fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
     }
 }
 
-/// Tools with two arguments each and a description of two sentences.
+/// The servers' tools, each with two arguments and a description of two sentences.
 fn of_servers() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
         Tool::from_foreign(Foreign {

@@ -1,5 +1,5 @@
-//! Measures searching 100,000 entries: indexing by words, a query in a running process and as a whole command, with and without
-//! vectors. The yardstick is SQLite's own full-text search of the same entries.
+//! Measures a search in 100,000 entries: indexing their words, then a query in a running process and as a whole command, with and
+//! without vectors. The yardstick is SQLite's own full-text search of the same entries.
 
 use rusqlite::Connection;
 use std::{fmt::Write as _, path::Path};
@@ -19,7 +19,7 @@ const DIMS: usize = 384;
 const HITS: usize = 10;
 const PLAIN: &str = "SQLite's FTS5, BM25";
 const MODEL: &str = "of the benchmark";
-/// Different words; the common ones are far more frequent, as in any language.
+/// The number of different words. A few of them are far more frequent than the rest, as in any language.
 const VOCABULARY: usize = 30_000;
 const SPEAKERS: [&str; 6] = ["Caroline", "Melanie", "Anna", "Bob", "Eve", "Novak"];
 
@@ -67,12 +67,12 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     }
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
-        // As in a whole command without its start: nothing is in memory.
+        // Like a whole command without the start of its process: nothing is in memory.
         cold.push(milliseconds(timed(|| {
             assert!(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)) <= HITS);
         })));
     }
-    // One question after the other without a pause, as in a process that is asked repeatedly.
+    // One question after another without a pause, as in a process that is asked repeatedly.
     let mut warm = Vec::new();
     for _ in 0..4 * rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
@@ -95,7 +95,7 @@ fn search(index: &mut Index, text: &str, vector: Option<&[f32]>) -> usize {
     index.search(&SearchQuery { text, limit: HITS, vector, ..SearchQuery::default() }).unwrap().len()
 }
 
-/// The obvious alternative: the entries in FTS5, a question's words, the best by BM25.
+/// The obvious alternative: the entries in FTS5, searched for any of a question's words, the best by BM25 first.
 struct PlainSearch(Connection);
 
 impl PlainSearch {
@@ -140,7 +140,7 @@ fn question(dice: &mut Dice) -> String {
     format!("What did {} say of {}?", SPEAKERS[dice.below(SPEAKERS.len())], words.join(" "))
 }
 
-/// Random numbers, the same at each run.
+/// A generator of random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -155,7 +155,7 @@ impl Dice {
         (self.next() % n as u64) as usize
     }
 
-    /// A random word; the n-th most common one is about n times as rare as the commonest.
+    /// A random word; the n-th most common one is about n times rarer than the most common.
     fn word(&mut self) -> String {
         let share = (self.next() % 1_000_000) as f64 / 1e6;
         let rank = (VOCABULARY as f64).powf(share) as usize;

@@ -1,5 +1,5 @@
 //! Measures storing updates from Telegram: full batches of 100, one transaction each. The yardstick is SQLite's minimum: the same bytes
-//! in a table of two columns, no index, the same durability.
+//! in a table of two columns without an index, with the same durability.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 
 /// Telegram's maximum of updates in one answer.
 const BATCH: usize = 100;
-/// Batches that one round stores.
+/// The number of batches stored in one round.
 const BATCHES: usize = 10;
 const BOT_ID: i64 = 99;
 
@@ -39,13 +39,13 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
         unit: "messages/s",
         measured: Ok(rate(&pair.ours)),
         compared: Some(("two bare columns".to_owned(), rate(&pair.theirs))),
-        // The ratio is of times, as everywhere: above 1 is slower.
+        // The ratio compares times, as everywhere: above 1 is slower.
         ratios: Some(pair.ratios),
         bound: Bound::AtLeast(10_000.0),
     }]
 }
 
-/// The bot's reading of a batch of private messages.
+/// A batch of private messages, as the bot parses them.
 fn batch(next: &mut i64) -> Vec<NewIncoming> {
     (0..BATCH)
         .map(|_| {

@@ -1,10 +1,10 @@
 //! Transcribes 11 seconds of human speech with tiny.en on two threads. Measures the overhead of our code over whisper.cpp's own work,
-//! and the gain over whisper.cpp with its defaults (`benches/plain-whisper`, a program of its own, since options are per build). All of
-//! them hold the model in memory already.
+//! and the gain over whisper.cpp with its defaults (`benches/plain-whisper`, a separate program, since its build options differ). All of
+//! them already hold the model in memory.
 
 use super::{support::speech, table::Row};
 
-/// Reported if the model or the recording is missing.
+/// The name of the main figure, which is also reported if the measurement can't run.
 const FIGURE: &str = "speech: 11 s voice note";
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
@@ -90,7 +90,10 @@ mod with_voice {
     }
 
     impl Plain {
-        /// Starts the program that `PLAIN_WHISPER` names, or returns the reason why not.
+        /// Starts the program that `PLAIN_WHISPER` names.
+        ///
+        /// # Errors
+        /// The reason why it can't start.
         #[expect(clippy::disallowed_methods, reason = "a program of the benchmark's own")]
         fn start(model: &Path, samples: &[f32]) -> Result<Self, String> {
             let program =
@@ -123,7 +126,7 @@ mod with_voice {
 
     impl Drop for Plain {
         fn drop(&mut self) {
-            // The program ends at the end of its input.
+            // The program exits when its input ends.
             drop(self.child.stdin.take());
             self.child.wait().ok();
         }

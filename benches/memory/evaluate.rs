@@ -1,10 +1,10 @@
-//! Evaluates the answers to questions, by the product and by its yardsticks, and learns the weights. Each world is tested with weights
-//! from the others.
+//! Scores the product and its yardsticks on the questions, and learns the ranker's weights. Each world is tested with weights learned on
+//! the other worlds.
 
 use std::collections::BTreeMap;
 
 use reveille_encoder::Encoder;
-use reveille_index::{Index, QueryVector, Recalled, SearchQuery, weights};
+use reveille_index::{Index, QueryVector, SearchHit, SearchQuery, weights};
 
 use super::{
     Orders,
@@ -20,12 +20,12 @@ use super::{
 /// The name that vectors are stored under.
 const MODEL: &str = "all-MiniLM-L6-v2";
 const DIMS: usize = 384;
-/// Texts that are embedded at once.
+/// The number of texts embedded at once.
 const AT_ONCE: usize = 256;
-/// All candidates of a search.
+/// A limit high enough for all candidates of a search.
 const ALL: usize = 5_000;
 
-/// The ways to search, in the order of the table.
+/// The ways to search, in the order of the table's columns.
 pub(crate) const WAYS: [&str; 6] =
     ["plain BM25", "plain dense", "keywords", "hybrid", "keywords, as in the source", "hybrid, as in the source"];
 const BM25: usize = 0;
@@ -45,11 +45,11 @@ struct Asked {
     world: usize,
     question: usize,
     case: Case,
-    /// For each place of an answer, the candidates that hold it.
+    /// For each piece of evidence, the candidates that contain it.
     answers: Vec<Vec<usize>>,
 }
 
-/// Evaluates everything and returns whether the aims were reached.
+/// Evaluates everything, and returns whether the targets were reached.
 pub(crate) fn run(orders: &Orders) -> bool {
     let worlds = worlds(orders.seed);
     let mut vectors = Vectors::open(&orders.files.join(format!("{MODEL}.vectors")), DIMS);
@@ -63,7 +63,7 @@ pub(crate) fn run(orders: &Orders) -> bool {
         embed_all(&mut vectors, encoder.as_ref(), &filled, world);
         let bm25 = Bm25::new(&filled.pieces);
         let exact: Vec<&[f32]> = filled.pieces.iter().map(|piece| vectors.of(&piece.embedded)).collect();
-        keep(&mut filled.index, &vectors);
+        store_missing_vectors(&mut filled.index, &vectors);
         for question in &world.questions {
             let vector = vectors.of(&question.text);
             let plain = |hits: &[usize]| {
@@ -122,8 +122,8 @@ fn embed_all(vectors: &mut Vectors, encoder: Option<&Encoder>, filled: &Filled, 
     }
 }
 
-/// Gives the index its vectors.
-fn keep(index: &mut Index, vectors: &Vectors) {
+/// Stores the missing vectors in the index.
+fn store_missing_vectors(index: &mut Index, vectors: &Vectors) {
     loop {
         let missing = index.without_vector(MODEL, 1_000).unwrap();
         if missing.is_empty() {
@@ -134,7 +134,7 @@ fn keep(index: &mut Index, vectors: &Vectors) {
     }
 }
 
-fn search(index: &mut Index, world: &World, question: &Question, vector: Option<&[f32]>) -> Vec<Recalled> {
+fn search(index: &mut Index, world: &World, question: &Question, vector: Option<&[f32]>) -> Vec<SearchHit> {
     let query = SearchQuery {
         text: &question.text,
         limit: ALL,
@@ -145,7 +145,7 @@ fn search(index: &mut Index, world: &World, question: &Question, vector: Option<
     index.search(&query).unwrap()
 }
 
-/// For each place of an answer, the hits that hold it.
+/// For each piece of evidence, the ranks of the hits that contain it.
 fn places<'a>(filled: &Filled, question: &Question, hits: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Vec<usize>> {
     let mut places = vec![Vec::new(); question.evidence.len()];
     for (rank, (path, text)) in hits.enumerate() {
@@ -158,14 +158,14 @@ fn places<'a>(filled: &Filled, question: &Question, hits: impl Iterator<Item = (
     places
 }
 
-fn case(found: &[Recalled], answers: &[Vec<usize>]) -> Case {
+fn case(found: &[SearchHit], answers: &[Vec<usize>]) -> Case {
     Case {
         features: found.iter().map(|hit| hit.features.iter().map(|value| f64::from(*value)).collect()).collect(),
         is_answer: (0..found.len()).map(|at| answers.iter().any(|place| place.contains(&at))).collect(),
     }
 }
 
-/// The features that occur at all: without vectors, some never do.
+/// For each feature, whether it occurs at all: without vectors, some never do.
 fn used(asked: &[Asked]) -> Vec<bool> {
     (0..weights::COUNT)
         .map(|at| asked.iter().any(|asked| asked.case.features.iter().any(|features| features[at] != 0.0)))
@@ -194,7 +194,7 @@ fn cross_validate(asked: &[Asked], way: usize, worlds: usize, outcomes: &mut [Ou
     }
 }
 
-/// The same order of hits, with 1 as the largest weight.
+/// Scales the weights so that the largest is 1; the order of hits stays the same.
 fn scaled(weights: &[f64]) -> Vec<f64> {
     let most = weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     weights.iter().map(|weight| weight / most).collect()

@@ -1,4 +1,4 @@
-//! Tables for people in Markdown, as in docs/BENCHMARKS.md, and the weights as in the source.
+//! Prints the Markdown tables of docs/BENCHMARKS.md, and writes the weights into the source.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use super::{
     worlds::{Evidence, STYLES, World},
 };
 
-/// The source file of the weights.
+/// The source file that holds the weights.
 const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/index/src/weights.rs");
-/// The largest deficit of the hybrid in any style, against the better plain way.
+/// The most by which the hybrid may fall short of the better plain way, in any style.
 const MAX_WORSE: f64 = 0.02;
 
 pub(crate) fn print(worlds: &[World], outcomes: &[Outcome<'_>]) {
@@ -97,7 +97,7 @@ fn points(difference: &Difference) -> String {
     format!("{:+.1} ({:+.1} to {:+.1})", mean * 100.0, low * 100.0, high * 100.0)
 }
 
-/// Tells whether the hybrid beats both plain ways on average, and stays within `MAX_WORSE` of the better one in every style.
+/// Returns whether the hybrid beats both plain ways on average, and stays within `MAX_WORSE` of the better one in every style.
 pub(crate) fn is_reached(outcomes: &[Outcome<'_>]) -> bool {
     let all: Vec<&Outcome<'_>> = outcomes.iter().collect();
     let mut is_reached = true;
@@ -152,7 +152,7 @@ pub(crate) fn write(learned: &[Vec<f64>; 2]) {
     say(&format!("{WEIGHTS} is written"));
 }
 
-/// A world as text for people: every turn, document and question.
+/// Renders a world as readable text: every turn, document and question.
 pub(crate) fn whole(world: &World) -> String {
     let mut text = String::new();
     for (at, turn) in world.turns.iter().enumerate() {

@@ -3,13 +3,13 @@
 
 use reveille_index::weights::FEATURES;
 
-/// The number of descent steps, their size, and the pull.
+/// The number of descent steps, the size of a step, and the strength of the pull towards zero.
 const STEPS: i32 = 250;
 const RATE: f64 = 0.1;
 const PULL: f64 = 0.003;
 
-/// The features that may count against a candidate. All others were designed to count for one; a negative weight would be chance, or a
-/// trait of this set.
+/// The features that may count against a candidate. All others were designed to count for one; a negative weight would be due to chance, or
+/// to a quirk of these worlds.
 const SPEAKS_AGAINST: [&str; 2] = ["trigram", "asks"];
 
 /// One question's candidates: the features of each, and whether it holds an answer.
@@ -50,7 +50,8 @@ pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
     weights
 }
 
-/// The excess of each candidate's softmax share over its due share. The answers share all of it, half of it evenly.
+/// The excess of each candidate's softmax share over its due share. Only answers are due a share: half of the total is divided evenly among
+/// them, the other half in proportion to their present shares.
 fn force(case: &Case, weights: &[f64]) -> Vec<f64> {
     let scores: Vec<f64> = case.features.iter().map(|features| dot(features, weights)).collect();
     let best = scores.iter().copied().fold(f64::MIN, f64::max);

@@ -1,4 +1,4 @@
-//! Makes worlds from the banks and a seed: statements, notes, and questions with the places of their answers.
+//! Generates worlds from the text banks and a seed: conversations, notes, and questions with the places of their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,37 +10,38 @@ use super::{
     words::{asked, time_named, typed},
 };
 
-/// The seed of the set whose figures are published.
+/// The seed of the worlds whose figures are published.
 pub(crate) const SEED: u64 = 17;
 /// The minimum number of turns in one world.
 const TURNS: usize = 2_700;
-/// The occurrences of a scene with different people, and the repeated ones with some of them.
+/// The number of times that a scene happens to different people, and the number of later times that it happens to some of them again.
 const HAPPENINGS: usize = 7;
 const AGAIN: usize = 3;
-/// The share of questions that repeat a word as it was said, instead of other words.
+/// The share of questions that use the words of the statement, instead of a paraphrase.
 const REMEMBERED: f64 = 0.7;
-/// Uninformative lines of the log, for each world.
+/// The number of uninformative lines in each world's log.
 const NOTES: usize = 260;
 /// Days that stay in the log itself; older ones are in the archive.
 const LOG_DAYS: u64 = 60;
 const GROUP: i64 = -1_000_017;
 
-/// The styles of questions, each with its maximum of questions in one wording.
+/// The styles of questions.
 pub(crate) const STYLES: [&str; 6] = ["exact", "paraphrase", "time", "person", "multi", "negation"];
+/// The maximum number of questions in one wording, by style.
 const ASKED_EACH: [(&str, usize); STYLES.len()] =
     [("exact", 2), ("paraphrase", 3), ("time", 4), ("person", 4), ("multi", 5), ("negation", 4)];
 
 pub(crate) struct World {
     pub(crate) name: &'static str,
     pub(crate) turns: Vec<Turn>,
-    /// Path below the workspace, and text.
+    /// The text of each document, by its path below the workspace.
     pub(crate) documents: BTreeMap<String, String>,
     pub(crate) questions: Vec<Question>,
     /// The last day, on which the questions are asked.
     pub(crate) asked_on: NaiveDate,
 }
 
-/// One message, in the order of time.
+/// One message.
 pub(crate) struct Turn {
     pub(crate) chat: i64,
     /// `None` for the assistant.
@@ -60,7 +61,7 @@ pub(crate) struct Question {
 /// The place of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// A place in `World::turns`.
+    /// An index into `World::turns`.
     Turn(usize),
     /// A line that holds this text in this document.
     Line { path: String, text: String },
@@ -70,12 +71,12 @@ pub(crate) fn worlds(seed: u64) -> Vec<World> {
     banks().iter().enumerate().map(|(at, bank)| Maker::new(bank, seed.wrapping_mul(1_000) + at as u64).make()).collect()
 }
 
-/// An occurrence of a scene.
+/// One occurrence of a scene.
 struct Happening<'a> {
     scene: &'a Scene,
     person: String,
     other: String,
-    /// Slot, value as said, value in other words.
+    /// For each slot: its name, its value as said, and the value in other words.
     filled: Vec<(String, String, String)>,
     days: [NaiveDate; 2],
     evidence: [Option<Place>; 2],
@@ -93,7 +94,7 @@ struct Block {
     day: NaiveDate,
     chat: i64,
     turns: Vec<(Option<String>, String)>,
-    /// The turn that holds an answer.
+    /// The index of the turn that holds an answer.
     answer: Option<usize>,
 }
 
@@ -150,7 +151,7 @@ impl<'a> Maker<'a> {
         self.start + Days::new(from + self.draw.below(usize::try_from(to - from).unwrap()) as u64)
     }
 
-    /// Draws people, values and days: different people first, then some of them again, long after.
+    /// Draws people, values and days: different people first, then some of them again.
     fn happen(&mut self, scene: &'a Scene) -> Vec<Happening<'a>> {
         let is_once = scene.slots.is_empty();
         let (mut people, mut others) = (self.bank.people.clone(), self.bank.others.clone());
@@ -235,7 +236,7 @@ impl<'a> Maker<'a> {
             turns.push((Some(speaker), typed(text, &mut self.draw)));
         }
         let mut answer = answer.unwrap_or(turns.len() - 1);
-        // Another person talks in between.
+        // Sometimes another person interrupts.
         if turns.len() > 1 && self.draw.happens(0.3) {
             let line = self.chatter();
             let speaker = self.somebody_but(&happening.person);
@@ -294,7 +295,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Adds sentences of the scene by anyone, on any day, that answer no question.
+    /// Adds distracting sentences of the scene, by anyone, on any day, that answer no question.
     fn mislead(&mut self, scene: &Scene) {
         for line in &scene.near {
             let person = self.draw.one(&self.bank.people).clone();
@@ -472,7 +473,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Shortens a list of words to three, as some people do.
+    /// Usually shortens a list of words to three, as some people do.
     fn forget_words(&mut self, text: &str) -> String {
         let mut words: Vec<&str> = text.split(' ').collect();
         if text.ends_with('?') || self.draw.happens(0.4) {

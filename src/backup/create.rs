@@ -12,7 +12,7 @@ use reveille_base::{
     clock::format_rfc3339,
     file::{create_private, parent_directory},
 };
-use reveille_config::{Config, SaidSettings, VARIABLES};
+use reveille_config::{Config, GivenSettings, VARIABLES};
 use reveille_git::{Repo, RepoError, Uncommitted};
 use reveille_store::Store;
 
@@ -168,7 +168,7 @@ fn gather_sources(
     match &config.env_file {
         Some(file) if with_secrets => sources.extend(find_source(SETTINGS, file.clone())?),
         Some(_) | None => {
-            let said = SaidSettings::gather(config.env_file.as_deref());
+            let said = GivenSettings::gather(config.env_file.as_deref());
             let is_set = |name: &&&str| said.get(name).is_some() && **name != "WORKSPACE_DIR";
             settings.extend(VARIABLES.iter().filter(is_set).map(|name| (*name).to_owned()));
         }

@@ -57,7 +57,7 @@ pub use pair::{Pairing, pair};
 use poll_turn::PollTurn;
 pub use progress::render_line as progress_line;
 use run::{Aides, Bot};
-pub use said::{AfterPut, MAX_SAID_BYTES, Put, store_terminal_statement};
+pub use said::{AfterPut, MAX_SAID_BYTES, StoredStatement, store_terminal_statement};
 pub use send::{Sending, send};
 use trouble::FailureStretch;
 pub use wake::{start_fleet, start_wake};

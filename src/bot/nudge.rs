@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_makes_one_wake() {
+    fn a_burst_of_messages_starts_one_wake() {
         let mut nudger = idle();
         for at in [2000, 2200, 2400, 2600, 2800] {
             let action = nudger.on_event(NudgeEvent::Stored, ms(at));

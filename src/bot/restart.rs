@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use reveille_base::process::{self, Spec};
 use reveille_channels::telegram::{Telegram, TelegramError};
-use reveille_config::{Config, SaidSettings, SettingChanges};
+use reveille_config::{Config, GivenSettings, SettingChanges};
 
 /// Time limit for a program to print its version, and for Telegram to answer about a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the reason why a new bot couldn't run. `None` if it could.
 pub(super) fn find_obstacle(config: &Config) -> Option<String> {
-    let said = SaidSettings::gather(config.named_env_file.as_deref());
+    let said = GivenSettings::gather(config.named_env_file.as_deref());
     let now = match said.resolve_with_changes(&SettingChanges::new()) {
         Ok(now) => now,
         Err(error) => {
@@ -47,7 +47,7 @@ pub(super) fn find_obstacle(config: &Config) -> Option<String> {
 /// can't be reached.
 pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
     let now =
-        SaidSettings::gather(config.named_env_file.as_deref()).resolve_with_changes(&SettingChanges::new()).ok()?;
+        GivenSettings::gather(config.named_env_file.as_deref()).resolve_with_changes(&SettingChanges::new()).ok()?;
     let token = now.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
     let refused = "Telegram doesn't accept the new TELEGRAM_BOT_TOKEN in the settings.";
     let Ok(telegram) = Telegram::new(&now.telegram_api_url, token.expose().to_owned()) else { return Some(refused) };

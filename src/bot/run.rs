@@ -179,7 +179,7 @@ impl<'a> Bot<'a> {
                     self.confirm_updates().await;
                     Some(NudgeEvent::Stop)
                 }
-                Happened::Tick => Some(if self.lets_go() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
+                Happened::Tick => Some(if self.give_up_stalled_wake() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
                 Happened::Child => {
                     let has_ended = self.reap_wake();
                     if has_ended && self.is_turn() {

@@ -16,10 +16,10 @@ pub const MAX_SAID_BYTES: u64 = 100_000;
 
 /// The row that was stored for a statement.
 #[derive(Debug)]
-pub enum Put {
+pub enum StoredStatement {
     /// A message, by its row id.
     Message(i64),
-    /// A command. Its answer is in the outbox, and its order is carried out as far as rows allow.
+    /// A command. Its answer is in the outbox, and its order is carried out as far as the database alone allows.
     Command(Option<Order>),
     /// An answer to an open question.
     Answer {
@@ -39,7 +39,7 @@ pub enum AfterPut {
     Wake,
 }
 
-impl Put {
+impl StoredStatement {
     /// Returns the work that remains.
     pub fn remaining_work(&self) -> AfterPut {
         match self {
@@ -73,25 +73,27 @@ impl Put {
 /// Stores a statement of a terminal session.
 ///
 /// # Errors
-/// If the store fails; nothing was stored.
+/// The store failed, and nothing was stored.
 pub fn store_terminal_statement(
     (config, redactor): (&Config, &Redactor),
     store: &mut Store,
     session: &TerminalSession,
     (text, files): (&str, &[LandedFile]),
     now: DateTime<Utc>,
-) -> Result<Put, StoreError> {
+) -> Result<StoredStatement, StoreError> {
     let admitted = load_effective_config(config, store)?;
     let text = redactor.redact(text);
     if files.is_empty()
-        && let Some((told, has_decided)) = store.terminals_mut().answer_at_terminal(&text, now)?
+        && let Some((reply, has_decided)) = store.terminals_mut().answer_at_terminal(&text, now)?
     {
-        let answer = NewOutgoing { text: told.to_owned(), kind: OutgoingKind::Command, ..NewOutgoing::default() };
+        let answer = NewOutgoing { text: reply.to_owned(), kind: OutgoingKind::Command, ..NewOutgoing::default() };
         store.terminals_mut().order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
-        return Ok(Put::Answer { has_decided });
+        return Ok(StoredStatement::Answer { has_decided });
     }
     match answer_at_terminal(store, &admitted, now, &text)? {
-        AtTerminal::Words => Ok(Put::Message(store.terminals_mut().say_at_terminal(&text, files, session, now)?)),
+        AtTerminal::Words => {
+            Ok(StoredStatement::Message(store.terminals_mut().say_at_terminal(&text, files, session, now)?))
+        }
         AtTerminal::Command { answer, order } => {
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             let answer = NewOutgoing {
@@ -108,7 +110,7 @@ pub fn store_terminal_statement(
             if let Some(Order::RemoveRule(_)) = order {
                 carry_out_rules(store, config, redactor, now)?;
             }
-            Ok(Put::Command(order))
+            Ok(StoredStatement::Command(order))
         }
     }
 }

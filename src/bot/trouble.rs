@@ -46,7 +46,7 @@ pub(super) struct Advice {
 }
 
 impl FailureStretch {
-    /// Handles a failed call to Telegram. `jitter` is random, from 0 to 1, so many bots don't come back in step.
+    /// Handles a failed call to Telegram. `jitter` is random, from 0 to 1, so that many bots don't retry at once.
     pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Advice {
         let (kind, at_least) = match error {
             TelegramError::RetryAfter(after) => (Kind::TooMany, *after),
@@ -82,7 +82,8 @@ impl FailureStretch {
         self.record_failure(Kind::Store, text, Duration::ZERO, jitter)
     }
 
-    /// Returns the message that tells the owner, without the database, that it can't be used. Once per series.
+    /// Returns the message that tells the owner that the database can't be used, once per series. It is sent without going
+    /// through the database.
     pub(super) fn for_chat(&self, error: &StoreError) -> Option<String> {
         (self.failures == TOLD_AFTER).then(|| {
             format!(
@@ -92,7 +93,7 @@ impl FailureStretch {
         })
     }
 
-    /// Returns `true` until a rival poller was reported in this series.
+    /// Returns `true` until this series has reported that another bot fetches the messages.
     pub(super) fn is_rival_news(&self) -> bool {
         !self.explained.contains(&Kind::Conflict)
     }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_a_minute_and_are_told_once() {
+    fn waits_double_up_to_a_minute_and_are_reported_once() {
         let mut trouble = FailureStretch::default();
         let advices: Vec<Advice> = (0..9).map(|_| trouble.with_telegram(&down(), 1.0)).collect();
         let waits: Vec<u64> = advices.iter().map(|advice| advice.wait.as_secs()).collect();
@@ -141,26 +142,26 @@ mod tests {
     }
 
     #[test]
-    fn what_telegram_asks_for_is_obeyed_in_full() {
+    fn the_wait_that_telegram_asks_for_is_kept_in_full() {
         let hour = Duration::from_secs(3600);
         let advice = FailureStretch::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
         assert_eq!(advice.wait, hour);
     }
 
     #[test]
-    fn a_token_that_is_refused_is_tried_for_ever_and_ever_more_seldom() {
+    fn a_refused_token_is_retried_for_ever_at_growing_intervals() {
         let mut trouble = FailureStretch::default();
         let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
         let advices: Vec<Advice> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
         assert_eq!(advices[13].wait, LONGEST_WAIT_FOR_TOKEN);
         assert!(advices[0].say.as_ref().unwrap().contains("restart the bot"));
         assert!(advices[1..].iter().all(|advice| advice.say.is_none()));
-        // The network is asked sooner again.
+        // A network failure is retried sooner again.
         assert_eq!(trouble.with_telegram(&down(), 1.0).wait, LONGEST_WAIT);
     }
 
     #[test]
-    fn each_kind_of_trouble_is_told_once() {
+    fn each_kind_of_failure_is_reported_once() {
         let mut trouble = FailureStretch::default();
         let conflict = TelegramError::Conflict("terminated by other getUpdates request".to_owned());
         let said: Vec<bool> = [&down(), &conflict, &down(), &conflict]
@@ -170,12 +171,12 @@ mod tests {
         assert_eq!(said, [true, true, false, false]);
         assert!(trouble.with_store(&StoreError::Full, 1.0).say.unwrap().contains("full"));
         let mut trouble = FailureStretch::default();
-        let told: Vec<bool> = (0..6)
+        let reported: Vec<bool> = (0..6)
             .map(|_| {
                 assert!(trouble.with_store(&StoreError::Busy, 1.0).wait > Duration::ZERO);
                 trouble.for_chat(&StoreError::Busy).is_some_and(|text| text.contains("Telegram keeps"))
             })
             .collect();
-        assert_eq!(told, [false, false, true, false, false, false]);
+        assert_eq!(reported, [false, false, true, false, false, false]);
     }
 }

@@ -1,4 +1,4 @@
-//! Shows "typing" in the chat whose answer is in progress, only while a wake lives.
+//! Shows "typing" in the chat that waits for an answer, as long as the wake is alive.
 
 use std::{path::Path, time::Duration};
 
@@ -10,8 +10,8 @@ use reveille_store::wake_lock;
 
 /// Telegram shows the indicator for up to five seconds.
 const SHOW_EVERY: Duration = Duration::from_secs(4);
-/// How often the lock file is read while a wake runs. It names a chat some time after the start, and changes with each
-/// cycle.
+/// How often the lock file is read while a wake runs. The wake names the chat in it some time after its start, and again
+/// with each cycle.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Shows the indicator until the sender of `is_running` is dropped.
@@ -22,7 +22,7 @@ pub(super) async fn show(channel: &dyn Presence, lock_path: &Path, mut is_runnin
             () = show_while_running(channel, lock_path) => Ok(()),
             ended = is_running.wait_for(|is_running| !*is_running) => ended.map(drop),
         };
-        // The sender is gone while a wake runs, so its end will not be reported.
+        // The sender is gone, so nothing would report the end of a wake that still runs.
         if ended.is_err() {
             return;
         }
@@ -85,20 +85,20 @@ mod tests {
         }
 
         fn acknowledge<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
-            panic!("nothing has come here")
+            panic!("no message has arrived here")
         }
 
         fn edit_message<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
-            panic!("nothing stands here")
+            panic!("no message was sent here")
         }
 
         fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
-            panic!("nothing stands here")
+            panic!("no message was sent here")
         }
     }
 
     #[test]
-    fn it_ends_with_the_bot_whether_a_wake_runs_or_not() {
+    fn the_indicator_ends_with_the_bot_whether_a_wake_runs_or_not() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for is_running in [false, true] {
             let (bot, running) = watch::channel(is_running);

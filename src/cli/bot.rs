@@ -195,7 +195,7 @@ fn run(config: &Config, arguments: &RunArguments) -> ExitCode {
 
 /// Runs a single turn, and prints the work for the next.
 fn one_turn(config: &Config, arguments: &RunArguments) -> ExitCode {
-    // The next turn counts as a restart.
+    // A restart needs nothing more here, since each turn is a new process.
     let code = run_once(config, arguments, BotMode::Turn).unwrap_or(ExitCode::SUCCESS);
     if code != ExitCode::SUCCESS {
         return code;
@@ -279,7 +279,7 @@ fn report_not_stored(why: &str) -> ExitCode {
     ExitCode::from(EXIT_FAILED)
 }
 
-/// The settings together with paired people. Creates no store.
+/// Returns the settings together with the paired people. If there is no store yet, none is created.
 fn with_people(config: &Config) -> Result<Config, StoreError> {
     cycle::workspace::check_database(config)?;
     match database::open_existing(config)? {
@@ -301,7 +301,7 @@ fn check_message(config: &Config, chat: ChatRef, text: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Reads up to one byte over the limit, so a longer text is refused rather than cut.
+/// Reads at most one byte over the limit, so that a longer text is noticed and refused rather than cut.
 fn read_stdin() -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;

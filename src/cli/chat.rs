@@ -41,30 +41,30 @@ use super::{
     show::{KEPT, exit_code, explain_failure, render_for_terminal, what_to_do},
     wake::{run_wake, why_it_waits, with_signals},
 };
-use crate::bot::{DueWatch, MAX_SAID_BYTES, Put};
+use crate::bot::{DueWatch, MAX_SAID_BYTES, StoredStatement};
 
 /// The reason passed to the chat's wakes.
 const TRIGGER: &str = "chat";
 /// The terminal's temporary line while a wake works.
 const WORKING: &str = "working…";
-/// The same while the finished answer is pushed to the remote.
+/// The temporary line while the finished answer is pushed to the remote.
 const SAVING: &str = "saving…";
 /// Words that continue paused work, besides /resume.
 const GO_ON: [&str; 3] = ["go on", "continue", "resume"];
 /// Commands that end the chat, besides Ctrl-D.
 const QUIT: [&str; 2] = ["/quit", "/exit"];
-/// Gives up paused work.
+/// The command that gives up paused work.
 const DROP: &str = "/drop";
-/// Shows deferred questions again.
+/// The command that shows deferred questions again.
 const QUESTIONS: &str = "/questions";
 
 pub(super) fn run(config: &Config) -> ExitCode {
     let is_interactive = std::io::stdin().is_terminal();
     let interrupts = Arc::new(Interrupts::new(config, is_interactive));
-    let heard = Arc::clone(&interrupts);
+    let handler = Arc::clone(&interrupts);
     with_signals(
         config,
-        move |stop| heard.listen(stop),
+        move |stop| handler.listen(stop),
         async |context| {
             (context.at_work)();
             let mut chat = match Chat::open(context, &interrupts, is_interactive) {
@@ -106,7 +106,7 @@ struct Chat<'a> {
 /// The reason for a wake.
 enum Work {
     /// A statement.
-    Said(Put),
+    Said(StoredStatement),
     /// Resumed work.
     GoesOn,
 }
@@ -142,7 +142,7 @@ fn show_new(
 ) -> Result<(), StoreError> {
     for (id, text) in store.terminals().console_unshown(Some(session))? {
         if store.terminals().is_question(id)? {
-            // At the prompt, the question is asked later.
+            // In an interactive chat, the question is asked at the next prompt.
             if !is_interactive {
                 complain(&render_for_terminal(context.config, text.trim_end()));
             }
@@ -162,9 +162,9 @@ impl<'a> Chat<'a> {
         let mut store = cycle::open_store(context.config)?;
         let session = TerminalSession::generate()?;
         store.terminals_mut().open_session(&session, &Identity::current(), context.clock.now())?;
-        // The offline rules explain their actions in their answers.
-        let is_thinking = load_effective_config(context.config, &store)?.effective_model() != OFFLINE_MODEL;
-        let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
+        // The fallback grammar's answers already say what it did, so no steps are shown.
+        let has_model = load_effective_config(context.config, &store)?.effective_model() != OFFLINE_MODEL;
+        let has_steps = is_interactive && std::io::stderr().is_terminal() && has_model;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
         let watch = Arc::new(Mutex::new(DueWatch::new(TRIGGER, Some(Starting::Chat))));
         Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new(), watch })
@@ -209,7 +209,7 @@ impl<'a> Chat<'a> {
                 break;
             }
             if !text.is_empty() {
-                // After a pause, the same key leaves the chat.
+                // If Ctrl-C has just paused the work, pressing it again leaves the chat.
                 has_cleared = self.handle_line(text).await?;
             }
         }
@@ -255,7 +255,7 @@ impl<'a> Chat<'a> {
                 return Ok(false);
             }
         };
-        if matches!(put, Put::Message(_)) && self.store.chats().is_work_stopped(Some(ChatRef::TERMINAL))? {
+        if matches!(put, StoredStatement::Message(_)) && self.store.chats().is_work_stopped(Some(ChatRef::TERMINAL))? {
             complain(match self.store.chats().find_stop_order()? {
                 Some(_) => "Your message is safe. All work is stopped: /resume continues it.",
                 None => "Your message is safe. My work is paused: `go on` continues it and answers this message too.",
@@ -319,7 +319,7 @@ impl<'a> Chat<'a> {
 
     /// Reads a pipe's lines as messages. Returns `true` if all were answered.
     async fn read_lines(&mut self) -> Result<bool, WakeError> {
-        let mut is_well = true;
+        let mut all_answered = true;
         while !*self.context.stop.borrow() {
             let line = match next_line() {
                 Ok(Some(line)) => line,
@@ -335,17 +335,17 @@ impl<'a> Chat<'a> {
             }
             if !text.is_empty() {
                 let put = say::store_statement(self.context, &mut self.store, &self.session, (text, &[]))?;
-                is_well &= self.wake_and_show(Work::Said(put)).await?;
+                all_answered &= self.wake_and_show(Work::Said(put)).await?;
             }
         }
-        Ok(is_well && !*self.context.stop.borrow())
+        Ok(all_answered && !*self.context.stop.borrow())
     }
 
     /// Runs a wake and shows its results. Returns `true` if it went well.
     async fn wake_and_show(&mut self, work: Work) -> Result<bool, WakeError> {
         let working = Working::start(WORKING);
         let message = match &work {
-            Work::Said(Put::Message(id)) => Some(*id),
+            Work::Said(StoredStatement::Message(id)) => Some(*id),
             _ => None,
         };
         let Self { context, interrupts, is_interactive, store, session, steps, .. } = self;
@@ -405,7 +405,8 @@ impl<'a> Chat<'a> {
         Ok(report.error.is_none() && report.outcome != WakeOutcome::Failed && !is_open)
     }
 
-    /// Explains the effect of Ctrl-C: paused work waits for a word. If all was done already, nothing is paused.
+    /// Explains the effect of Ctrl-C. Paused work waits until the person continues it. If all was done already, nothing is
+    /// paused.
     fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
         if self.store.terminals().is_terminal_paused()? {
             if !self.interrupts.is_leaving() {

@@ -160,8 +160,8 @@ fn report_error(error: &FleetError) -> ExitCode {
 fn add_assistant(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode, FleetError> {
     let (fleet, is_new) = Fleet::add(dir, name, env, SystemClock.now())?;
     let workspace = fleet.workspace(name);
-    let known = if is_new { "is added" } else { "existed already and wasn't changed" };
-    print(&format!("{name} {known}. Its settings: {}\n", workspace.join(".env").display()));
+    let outcome = if is_new { "is added" } else { "existed already and wasn't changed" };
+    print(&format!("{name} {outcome}. Its settings: {}\n", workspace.join(".env").display()));
     if let Err(problems) = fleet.read_config(name) {
         complain(&format!("{problems}"));
     }
@@ -178,11 +178,11 @@ fn list_assistants(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
     } else {
         let zone = fleet.config().timezone;
         let line = |member: &FleetMember| {
-            let now = if member.is_at_work { "has its turn" } else { "next look" };
+            let state = if member.is_at_work { "has its turn" } else { "next look" };
             let at =
                 if member.is_at_work { String::new() } else { format!(" {}", format_local_time(member.due_at, zone)) };
             let failed = member.trouble.as_ref().map(|why| format!("  failed {} times: {why}", member.failures));
-            format!("{}  {now}{at}{}\n", member.name, failed.unwrap_or_default())
+            format!("{}  {state}{at}{}\n", member.name, failed.unwrap_or_default())
         };
         print(&members.iter().map(line).collect::<String>());
     }
@@ -210,7 +210,7 @@ fn connect_assistant(dir: &Path, name: &AssistantName, url: &str) -> Result<Exit
         complain("--url must begin with https://: Telegram calls no other addresses.");
         return Ok(ExitCode::from(EXIT_USAGE));
     }
-    // In the assistant's box, like everything that uses its settings.
+    // This runs in the assistant's sandbox, like everything that uses its settings.
     let output = fleet.run(name, "bot", &["webhook", "set", &address])?;
     let secret = Secret::new(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     if !output.status.success() {
@@ -220,8 +220,8 @@ fn connect_assistant(dir: &Path, name: &AssistantName, url: &str) -> Result<Exit
         );
         return Ok(to_exit_code(&output));
     }
-    // Telegram's earlier updates are refused and sent again.
-    if !fleet.take_secret(name, &secret)? {
+    // Updates that arrive before the secret is saved are refused, and Telegram sends them again.
+    if !fleet.save_secret_hash(name, &secret)? {
         complain(&format!("{name} isn't on the list. Add it with `wake fleet add`, then connect it again."));
         return Ok(ExitCode::from(EXIT_USAGE));
     }
@@ -229,7 +229,7 @@ fn connect_assistant(dir: &Path, name: &AssistantName, url: &str) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a command of `wake` for one assistant, in its box.
+/// Runs a command of `wake` for one assistant, in its sandbox.
 fn run_one(dir: &Path, name: &AssistantName, command: &[String]) -> Result<ExitCode, FleetError> {
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let output = Fleet::open(dir)?.run(name, "wake", &command)?;
@@ -314,7 +314,7 @@ pub(super) fn receive_updates(dir: &Path, port: u16, slots: NonZeroU32, wake: Op
     }
 }
 
-/// The receiver's worker, started when an assistant is due and no worker of the receiver runs.
+/// The receiver's worker process. It is started when an assistant is due and the previous worker has ended.
 struct StartedWorker {
     wake: Option<PathBuf>,
     dir: PathBuf,
@@ -329,7 +329,7 @@ impl StartedWorker {
         {
             self.child = None;
         }
-        // This check reads the whole list, which a running worker does by itself.
+        // The check reads the whole list. It is skipped while a worker runs, which does the same itself.
         if self.child.is_some() || !is_due() {
             return;
         }

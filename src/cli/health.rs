@@ -12,7 +12,7 @@ use reveille_base::{
     clock::{Clock as _, SystemClock},
     redact::{Redactor, Secret},
 };
-use reveille_config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret};
+use reveille_config::{Config, GivenSettings, SettingChanges, VARIABLES, is_secret};
 use reveille_cycle::workspace;
 use reveille_store::database;
 
@@ -133,8 +133,8 @@ fn run() -> ExitCode {
         }
     };
     // A dry run writes nothing, not even a log.
-    let keeps = matches!(arguments.command, Command::Check { dry_run: false, .. });
-    log::start(&config, log::Talk::Usual, keeps.then_some("health"));
+    let keeps_log = matches!(arguments.command, Command::Check { dry_run: false, .. });
+    log::start(&config, log::Talk::Usual, keeps_log.then_some("health"));
     if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
         log_notes(&config.notes);
     }
@@ -162,7 +162,7 @@ const TELLING: [&str; 6] =
 
 /// Writes a bundle, even with wrong settings.
 fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
-    let said = SaidSettings::gather(env_file);
+    let said = GivenSettings::gather(env_file);
     let (config, problems) = said.with_what_is_right(&SettingChanges::new());
     let now = config.as_ref().map_or_else(|| SystemClock.now(), |config| config.clock().now());
     let named = VARIABLES.into_iter().filter(|name| is_secret(name) || TELLING.contains(name));
@@ -215,7 +215,7 @@ fn begin_anew(config: &Config) -> bool {
 
 /// Runs all checks, and repairs if `dry_run` is `false`.
 pub(super) fn run_checks(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
-    let check = if offline { health::check } else { health::check_asking };
+    let check = if offline { health::check } else { health::check_with_servers };
     check(config, &build_redactor(config), config.clock().now(), dry_run)
 }
 

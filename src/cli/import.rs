@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{Hand, HandTools, PersonsCommit},
+    hand::{HandTools, PersonSession, PersonsCommit},
 };
 use reveille_base::words::{format_count, format_list, quote_for_shell};
 use reveille_config::{Config, OldSetting};
@@ -113,7 +113,7 @@ fn import_all(
     found: &FoundThings,
     tools: ImportTools<'_>,
 ) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
-    let mut hand = Hand::take(hand_tools)?;
+    let mut hand = PersonSession::take(hand_tools)?;
     let done = import::carry_out(&mut hand, kind, found, tools);
     let ended: Result<(), ProvenanceError> = hand.put_down();
     let done = done?;

@@ -11,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 
-use reveille_config::{Config, SaidSettings, SettingChanges, is_secret};
+use reveille_config::{Config, GivenSettings, SettingChanges, is_secret};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure,
@@ -52,7 +52,7 @@ pub(super) struct InitArguments {
 }
 
 pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
-    let said = SaidSettings::gather(settings.env_file.as_deref());
+    let said = GivenSettings::gather(settings.env_file.as_deref());
     if let Some(problem) = said.file_problem() {
         complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
         return ExitCode::from(EXIT_CONFIG);
@@ -123,7 +123,7 @@ impl From<Unanswered> for Ended {
 
 /// The set-up in progress, with earlier settings and pending changes.
 struct Wizard {
-    said: SaidSettings,
+    said: GivenSettings,
     changes: SettingChanges,
     config: Config,
     names: AssistantNames,
@@ -138,7 +138,7 @@ struct Wizard {
 }
 
 impl Wizard {
-    fn new(said: SaidSettings, prompter: Prompter) -> Option<Self> {
+    fn new(said: GivenSettings, prompter: Prompter) -> Option<Self> {
         let changes = SettingChanges::new();
         let usual_workspace = said.workspace().map(Path::to_owned);
         let config = said.with_what_is_right(&changes).0?;
@@ -310,7 +310,7 @@ fn mask_secret(name: &str, value: &str) -> String {
 }
 
 /// Writes the changed settings, or returns the reason of the failure.
-fn write_changes(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
+fn write_changes(said: &GivenSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
     let text = said.render_changed_file(changes).map_err(|error| error.to_string())?;
     let file = said.file_path().unwrap_or_default();
     setup::write_settings(&file, &text).map_err(|error| error.to_string())?;
@@ -318,7 +318,7 @@ fn write_changes(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBu
 }
 
 /// Writes the environment's settings to the file.
-async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) -> ExitCode {
+async fn keep_environment(said: &GivenSettings, asks_others: bool, json: bool) -> ExitCode {
     let changes = setup::from_environment(said);
     if let Err(error) = said.resolve_with_changes(&changes) {
         return config_failure(&error);

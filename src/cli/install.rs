@@ -10,7 +10,7 @@ use std::{
 };
 
 use reveille_base::process::{self, Spec};
-use reveille_config::{Config, SaidSettings, SettingChanges};
+use reveille_config::{Config, GivenSettings, SettingChanges};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, SettingsArguments, complain, print};
 use crate::setup::install::{self, InstallStep, Installation, Starter, Versions, perform_step};
@@ -60,7 +60,7 @@ pub(super) struct InstallArguments {
 /// Installs or uninstalls.
 pub(super) fn run(settings: &SettingsArguments, arguments: &InstallArguments) -> ExitCode {
     // Wrong settings must not prevent uninstalling; the trial wake reports them.
-    let said = SaidSettings::gather(settings.env_file.as_deref());
+    let said = GivenSettings::gather(settings.env_file.as_deref());
     let Some(config) = said.with_what_is_right(&SettingChanges::new()).0 else {
         complain(
             "I don't know where to keep my files, because HOME isn't set. Please set WORKSPACE_DIR. Nothing was changed.",

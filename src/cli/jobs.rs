@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use reveille_account::provenance::hand::{Hand, HandTools};
+use reveille_account::provenance::hand::{HandTools, PersonSession};
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::database;
@@ -117,7 +117,7 @@ fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
 fn set_paused(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
-    let mut hand = Hand::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
+    let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = jobs::pause(&mut hand, now, name, is_paused);
     let ended = hand.put_down();
     complain(&done?);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use reveille_base::{disk::format_size, words::truncate_text};
 use reveille_config::Config;
-use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, embed::BackfillError};
+use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Refreshed, SearchHit, embed::BackfillError};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, complain, history,
@@ -172,7 +172,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn from_hit(hit: &'a Recalled, tells_why: bool) -> Self {
+    fn from_hit(hit: &'a SearchHit, tells_why: bool) -> Self {
         let why = || hit.explain_score().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
@@ -201,7 +201,7 @@ fn search_memory(
     let MemoryFound { hits, notes } =
         search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
     // People see only hits that make sense alone. Programs that rank further get the lines around them too.
-    let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    let shown: Vec<&SearchHit> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
     for note in &notes {
         complain(note);
     }
@@ -218,7 +218,7 @@ fn search_memory(
     Ok(ExitCode::SUCCESS)
 }
 
-fn render_hit(hit: &Recalled, why: bool) -> String {
+fn render_hit(hit: &SearchHit, why: bool) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", truncate_text(&place.join(", "), 60)) };

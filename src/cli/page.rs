@@ -1,6 +1,6 @@
 //! `wake page`: serves the local page, one server per workspace.
 //!
-//! The lock's holder serves. Other processes ask the holder for a link over its socket.
+//! The process that holds the lock serves the page. Others ask it for a link over its socket.
 //!
 //! A server prints a link only on a terminal, because the output of a service ends up in a log.
 
@@ -34,7 +34,7 @@ Examples:
 
 /// How long to wait for a server that is starting or ending.
 const OTHER_SERVER: Duration = Duration::from_secs(5);
-/// How often to check meanwhile.
+/// How often to ask that server again meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How often a waiting service checks for the end of the current server.
 const IN_LINE: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
 /// Becomes the server, or asks the current one.
 async fn serve_or_ask(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
     socket::make_folder(&config.page_dir())?;
-    let begun = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     let mut is_in_line = false;
     loop {
         let lock = take_lock(&config.page_lock_path())?;
@@ -82,7 +82,7 @@ async fn serve_or_ask(config: &Config, arguments: &PageArguments, socket: &Path)
             return Ok(ExitCode::from(EXIT_FAILED));
         }
         if !arguments.address && !out::is_terminal() {
-            // A service that ended here would not come back once a page in someone's terminal is closed.
+            // A service that ended here would stay down after the server in somebody's terminal has ended.
             if !is_in_line {
                 complain(
                     "The page is served by another process; this one takes over when that ends. `wake page --address` prints a link.",
@@ -97,7 +97,7 @@ async fn serve_or_ask(config: &Config, arguments: &PageArguments, socket: &Path)
                 show_address(address.expose());
                 return Ok(ExitCode::SUCCESS);
             }
-            Err(error) if begun.elapsed() >= OTHER_SERVER => {
+            Err(error) if started.elapsed() >= OTHER_SERVER => {
                 let why = format!("the page is running, but gives no link at {}: {error}", socket.display());
                 return Err(io::Error::other(why));
             }
@@ -106,8 +106,8 @@ async fn serve_or_ask(config: &Config, arguments: &PageArguments, socket: &Path)
     }
 }
 
-/// Takes the right to serve. The lock file stays, or two processes could hold different locks. `None` if another
-/// process holds it.
+/// Takes the lock that gives the right to serve. The lock file is never removed, since two processes could then hold
+/// different locks. `None` if another process holds it.
 fn take_lock(path: &Path) -> io::Result<Option<File>> {
     let file = open_private(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
@@ -118,11 +118,11 @@ fn take_lock(path: &Path) -> io::Result<Option<File>> {
 }
 
 async fn serve_page(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
-    let told = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+    let add_context = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
     let listeners = loopback::listen(port).await?;
     let port = listeners.first().map_or(Ok(port), |listener| listener.local_addr().map(|address| address.port()))?;
-    let asked = socket::listen(socket)
-        .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
+    let requests = socket::listen(socket)
+        .map_err(add_context(format!("{} can't be opened (--socket names another place)", socket.display())))?;
     let site = Arc::new(PageSite::new(config.clone(), super::build_redactor, port).map_err(io::Error::other)?);
     let mut stop = super::stop_signal()?;
     if out::is_terminal() {
@@ -133,11 +133,11 @@ async fn serve_page(config: &Config, port: u16, socket: &Path) -> io::Result<Exi
     }
     tokio::select! {
         never = page::serve(&listeners, &site) => match never {},
-        never = socket::hand_out(&asked, &site) => match never {},
+        never = socket::hand_out(&requests, &site) => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }
     page::close_session(&site).await;
-    // Later clients find no server.
+    // Without the socket, later clients know that no server runs.
     socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use reveille_account::provenance::{
     ProvenanceError,
     changed::{self, DocumentFate, MemoryChanges},
-    hand::{Hand, HandTools, PersonsCommit},
+    hand::{HandTools, PersonSession, PersonsCommit},
     point::WallClock,
     restore::{self, GivingBack, WantedBack},
 };
@@ -215,10 +215,10 @@ fn too_short() -> ExitCode {
 /// Works with the memory and the database under the wake lock.
 pub(super) fn with_hand<T>(
     config: &Config,
-    work: impl FnOnce(&mut Hand<'_>) -> Result<T, ProvenanceError>,
+    work: impl FnOnce(&mut PersonSession<'_>) -> Result<T, ProvenanceError>,
 ) -> Result<T, ProvenanceError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
-    let mut hand = Hand::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
+    let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = work(&mut hand);
     let ended = hand.put_down();
     let done = done?;

@@ -15,7 +15,7 @@ use reveille_store::{RecordedCall, Recording, database};
 
 use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
 
-/// Maximum listed characters of a request.
+/// Maximum number of characters shown of a request.
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
@@ -74,7 +74,7 @@ impl From<Recording> for Line {
     }
 }
 
-/// Carries out the command; lists the recordings without one.
+/// Carries out the command. Without one, lists the recordings.
 pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: bool) -> ExitCode {
     if let Err(error) = workspace::check_database(config) {
         return report_failure(&error);
@@ -117,11 +117,11 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
     }
 }
 
-fn show_recording(config: &Config, recording: Recording, as_json: bool, in_words: fn(&Config, &Recording) -> String) {
+fn show_recording(config: &Config, recording: Recording, as_json: bool, render: fn(&Config, &Recording) -> String) {
     if as_json {
         print_json(&Line::from(recording));
     } else {
-        print(&in_words(config, &recording));
+        print(&render(config, &recording));
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
     show::{Here, ReportView},
     wake::run_wake,
 };
-use crate::bot::{AfterPut, MAX_SAID_BYTES, Put, store_terminal_statement};
+use crate::bot::{AfterPut, MAX_SAID_BYTES, StoredStatement, store_terminal_statement};
 
 /// How long to wait for another wake's answer.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
@@ -105,7 +105,7 @@ pub(super) fn store_statement(
     store: &mut Store,
     session: &TerminalSession,
     said: (&str, &[LandedFile]),
-) -> Result<Put, WakeError> {
+) -> Result<StoredStatement, WakeError> {
     Ok(store_terminal_statement((context.config, context.redactor), store, session, said, context.clock.now())?)
 }
 
@@ -123,12 +123,14 @@ pub(super) struct AnswerWait<'a> {
 pub(super) async fn wake_and_wait(
     context: Context<'_>,
     store: &mut Store,
-    put: Put,
+    put: StoredStatement,
     patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
     match (put.remaining_work(), put) {
-        (AfterPut::Wake, Put::Message(id)) => wait_until_answered(context, store, id, patience).await,
-        (AfterPut::Wake, Put::Command(_) | Put::Answer { .. }) => run_wake(context, store, patience.trigger).await,
+        (AfterPut::Wake, StoredStatement::Message(id)) => wait_until_answered(context, store, id, patience).await,
+        (AfterPut::Wake, StoredStatement::Command(_) | StoredStatement::Answer { .. }) => {
+            run_wake(context, store, patience.trigger).await
+        }
         (after, _) => {
             if after == AfterPut::EndPrograms {
                 stop::end_children(&context.config.lock_path());

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use reveille_account::provenance::hand::{Hand, HandTools};
+use reveille_account::provenance::hand::{HandTools, PersonSession};
 use reveille_base::types::ChatRef;
 use reveille_config::Config;
 use reveille_cycle::is_step_held;
@@ -199,7 +199,7 @@ pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> Exit
 fn carry_out_order(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
-    let mut hand = Hand::take(tools)?;
+    let mut hand = PersonSession::take(tools)?;
     let done = tasks::carry_out(&mut hand, tools, order);
     let ended = hand.put_down();
     let done = done?;

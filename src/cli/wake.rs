@@ -1,4 +1,4 @@
-//! `wake`: does due work once, stays and wakes by itself, or shows the work of wakes.
+//! `wake`: does the due work once, stays running to do it whenever it is due, or shows what wakes did.
 
 use std::{cell::Cell, process::ExitCode};
 
@@ -49,7 +49,7 @@ pub(super) fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
-    // These commands need no settings, so wrong ones don't prevent them.
+    // These commands need no settings, so invalid ones don't stop them.
     match &arguments.command {
         Some(WakeCommand::Completions { shell, program }) => return shell::print_completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::print_manual(*program, command),
@@ -145,7 +145,7 @@ fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Sends the first message after the set-up.
-pub(super) fn first_words(config: &Config, text: &str) -> ExitCode {
+pub(super) fn send_first_message(config: &Config, text: &str) -> ExitCode {
     let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
     send_statement(config, &view, "say", &[text.to_owned()])
 }
@@ -200,9 +200,9 @@ fn wake_once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
             Err(error) => return report_failed_wake(context, view, &error, what_to_do(&error)),
         };
         let here = Here { context, session: None, working: working.as_ref() };
-        let looked = run_wake(Context { terminal: view.terminal_mode(&here), ..context }, &mut store, &trigger).await;
+        let result = run_wake(Context { terminal: view.terminal_mode(&here), ..context }, &mut store, &trigger).await;
         drop(working);
-        match looked {
+        match result {
             Ok(mut report) => {
                 if trigger == UNDO && report.outcome == WakeOutcome::Locked {
                     report.notes.push("Another wake is running: I'll undo this right after it.".to_owned());
@@ -331,7 +331,7 @@ pub(super) async fn run_wake(context: Context<'_>, store: &mut Store, trigger: &
     cycle::run_wake(settings.apply_to(context), store, trigger).await
 }
 
-/// Renders the text at the start of a staying wake: its state, and other commands.
+/// Renders the greeting of a wake that stays running: its state, and other commands.
 fn render_greeting(context: Context<'_>) -> String {
     let waiting = match database::open_read_only(context.config) {
         Ok(Some(store)) => store.inbox().queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
@@ -348,7 +348,7 @@ fn render_greeting(context: Context<'_>) -> String {
     )
 }
 
-/// Wakes whenever something is due, until asked to end.
+/// Runs a wake whenever something is due, until asked to end.
 fn stay_awake(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
@@ -363,16 +363,16 @@ fn stay_awake(config: &Config, view: &ReportView) -> ExitCode {
             // Secrets may have been added meanwhile, for example in mcp.toml.
             let redactor = super::build_redactor(config);
             let context = Context { redactor: &redactor, ..context };
-            let looked = async {
+            let result = async {
                 let mut store = cycle::open_store(config)?;
                 let here = Here { context, session: None, working: None };
                 let context = Context { terminal: view.terminal_mode(&here), ..context };
                 let report = run_wake(context, &mut store, "stay").await?;
                 Ok::<_, WakeError>((report, store))
             };
-            let looked = looked.await;
-            failures = if looked.is_err() { failures + 1 } else { 0 };
-            match looked {
+            let result = result.await;
+            failures = if result.is_err() { failures + 1 } else { 0 };
+            match result {
                 // Another wake does the due work.
                 Ok((report, _)) if matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked) => {}
                 Ok((report, mut store)) => {
@@ -400,12 +400,12 @@ fn stay_awake(config: &Config, view: &ReportView) -> ExitCode {
     })
 }
 
-/// Connects the parts and runs `work` on one thread. A signal ends it.
+/// Builds the context and runs `work` on one thread. A signal ends the work.
 fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
     with_signals(config, super::listen_for_signals, work)
 }
 
-/// The same with another signal handler: `hear` gets the sender that ends the work.
+/// Does the same as [`with_context`] with another signal handler: `hear` gets the sender that ends the work.
 pub(super) fn with_signals(
     config: &Config,
     hear: impl FnOnce(watch::Sender<bool>) -> std::io::Result<()>,
@@ -426,9 +426,9 @@ pub(super) fn with_signals(
     runtime.block_on(async {
         let (sender, stop) = tokio::sync::watch::channel(false);
         // One sender stays here, since a closed channel would look like a signal.
-        let unheard = Cell::new(Some((hear, sender.clone())));
+        let pending_handler = Cell::new(Some((hear, sender.clone())));
         let at_work = || {
-            if let Some(Err(error)) = unheard.take().map(|(hear, sender)| hear(sender)) {
+            if let Some(Err(error)) = pending_handler.take().map(|(hear, sender)| hear(sender)) {
                 tracing::warn!("signals can't be heard ({error}): one ends this wake at once, and the next continues");
             }
         };

@@ -60,7 +60,7 @@ fn run(command: Command) -> ExitCode {
             let ran = confined::LauncherRules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
             ran.map_or_else(|why| why, |never| match never {})
         }
-        Command::Boxed { command } => match confined::leave_abstract_sockets() {
+        Command::Boxed { command } => match confined::block_abstract_sockets() {
             Ok(is_kept_out) => {
                 if !is_kept_out {
                     complain(OLD_KERNEL);

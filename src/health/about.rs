@@ -2,7 +2,7 @@
 
 use super::IDS;
 
-/// Each check's id, subject and importance.
+/// Each check's id, its subject, and why it matters.
 pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("workspace", "The workspace", "All my files are in it, and only you should be able to read it."),
     ("disk", "Disk space", "Without free space I can't save your messages."),
@@ -40,7 +40,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
 
 /// Returns the reason why a check matters.
 pub(super) fn find_reason(id: &str) -> Option<&'static str> {
-    ABOUT.iter().find(|(of, ..)| *of == id).map(|(_, _, why)| *why)
+    ABOUT.iter().find(|(known, ..)| *known == id).map(|(_, _, why)| *why)
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_check_is_told_of_in_its_order() {
+    fn every_check_is_explained_in_its_order() {
         assert_eq!(ABOUT.map(|(id, ..)| id), IDS);
     }
 }

@@ -1,8 +1,9 @@
 //! Finds problems, and repairs those that can be repaired safely.
 //!
 //! Each check in `checks` has two steps: looking gathers facts, and judging is a pure function of them. All checks run,
-//! and a failing one stops no other. Looking writes nothing. Repairs follow under the wake lock, so never beside a
-//! wake. Each looks again before it acts, and leaves a note that the next wake writes into the memory.
+//! and a failing one stops no other. Looking writes nothing. Repairs follow under the wake lock, so
+//! never while a wake runs. Each repair looks again before it acts, and leaves a note that the next wake writes into the
+//! memory.
 
 mod about;
 pub mod bundle;
@@ -34,19 +35,19 @@ use scene::Scene;
 pub struct CheckReport {
     /// The check's id, one of [`IDS`].
     pub id: &'static str,
-    /// The severity.
+    /// How bad it is.
     pub status: Status,
-    /// The finding.
+    /// What was found, in words.
     pub detail: String,
     /// Advice for a person. `None` if nothing needs doing.
     pub fix: Option<String>,
-    /// The action of [`repair`]. `None` if only a person can act. Left out of the JSON, like all following fields.
+    /// What [`repair`] would do. `None` if only a person can act. Left out of the JSON, like all following fields.
     #[serde(skip)]
     pub repair: Option<String>,
     /// The reason why the check matters, if something is wrong.
     #[serde(skip)]
     pub why: Option<&'static str>,
-    /// Actions that `--fix` can take.
+    /// Further repairs that `--fix` can make.
     #[serde(skip)]
     pub remedies: Vec<Remedy>,
 }
@@ -88,11 +89,11 @@ impl HealthReport {
     }
 }
 
-/// Names for people what a [`glance`] leaves out, since it takes seconds.
+/// The slow checks that a [`glance`] leaves out, named for people.
 pub const LEFT_OUT_OF_A_GLANCE: &str =
     "missing objects in the memory's repository, a search for a known fact, and a test of the encoder";
 
-/// The extent of a check.
+/// How much is checked, and whether repairs follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckMode {
     /// Checks and repairs everything.
@@ -120,8 +121,8 @@ pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: 
     run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, false))
 }
 
-/// The same, and asks Telegram and the model's server for facts that only they know.
-pub fn check_asking(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
+/// Does the same as [`check`], and also asks Telegram and the model's server for facts that only they know.
+pub fn check_with_servers(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
     run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, true))
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use reveille_account::provenance::hand::Hand;
+use reveille_account::provenance::hand::PersonSession;
 use reveille_base::{
     schedule::{self, Rule, Slot},
     words::{day_and_time, format_local_time, one_line, truncate_text},
@@ -18,7 +18,7 @@ use reveille_tools::Documents;
 
 use super::OrderError;
 
-/// Maximum listed characters of an output.
+/// Maximum number of characters shown of an output.
 const MAX_OUTPUT_CHARS: usize = 160;
 
 /// A listed job. Scripts rely on the JSON names.
@@ -51,7 +51,7 @@ pub struct ListedRun {
     pub job: String,
     /// Time of the start.
     pub started_at: Option<DateTime<Utc>>,
-    /// The planned wall time. `None` if a person asked for the run.
+    /// The planned local time. `None` if a person asked for the run.
     pub slot: Option<NaiveDateTime>,
     /// The state.
     pub state: JobState,
@@ -144,8 +144,9 @@ pub fn list_runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
     runs.into_iter().map(one).collect()
 }
 
-/// Reconstructs the wall time of a run's slot from its key, which is UTC for an interval and else the wall time. The
-/// job may be gone or changed by now, so a reading is rejected if the run would have started before it was due.
+/// Reconstructs the local time of a run's slot from its key. The key is in UTC if the job's rule was an interval, and in
+/// local time otherwise. The job may be gone or changed by now, so both readings are tried, and one by which the run would
+/// have started before it was due is rejected.
 fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTime<Utc>>, tz: Tz) -> NaiveDateTime {
     let tz = row.map_or(tz, |row| row.zone(tz));
     let (civil, counted) = (schedule::resolve_local_time(key, tz), Slot::from_instant(key.and_utc(), tz));
@@ -153,7 +154,7 @@ fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTi
     let readings = match row.map(is_interval) {
         Some(true) => [counted, civil],
         Some(false) => [civil, counted],
-        // A run starts soon after its due time.
+        // Without the job, the later reading comes first, since a run starts soon after its due time.
         None if counted.at > civil.at => [counted, civil],
         None => [civil, counted],
     };
@@ -181,7 +182,7 @@ pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
     if runs.is_empty() { "No runs yet.".to_owned() } else { runs.iter().map(line).collect::<Vec<_>>().join("\n") }
 }
 
-/// Orders a run of the job with the next wake, independent of its plan.
+/// Orders a run of the job with the next wake, whatever its schedule.
 ///
 /// # Errors
 /// If the job doesn't exist or is damaged.
@@ -195,7 +196,12 @@ pub fn order_run(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>)
 ///
 /// # Errors
 /// If the job doesn't exist, or its file can't be written.
-pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool) -> Result<String, OrderError> {
+pub fn pause(
+    hand: &mut PersonSession<'_>,
+    now: DateTime<Tz>,
+    name: &str,
+    is_paused: bool,
+) -> Result<String, OrderError> {
     let edits = hand.commit_edits()?;
     let documents = Documents::new(hand.repo.root(), Vec::new());
     let job = find_job(&read(&documents, now), name)?;
@@ -253,9 +259,10 @@ mod tests {
         }
     }
 
-    /// A new report is one line: the key, the job's current rule and zone, the start of the run, and the displayed wall time.
+    /// Each case has the key, the job's current rule and zone, the start of the run, and the local time shown. A newly reported error
+    /// needs one more line.
     #[test]
-    fn a_run_is_told_by_the_persons_wall_clock() {
+    fn the_slot_of_a_run_is_shown_in_local_time() {
         let every = Some(Rule::Interval { minutes: 15, anchor: parse_time("2026-11-01T00:00:00Z").unwrap() });
         let daily = Some(Rule::Daily { at: "09:00:00".parse().unwrap() });
         for (key, row, started, shown) in [
@@ -273,7 +280,7 @@ mod tests {
         ] {
             let key = key.parse().unwrap();
             let wall = wall_time(key, row.as_ref(), parse_time(started), "Europe/Berlin".parse().unwrap());
-            assert_eq!(wall.format("%H:%M").to_string(), shown, "{row:?}, begun {started}");
+            assert_eq!(wall.format("%H:%M").to_string(), shown, "{row:?}, started {started}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum OrderError {
     Store(#[from] StoreError),
 }
 
-/// Replacements for tool names in a tool's message, as fits a terminal.
+/// Phrases of a tool's message that name a tool, each with the wording for a terminal.
 const COMMANDS: [(&str, &str); 4] = [
     ("`task_move`", "`wake task move`"),
     ("`task_list` shows them", "`wake task list` shows them"),

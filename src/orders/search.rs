@@ -10,7 +10,7 @@ use reveille_cycle::decide::budget::Budget;
 use reveille_git as repo;
 use reveille_git::RepoError;
 use reveille_index::{
-    Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery,
+    Index, IndexError, IndexPlace, Refreshed, SearchHit, SearchQuery,
     embed::{Meaning, Meant},
 };
 use reveille_store::database;
@@ -46,7 +46,7 @@ pub enum IndexWait<'a> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryFound {
     /// Hits, best first, including those found only through the lines around them.
-    pub hits: Vec<Recalled>,
+    pub hits: Vec<SearchHit>,
     /// Notes for the person about the search, one or two sentences each.
     pub notes: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub fn search_memory(
     let notes = &mut found.notes;
     let tells = question.tells_of_keywords && config.embed_model.is_none();
     let ask = |index: &mut Index| {
-        if tells && index.is_first("told_of_keywords") {
+        if tells && index.record_first("told_of_keywords") {
             notes.push(BY_KEYWORDS.to_owned());
         }
         let meant: &Option<Meant> =

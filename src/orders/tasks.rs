@@ -4,7 +4,7 @@
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
-use reveille_account::provenance::hand::{Hand, HandTools, PersonsCommit};
+use reveille_account::provenance::hand::{HandTools, PersonSession, PersonsCommit};
 use reveille_base::{
     schedule::{When, parse_only_day, parse_only_time},
     types::ChatRef,
@@ -105,10 +105,14 @@ pub struct TaskOrdered {
 /// Carries out an order.
 ///
 /// # Errors
-/// [`OrderError::Refused`] with advice what to type; nothing was changed then.
-pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
+/// [`OrderError::Refused`] with advice on what to type. Nothing was changed then.
+pub fn carry_out(
+    hand: &mut PersonSession<'_>,
+    tools: HandTools<'_>,
+    order: &TaskOrder,
+) -> Result<TaskOrdered, OrderError> {
     let now = tools.clock.now();
-    // The person's edits come first, so they are seen and stay the person's.
+    // The person's edits are committed first, so that the order sees them and they stay the person's own.
     let edits = hand.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
     let mut world = build_world(tools.config, hand.readable_store(), now, chat)?;
@@ -181,8 +185,9 @@ fn build_calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
-            let own = [("next", &new.next), ("at", &at), ("due", &due), ("why", &new.why), ("project", &new.project)];
-            for (key, value) in own {
+            let fields =
+                [("next", &new.next), ("at", &at), ("due", &due), ("why", &new.why), ("project", &new.project)];
+            for (key, value) in fields {
                 if let (Some(value), Some(input)) = (value, input.as_object_mut()) {
                     input.insert(key.to_owned(), json!(value));
                 }

@@ -1,4 +1,4 @@
-//! Orders an undo for this machine's person. The next wake carries it out.
+//! Orders an undo for the person at this machine. The next wake carries it out.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! The world for a person's order: the current memory and reminders, without anything that acts.
+//! The [`World`] that the tools see during a person's order: the current memory and reminders, without anything that acts.
 
 use std::rc::Rc;
 

@@ -47,7 +47,7 @@ use super::{
     frame::{PagePlace, render_frame},
     markdown::{WrittenBy, render_markdown},
     notes::form_key,
-    parts::others_at_all,
+    parts::render_untrusted_badge,
     questions::render_card,
     site::{PageDesk, PageSite},
     undo::newest_step,
@@ -411,7 +411,7 @@ fn render_exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
             None => li .me {
                 p .meta {
                     (render_speaker(desk, "Reveille", said.at))
-                    @if said.taint.as_deref().is_some_and(names_others) { " " (others_at_all()) }
+                    @if said.taint.as_deref().is_some_and(names_others) { " " (render_untrusted_badge()) }
                 }
                 (render_markdown(&text, by))
             }

@@ -1,6 +1,6 @@
 //! The page's sessions: single-use addresses, and the cookies issued for them. Everything is kept in memory only, as digests.
 //!
-//! Times come from [`reveille_base::clock::read_awake_time`], which can't be set.
+//! Times come from [`reveille_base::clock::read_awake_time`], a clock that nobody can set.
 
 use std::time::Duration;
 
@@ -24,18 +24,18 @@ type Digest = [u8; 32];
 
 /// The valid tickets and sessions.
 #[derive(Debug, Default)]
-pub(super) struct Entrance {
+pub(super) struct PageSessions {
     /// Tickets with their time of creation, oldest first.
     tickets: Vec<(Digest, Duration)>,
     /// Sessions with their time of last use.
     sessions: Vec<(Digest, Duration)>,
 }
 
-impl Entrance {
+impl PageSessions {
     /// Creates the single-use ticket of an address.
     ///
     /// # Errors
-    /// No randomness for the ticket.
+    /// The system gave no random bytes for the ticket.
     pub(super) fn create_ticket(&mut self, now: Duration) -> Result<Secret, NoRandomness> {
         let token = create_token()?;
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
@@ -49,7 +49,7 @@ impl Entrance {
     /// Exchanges a ticket for a cookie. `None` if the ticket is unknown, used or expired.
     ///
     /// # Errors
-    /// No randomness for the cookie; the ticket stays valid.
+    /// The system gave no random bytes for the cookie. The ticket stays valid.
     pub(super) fn redeem_ticket(&mut self, ticket: &str, now: Duration) -> Result<Option<Secret>, NoRandomness> {
         self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
         let ticket = hash_token(ticket);
@@ -66,7 +66,7 @@ impl Entrance {
         Ok(Some(cookie))
     }
 
-    /// True if the cookie is known. Renews its session.
+    /// Renews the session of a cookie. Returns `true` if the cookie is known.
     pub(super) fn renew_session(&mut self, cookie: &str, now: Duration) -> bool {
         self.sessions.retain(|(_, used)| now.saturating_sub(*used) < SESSION_LASTS);
         let cookie = hash_token(cookie);
@@ -106,19 +106,19 @@ mod tests {
 
     #[test]
     fn an_address_works_once_and_not_for_long() {
-        let mut entrance = Entrance::default();
+        let mut entrance = PageSessions::default();
         let (first, second) = (entrance.create_ticket(s(0)).unwrap(), entrance.create_ticket(s(1)).unwrap());
         assert!(entrance.redeem_ticket("", s(1)).unwrap().is_none());
         let cookie = entrance.redeem_ticket(first.expose(), s(599)).unwrap().unwrap();
-        assert!(entrance.redeem_ticket(first.expose(), s(599)).unwrap().is_none(), "it works twice");
-        assert!(entrance.redeem_ticket(second.expose(), s(601)).unwrap().is_none(), "it is too old");
+        assert!(entrance.redeem_ticket(first.expose(), s(599)).unwrap().is_none(), "the ticket works twice");
+        assert!(entrance.redeem_ticket(second.expose(), s(601)).unwrap().is_none(), "an expired ticket works");
         assert!(entrance.renew_session(cookie.expose(), s(600)) && !entrance.renew_session(first.expose(), s(600)));
         assert!(!entrance.renew_session("", s(600)));
     }
 
     #[test]
     fn a_browser_is_forgotten_after_a_week_away() {
-        let mut entrance = Entrance::default();
+        let mut entrance = PageSessions::default();
         let ticket = entrance.create_ticket(s(0)).unwrap();
         let cookie = entrance.redeem_ticket(ticket.expose(), s(0)).unwrap().unwrap();
         let day = 24 * 3600;
@@ -128,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_addresses_and_browsers_are_kept() {
-        let mut entrance = Entrance::default();
+    fn the_number_of_addresses_and_browsers_is_bounded() {
+        let mut entrance = PageSessions::default();
         let tickets: Vec<Secret> = (0..9).map(|n| entrance.create_ticket(s(n)).unwrap()).collect();
-        assert!(entrance.redeem_ticket(tickets[0].expose(), s(9)).unwrap().is_none(), "the oldest has given its place");
+        assert!(entrance.redeem_ticket(tickets[0].expose(), s(9)).unwrap().is_none(), "the oldest ticket still works");
         let cookies: Vec<Secret> = (10..27)
             .map(|n| {
                 let ticket = entrance.create_ticket(s(n)).unwrap();

@@ -1,4 +1,4 @@
-//! Error pages: the problem, the unchanged state and the next step, never a bare code.
+//! Error pages. Each tells the problem, that nothing was changed, and the next step, instead of a bare code.
 
 use axum::{
     http::StatusCode,
@@ -20,13 +20,13 @@ pub(super) enum PageError {
     /// The memory is unreadable.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The requested thing doesn't exist; described for people.
+    /// The requested thing doesn't exist. The text describes that for people.
     #[error("{0}")]
     Missing(String),
-    /// The input is unacceptable; described for people.
+    /// The input is unacceptable. The text describes that for people.
     #[error("{0}")]
     Refused(String),
-    /// A bug of ours.
+    /// A bug in Reveille.
     #[error("something went wrong while I built this page; the log says more")]
     Broken,
 }

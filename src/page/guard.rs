@@ -1,5 +1,6 @@
-//! Decides who gets an answer. Any web site that a person visits can reach a loopback port, even by its own host name. Thus a request must
-//! name this very server, come from no other site, and carry the cookie. Nothing else in a request is read before.
+//! Decides who gets an answer. Any web site that a person visits can reach a loopback port, even under the site's own host name (DNS
+//! rebinding). So a request must name this server as its host, come from no other site, and carry the cookie. Nothing else in a request is
+//! read before that is checked.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,7 +38,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The content security policy: no foreign content, no inline code, no framing.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The browser's header on the origin of a request.
+/// The header in which a browser tells what kind of site a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Headers of every answer.
 const HEADERS: [(HeaderName, HeaderValue); 7] = [
@@ -70,7 +71,7 @@ async fn guard_request(State(site): State<Arc<PageSite>>, request: Request, next
     response
 }
 
-/// Checks a request. The refusal tells how to enter.
+/// Checks a request. The refusal tells how to sign in.
 fn admit_request(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     let headers = request.headers();
     let (method, path) = (request.method(), request.uri().path());
@@ -138,7 +139,7 @@ fn exchange_address(site: &PageSite, ticket: &str, comes_from: Option<&str>) -> 
             let to = [(LOCATION, HeaderValue::from_static("/")), (SET_COOKIE, cookie)];
             (StatusCode::SEE_OTHER, to).into_response()
         }
-        // After a link on another site, browsers send a strict cookie only from one of our own pages.
+        // If a link on another site led here, the browser sends a strict cookie only with a request from one of our own pages.
         Some(_) => {
             let page = outside_frame("You're in", Some("/"), &html! { p { a href="/" { "Continue" } } });
             ([(SET_COOKIE, cookie)], page).into_response()
@@ -166,7 +167,7 @@ fn render_unknown(status: StatusCode) -> Response {
 async fn read_body(request: Request) -> Result<Request, PageError> {
     let (head, body) = request.into_parts();
     let refused = || PageError::Refused("That was too long or didn't arrive in full. Nothing was changed.".to_owned());
-    // A declared excess is refused at once.
+    // A body that is declared as too long is refused at once.
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(refused());
     }
@@ -175,7 +176,7 @@ async fn read_body(request: Request) -> Result<Request, PageError> {
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-/// Replaces a bare error code of the router by a page.
+/// Replaces a bare error code of the router with a page.
 fn replace_bare_error(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();

@@ -28,14 +28,14 @@ use super::{chat, error::render_status, site::PageSite};
 pub(super) const MAX_LISTENERS: usize = 16;
 /// Interval between checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Checks without a change after which something is sent anyway, to detect a closed connection.
+/// Number of checks without a change after which something is sent anyway, to detect a closed connection.
 const SILENT_LOOKS: u32 = 15;
 /// The first event: the wait before reconnecting, in milliseconds.
 const HELLO: &[u8] = b"retry: 2000\n\n";
 const CHANGED: &[u8] = b"event: changed\ndata:\n\n";
 const STILL_HERE: &[u8] = b":\n\n";
 
-/// The page that listens.
+/// The query of `/live`: the path of the page that listens.
 #[derive(Debug, Default, serde::Deserialize)]
 struct Listening {
     #[serde(default)]
@@ -52,7 +52,7 @@ async fn stream_changes(State(site): State<Arc<PageSite>>, Query(Listening { at 
         return render_status(StatusCode::SERVICE_UNAVAILABLE);
     };
     let (sender, receiver) = mpsc::channel(1);
-    // Taken before the browser learns that its stream has begun, so that pages fetched later include every change seen here.
+    // Read before the browser learns that its stream has begun: a page fetched later then includes every change up to here.
     let seen = SeenState::read(&site).await;
     tokio::spawn(announce_changes(site, at == chat::PATH, seen, sender, place));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
@@ -110,7 +110,7 @@ impl SeenState {
         Self { paths, files, shared, store }
     }
 
-    /// Checks again and returns true after a change.
+    /// Checks again. Returns true if something has changed since the last check.
     async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
         let files = read_signs(&self.paths);
         let shared = read_shared_sign(site, &mut self.store).await;
@@ -151,7 +151,7 @@ async fn read_shared_sign(site: &Arc<PageSite>, store: &mut Option<Store>) -> Op
     Some(sign)
 }
 
-/// An answer that lasts as long as the events.
+/// A response body that lasts as long as the events.
 struct Events(mpsc::Receiver<&'static [u8]>);
 
 impl hyper::body::Body for Events {

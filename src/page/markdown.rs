@@ -10,7 +10,7 @@ use reveille_memory::markdown::render_events;
 
 /// Maximum bytes of a link's address; a longer one is shown as text.
 const MAX_URL_BYTES: usize = 2048;
-/// Schemes of links.
+/// Beginnings of addresses that may become links.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// The author of a text.
@@ -52,7 +52,7 @@ impl Html {
                 self.write_text(&code);
                 self.out.push_str("</code>");
             }
-            // Documents are wrapped; the style sheet keeps line breaks in messages.
+            // The lines of documents are wrapped, so a break there is only white space. In messages, the style sheet keeps it.
             Event::SoftBreak => self.out.push('\n'),
             Event::HardBreak => self.out.push_str("<br>"),
             Event::Rule => self.out.push_str("<hr>\n"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_becomes_html() {
+    fn markdown_becomes_html() {
         assert_eq!(
             own("Hello **you**, `a<b`\nand ~~me~~."),
             "<p>Hello <strong>you</strong>, <code>a&lt;b</code>\nand <del>me</del>.</p>\n"
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_text_and_nothing_is_loaded() {
+    fn raw_html_is_shown_as_text_and_nothing_is_loaded() {
         assert_eq!(own("a <img src=x onerror=alert(1)> b"), "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n");
         assert_eq!(own("<script>\nalert(1)\n</script>"), "<pre>&lt;script&gt;\nalert(1)\n&lt;/script&gt;</pre>\n");
         assert_eq!(
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_links_that_browsers_open_safely_are_links() {
+    fn only_safe_links_in_own_text_become_links() {
         assert_eq!(
             own("[a](https://a.example/?q=\"'&)"),
             "<p><a rel=\"noreferrer\" href=\"https://a.example/?q=&quot;&#39;&amp;\">a</a></p>\n"
@@ -270,7 +270,7 @@ mod tests {
     proptest::proptest! {
         /// Any text produces only our own tags, with only the attributes that we write.
         #[test]
-        fn no_text_makes_a_tag_of_its_own(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
+        fn no_text_can_add_a_tag(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
             for by in [WrittenBy::Own, WrittenBy::Others] {
                 let html = render_markdown(&text, by).into_string();
                 for tag in html.split('<').skip(1) {

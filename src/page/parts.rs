@@ -43,7 +43,7 @@ pub(super) fn render_others(taint: Option<&str>) -> Markup {
 }
 
 /// Marks a text as possibly written by others.
-pub(super) fn others_at_all() -> Markup {
+pub(super) fn render_untrusted_badge() -> Markup {
     html! { span .badge .warn { "involves untrusted text" } }
 }
 

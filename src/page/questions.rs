@@ -29,7 +29,7 @@ use super::{
     changes::render_agreed,
     error::PageError,
     frame::{PagePlace, render_frame},
-    parts::{escape_and_clean, others_at_all, render_time, wake_link},
+    parts::{escape_and_clean, render_time, render_untrusted_badge, wake_link},
     site::{PageDesk, PageSite},
 };
 
@@ -56,10 +56,10 @@ struct SentAnswer {
     answer: Answered,
     /// The digest of the question shown.
     digest: String,
-    /// The question was shown a second time.
+    /// True if the question was shown a second time.
     #[serde(default)]
     again: bool,
-    /// The page of the answer: `chat`, `today`, or else this view.
+    /// The page on which it was answered, and to which the browser returns: `chat`, `today`, or else this view.
     #[serde(default)]
     from: String,
 }
@@ -83,7 +83,7 @@ async fn show_one(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Res
     let content = site
         .run_blocking(move |desk| {
             let approval = load_question(&require_store(desk)?, id)?;
-            Ok(once_more(desk, &approval))
+            Ok(render_confirmation(desk, &approval))
         })
         .await?;
     Ok(render_frame(PagePlace::Questions, "Are you sure?", &content))
@@ -128,10 +128,10 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
     let mut ids = Vec::new();
     for shown in sent.shown.split_whitespace() {
-        let (id, read) = shown.split_once(':').ok_or_else(changed)?;
+        let (id, digest) = shown.split_once(':').ok_or_else(changed)?;
         let approval = load_question(&store, id.parse().map_err(|_| changed())?)?;
         let is_risky = is_allowed && is_dangerous(&approval);
-        if hash_question(&approval) != read || !is_open(desk, &approval) || is_risky {
+        if hash_question(&approval) != digest || !is_open(desk, &approval) || is_risky {
             return Err(changed());
         }
         ids.push(approval.id);
@@ -171,7 +171,7 @@ fn load_question(store: &Store, id: i64) -> Result<Approval, PageError> {
     store.approvals().find_approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
-/// Decides a question. Returns true if that took effect, and the response.
+/// Decides a question. Returns the response, and true if the decision took effect.
 fn decide_question(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
     let store = require_store(desk)?;
     let approval = load_question(&store, id)?;
@@ -296,7 +296,7 @@ pub(super) fn render_card(desk: &PageDesk<'_>, approval: &Approval, from: &str) 
 }
 
 /// Renders a dangerous question a second time, before it can be allowed.
-fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_confirmation(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
             @if is_dangerous(approval) {
@@ -315,10 +315,10 @@ fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
 
 fn render_answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
     let (id, digest) = (approval.id, hash_question(approval));
-    let leads_on = is_dangerous(approval) && !is_again;
+    let asks_again = is_dangerous(approval) && !is_again;
     html! {
         div .actions {
-            @if leads_on {
+            @if asks_again {
                 a .button href={ "/questions/" (id) } { "Allow once…" }
             } @else {
                 (answer_form((id, &digest), (is_again, from), ("allow", "Allow once")))
@@ -352,7 +352,7 @@ fn render_question(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         (named_files(desk, named))
         p { "Why I ask: " (escape_and_clean(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
-            p { (others_at_all()) " Before this I had read untrusted text (" (escape_and_clean(desk, origin)) "). This may be its author's wish, not yours." }
+            p { (render_untrusted_badge()) " Before this I had read untrusted text (" (escape_and_clean(desk, origin)) "). This may be its author's wish, not yours." }
         }
         p .meta {
             "Asked while I was " (wake_link(cycle_id, "doing this"))
@@ -396,7 +396,7 @@ fn render_parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
     }
 }
 
-/// Renders the files that the action names, text in full.
+/// Renders the files that the action names, with their text in full.
 fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
     html! {
         @for file in &named.files {
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_in_what_is_shown_has_another_digest() {
+    fn any_difference_shown_changes_the_digest() {
         let one = hash_question(&approval());
         let others = [
             Approval { id: 2, ..approval() },
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_risk_that_isnt_known_is_dangerous() {
+    fn an_unknown_risk_counts_as_dangerous() {
         let of = |risk: &str| is_dangerous(&Approval { risk: risk.to_owned(), ..approval() });
         assert_eq!(["safe", "caution", "dangerous", "destructive", "?"].map(of), [false, false, true, true, true]);
     }

@@ -1,4 +1,4 @@
-//! Shows the settings, read-only; a secret shows only that it is set. Settings are changed at a terminal.
+//! Shows the settings, read-only. Of a secret, it shows only whether it is set. Settings are changed at a terminal.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use axum::{Router, extract::State, routing::get};
 use maud::{Markup, html};
 
 use reveille_base::words::quote_for_shell;
-use reveille_config::SaidSettings;
+use reveille_config::GivenSettings;
 
 use super::{
     error::PageError,
@@ -30,9 +30,9 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
         Some(store) => store.chats().find_chosen_value("MODEL", &config.model)?,
         None => None,
     };
-    // Read anew, since the settings at the page's start may be outdated.
-    let said = SaidSettings::gather(config.named_env_file.as_deref());
-    let (settings, besides) = shown_settings(&said);
+    // The settings are read anew, since those from the page's start may be outdated.
+    let said = GivenSettings::gather(config.named_env_file.as_deref());
+    let (settings, other_problems) = shown_settings(&said);
     let wrong: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.problem.is_some()).collect();
     let changed = changed_since(config, &said);
     Ok(html! {
@@ -50,14 +50,14 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
                 "Changed since this page was started: " (changed.join(", ")) ". The next wake uses the new settings. A running bot and this page use them after a restart."
             }
         }
-        @if !wrong.is_empty() || !besides.is_empty() {
+        @if !wrong.is_empty() || !other_problems.is_empty() {
             section .note.bad aria-labelledby="wrong" {
                 h2 #wrong { "Problems" }
                 ul .list {
                     @for setting in &wrong {
                         li { code { (setting.name) } ": " (desk.clean_text(setting.problem.as_deref().unwrap_or_default())) }
                     }
-                    @for problem in &besides { li { (desk.clean_text(problem)) } }
+                    @for problem in &other_problems { li { (desk.clean_text(problem)) } }
                 }
             }
         }

@@ -16,7 +16,9 @@ use reveille_git::Repo;
 use reveille_memory::outside;
 use reveille_store::{Store, StoreError, database};
 
-use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
+use super::{
+    chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes,
+};
 
 /// Random bytes in the page's own host name.
 const NAME_BYTES: usize = 10;
@@ -30,7 +32,7 @@ pub struct PageSite {
     redactor: MakeRedactor,
     /// An unguessable name with the port, as browsers send it in `Host`.
     host: String,
-    entrance: Mutex<Entrance>,
+    entrance: Mutex<PageSessions>,
     pub(super) chat: ChatSession,
     /// Requests a wake.
     pub(super) nudge: Notify,
@@ -99,7 +101,7 @@ impl PageSite {
         self.lock_entrance().renew_session(cookie, clock::read_awake_time())
     }
 
-    fn lock_entrance(&self) -> MutexGuard<'_, Entrance> {
+    fn lock_entrance(&self) -> MutexGuard<'_, PageSessions> {
         self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

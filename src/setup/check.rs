@@ -150,7 +150,7 @@ fn check_model(config: &Config) -> Checked {
             Checked::Good(format!("{chosen}, chosen in a chat with /model (MODEL says {said})"))
         }
         (chain, _, None) => {
-            let unused = config.said_models().find(|name| !config.can_use(name));
+            let unused = config.requested_models().find(|name| !config.can_use(name));
             let why = |name| format!(" ({name} isn't used: {})", config.describe_missing(name).unwrap_or_default());
             let unused = unused.map(why).unwrap_or_default();
             Checked::Good(format!("{}{unused}", chain.join(", then ")))
@@ -179,7 +179,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
         return Checked::Unknown("not tried".to_owned());
     }
     let names: Vec<&str> =
-        config.said_models().filter(|name| Provider::from_model(name) == Provider::Anthropic).collect();
+        config.requested_models().filter(|name| Provider::from_model(name) == Provider::Anthropic).collect();
     for name in &names {
         let options = AnthropicOptions {
             route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key: api_key.clone() },

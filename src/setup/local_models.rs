@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use reveille_config::{SaidSettings, is_forwarded_to_cloud};
+use reveille_config::{GivenSettings, is_forwarded_to_cloud};
 use reveille_model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
 /// The usual ports, and the server at each.
 const PORTS: [(u16, &str); 2] = [(11434, "Ollama"), (8080, "llama.cpp")];
-/// Longest wait for a server.
+/// Longest wait for a server's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Maximum models shown of a server.
 const MAX_MODELS: usize = 8;
@@ -27,7 +27,7 @@ pub struct FoundServer {
 
 impl FoundServer {
     /// Asks the usual ports. Returns nothing if a key for such servers is set, since the unknown listener would get the key.
-    pub async fn find_all(said: &SaidSettings) -> Vec<Self> {
+    pub async fn find_all(said: &GivenSettings) -> Vec<Self> {
         let has_key = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE"].iter().any(|name| said.get(name).is_some());
         let mut found = Vec::new();
         for (port, kind) in PORTS.into_iter().filter(|_| !has_key) {
@@ -40,12 +40,12 @@ impl FoundServer {
         found
     }
 
-    /// True for an address at a usual port.
+    /// True for the address of a usual port.
     pub(super) fn is_usual(url: &str) -> bool {
         PORTS.iter().any(|(port, _)| url == format!("http://127.0.0.1:{port}/v1"))
     }
 
-    /// Lists the choices of the server's models: an answer, and its label.
+    /// Lists the server's models as choices: an answer and its label for each.
     pub(super) fn options(&self) -> impl Iterator<Item = (String, String)> {
         self.models.iter().map(|name| {
             let label = format!("{name}, which a server on this machine has ({} at {}, it seems)", self.kind, self.url);

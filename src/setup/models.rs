@@ -1,7 +1,7 @@
 //! The choice of a model: the options, and the settings behind each.
 
 use reveille_base::process;
-use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges};
+use reveille_config::{CLAUDE_CODE, Config, GivenSettings, OFFLINE_MODEL, Provider, SettingChanges};
 use reveille_model::openai;
 
 use super::{
@@ -12,13 +12,13 @@ use super::{
 
 /// True if a configured model belongs to a server that the person named, as opposed to one found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {
-    config.said_models().any(|name| Provider::from_model(name) == Provider::OpenAi)
+    config.requested_models().any(|name| Provider::from_model(name) == Provider::OpenAi)
         && !FoundServer::is_usual(&config.openai_base_url)
 }
 
 /// Returns the reason for refusing a server: a variable in the environment would be sent there, or override the answer. A key in the
 /// environment belongs to another server.
-pub(super) fn refused_server(url: &str, said: &SaidSettings, config: &Config) -> Option<String> {
+pub(super) fn refused_server(url: &str, said: &GivenSettings, config: &Config) -> Option<String> {
     if url.trim_end_matches('/') == config.openai_base_url {
         return None;
     }
@@ -55,7 +55,7 @@ const CHAIN: &str = "chain";
 
 /// Lists the available models: Claude's, none at all, those of a server on this machine, and those of services with a key of their own. A
 /// local server is never the default, since anybody may listen at its port.
-pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
+pub(super) fn model_choices(said: &GivenSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
     let option = |id: &str, label: String| (id.to_owned(), label);
     let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
     if let Some(program) = process::find_program(&config.claude_code) {
@@ -73,7 +73,7 @@ pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[Fou
     let own = "another OpenAI-compatible server, with or without a key".to_owned();
     options.push(option(&format!("{SERVER}{EXAMPLE_URL}"), own));
     if config.model.contains(',') {
-        let chain = config.said_models().collect::<Vec<_>>().join(", then ");
+        let chain = config.requested_models().collect::<Vec<_>>().join(", then ");
         options.push(option(CHAIN, format!("as set now: {chain}")));
     }
     let current = match config.model.as_str() {
@@ -97,7 +97,7 @@ pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[Fou
 }
 
 /// Returns the settings behind a choice of [`model_choices`].
-pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {
+pub(super) fn model_changes(id: &str, said: &GivenSettings, config: &Config) -> SettingChanges {
     let mut changes = SettingChanges::new();
     match id {
         CLAUDE_CODE => {

@@ -3,7 +3,7 @@
 
 /// The assistant's default name.
 pub const DEFAULT_NAME: &str = "Reveille";
-/// The wording for an unnamed person.
+/// The words for a person whose name is unknown.
 const NOBODY: &str = "one person";
 /// Maximum characters of a name.
 const MAX_CHARS: usize = 60;
@@ -51,7 +51,7 @@ pub fn parse_names(orders: &str) -> Option<AssistantNames> {
     Some(names)
 }
 
-/// Puts these names into the standing orders. `None` without such a sentence.
+/// Puts these names into the standing orders. `None` if the sentence is missing.
 pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
     let (sentence, _) = find_sentence(orders)?;
     Some(orders.replacen(sentence, &names.sentence(), 1))
@@ -60,9 +60,9 @@ pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
 /// Finds the sentence with both names, and parses it.
 fn find_sentence(orders: &str) -> Option<(&str, AssistantNames)> {
     let line = orders.lines().find(|line| line.starts_with(BEGIN))?;
-    let (said, behind) = line.strip_prefix(BEGIN)?.split_once(END)?;
+    let (said, rest) = line.strip_prefix(BEGIN)?.split_once(END)?;
     let (assistant, person) = said.strip_suffix("'s")?.split_once(", ")?;
-    let program = if behind.starts_with(PROGRAM) { PROGRAM.len() } else { 0 };
+    let program = if rest.starts_with(PROGRAM) { PROGRAM.len() } else { 0 };
     let sentence = line.get(..BEGIN.len() + said.len() + END.len() + program)?;
     let person = Some(person.to_owned()).filter(|person| person != NOBODY);
     Some((sentence, AssistantNames { assistant: assistant.to_owned(), person }))
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_has_rewritten_stays() {
+    fn a_rewritten_sentence_stays() {
         for orders in ["# Mine\n\nBe nice.\n", "You are nobody.\n", ""] {
             assert_eq!(with_names(orders, &named("Jarvis", None)), None, "{orders}");
         }
     }
 
     #[test]
-    fn a_name_is_no_sentence() {
+    fn a_sentence_is_not_accepted_as_a_name() {
         for name in ["Ann", "Jean-Luc Picard", "R2.D2", "Zoë", "李雷"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }

@@ -50,7 +50,7 @@ impl KnownServer {
 
 /// True if a configured model runs elsewhere. A model on this machine needs neither key nor price.
 pub(super) fn is_elsewhere(config: &Config) -> bool {
-    config.said_models().any(|name| Provider::from_model(name) == Provider::OpenAi && !config.is_local(name))
+    config.requested_models().any(|name| Provider::from_model(name) == Provider::OpenAi && !config.is_local(name))
 }
 
 /// Returns true while the person's own server has only the placeholder for an address.

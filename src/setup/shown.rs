@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reveille_base::redact::Secret;
-use reveille_config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret};
+use reveille_config::{Config, EmbedModel, GivenSettings, SettingChanges, Source, VARIABLES, is_secret};
 
 /// The subject of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +110,7 @@ impl SettingGroup {
 }
 
 /// Lists all current settings by group, and any other problems, such as one with the whole file.
-pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
+pub fn shown_settings(said: &GivenSettings) -> (Vec<ShownSetting>, Vec<String>) {
     let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
     let mut all: Vec<ShownSetting> = Vec::new();
     for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::for_setting(name)?))) {
@@ -133,7 +133,7 @@ pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
 }
 
 /// Lists the settings that differ from those of a running process.
-pub fn changed_since(running: &Config, said: &SaidSettings) -> Vec<&'static str> {
+pub fn changed_since(running: &Config, said: &GivenSettings) -> Vec<&'static str> {
     let (Some(now), _) = said.with_what_is_right(&SettingChanges::new()) else { return Vec::new() };
     let is_changed = |name: &&'static str| match *name {
         // A running process also knows chats that paired later.
@@ -234,14 +234,14 @@ mod tests {
 
     use super::*;
 
-    fn said(dir: &std::path::Path, file: &str) -> SaidSettings {
+    fn said(dir: &std::path::Path, file: &str) -> GivenSettings {
         std::fs::write(dir.join(".env"), file).unwrap();
         let env = BTreeMap::from([
             ("HOME".to_owned(), "/home/ana".to_owned()),
             ("WORKSPACE_DIR".to_owned(), dir.display().to_string()),
             ("AUTONOMY".to_owned(), "2".to_owned()),
         ]);
-        SaidSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()))
+        GivenSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()))
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The questions in their order. Each is a value: the wording, the possible answers, and the changes by an answer.
+//! The questions in their order. Each is a value: the wording, the possible answers, and the changes that an answer makes.
 
 use std::path::PathBuf;
 
 use reveille_base::zone::Tz;
 use reveille_config::{
-    Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
+    Autonomy, Config, GivenSettings, InitiativeLevel, OFFLINE_MODEL, Provider, SettingChanges, VARIABLES, check_value,
     file_setting,
 };
 use reveille_media::speech;
@@ -49,11 +49,11 @@ pub enum SetupStep {
     Remote,
     /// The daily budget.
     Budget,
-    /// Actions without asking.
+    /// How much it may do without asking.
     Autonomy,
-    /// Unrequested work.
+    /// How much it may do unasked.
     Initiative,
-    /// Understanding voice notes.
+    /// The speech model for voice notes.
     Voice,
     /// The assistant's name.
     Assistant,
@@ -71,12 +71,12 @@ pub enum SetupQuestion {
     },
     /// A hidden line. An empty one keeps the present secret, if any.
     Secret {
-        /// A secret is already set.
+        /// True if a secret is already set.
         is_set: bool,
     },
-    /// A number of an option, from 1.
+    /// The number of an option, from 1.
     Choice {
-        /// The options: the answer behind each, and its label.
+        /// The options, each with its answer and its label.
         options: Vec<(String, String)>,
         /// The default option, from 1.
         default: usize,
@@ -228,9 +228,9 @@ impl SetupStep {
     /// True if the step applies with these settings.
     pub fn is_applicable(self, config: &Config) -> bool {
         match self {
-            Self::Key => config.said_models().any(|name| Provider::from_model(name) == Provider::Anthropic),
+            Self::Key => config.requested_models().any(|name| Provider::from_model(name) == Provider::Anthropic),
             // Initiative needs a model.
-            Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
+            Self::Initiative => config.requested_models().any(|name| name != OFFLINE_MODEL),
             Self::ServerUrl => has_own_server(config) && KnownServer::find_by_url(&config.openai_base_url).is_none(),
             Self::ServerKey => has_own_server(config) && config.openai_base_url != EXAMPLE_URL,
             Self::ServerModel => Self::ServerKey.is_applicable(config) && only_model(config).is_some(),
@@ -239,13 +239,13 @@ impl SetupStep {
             }
             Self::Voice => speech::IS_BUILT,
             // Free models need no budget.
-            Self::Budget => config.said_models().any(|name| !config.is_free(name)),
+            Self::Budget => config.requested_models().any(|name| !config.is_free(name)),
             _ => true,
         }
     }
 
     /// Returns the step's variable that is set in the environment, which must be changed there.
-    pub fn settled_by_environment(self, said: &SaidSettings) -> Option<&'static str> {
+    pub fn settled_by_environment(self, said: &GivenSettings) -> Option<&'static str> {
         // A server's address in the environment doesn't answer other questions.
         let is_answer = |name: &&&str| !name.ends_with("_URL") || matches!(self, Self::Remote | Self::ServerUrl);
         let mut names = self.settings().iter().filter(is_answer);
@@ -255,7 +255,7 @@ impl SetupStep {
     /// Returns the form of the answer, with its default.
     pub fn build_question(
         self,
-        said: &SaidSettings,
+        said: &GivenSettings,
         config: &Config,
         names: &AssistantNames,
         servers: &[FoundServer],
@@ -297,11 +297,11 @@ impl SetupStep {
         }
     }
 
-    /// Interprets an answer. For a choice, `answer` is the one behind the option.
+    /// Interprets an answer. For a choice, `answer` is the chosen option's answer, not its number.
     pub fn parse_answer(
         self,
         answer: &str,
-        said: &SaidSettings,
+        said: &GivenSettings,
         config: &Config,
         names: &AssistantNames,
     ) -> TakenAnswer {
@@ -371,13 +371,13 @@ impl SetupStep {
 }
 
 /// Builds the change of a setting after checking its value.
-fn build_setting_change(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
+fn build_setting_change(name: &'static str, answer: &str, is_same: bool, said: &GivenSettings) -> TakenAnswer {
     if is_same {
         return TakenAnswer::Changes(SettingChanges::new());
     }
     if answer.is_empty() || answer.eq_ignore_ascii_case(NONE) {
-        let taken_out = said.get(name).map(|_| (name, None));
-        return TakenAnswer::Changes(taken_out.into_iter().collect());
+        let removal = said.get(name).map(|_| (name, None));
+        return TakenAnswer::Changes(removal.into_iter().collect());
     }
     match check_value(name, answer, said.home()) {
         Ok(()) => TakenAnswer::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
@@ -400,7 +400,7 @@ fn build_secret_change(name: &'static str, answer: &str) -> TakenAnswer {
 }
 
 /// Finds a speech model downloaded by `scripts/fetch-model`.
-fn fetched_model(said: &SaidSettings) -> Option<PathBuf> {
+fn fetched_model(said: &GivenSettings) -> Option<PathBuf> {
     let entries = std::fs::read_dir(said.home()?.join(MODELS_DIR)).ok()?;
     let is_model = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -409,9 +409,9 @@ fn fetched_model(said: &SaidSettings) -> Option<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(is_model).max()
 }
 
-/// Copies settings from the environment into the file, since cron and the bot's unit have another environment. A secret in a file of its
-/// own stays there.
-pub fn from_environment(said: &SaidSettings) -> SettingChanges {
+/// Copies settings from the environment into the file, since cron and the bot's unit have another environment. A secret kept in a
+/// file of its own stays there.
+pub fn from_environment(said: &GivenSettings) -> SettingChanges {
     let mut changes = SettingChanges::new();
     for name in VARIABLES {
         let kept = !NOT_KEPT.contains(&name) && said.is_from_environment(name);

@@ -1,6 +1,7 @@
 /* The campaign's preload library. It intercepts the libc calls of a program and its children, and counts those that change the
- * world. At a chosen call it kills every process of the trial or only the first, tears the write, or returns an error; or it
- * records all writes and syncs. `faults.rs` builds and steers it, and describes the shared words and the record's format.
+ * world. At a chosen call it kills every process of the trial or only the first, does half of a write before killing, or returns
+ * an error. Alternatively it records all writes and syncs. `faults.rs` builds and steers it, and describes the shared memory and the
+ * record's format.
  *
  * It is in C because libc's `open` is variadic, which stable Rust can't define. It never allocates or takes a lock, so that it is
  * safe in every caller of libc. */
@@ -93,7 +94,7 @@ static void kill_all(void) {
     for (;;) pause();
 }
 
-/* Kills the trial's own program. A child that makes this call stays blocked in it. */
+/* Kills only the trial's own program. If a child made the call, the child stays blocked in it. */
 static void kill_first(void) {
     atomic_store(&control->fired, 1);
     kill((pid_t)atomic_load(&control->pids[0]), SIGKILL);
@@ -106,7 +107,7 @@ static int is_beneath(const char *path) {
     return !strncmp(path, root, root_length) && (path[root_length] == '/' || !path[root_length]);
 }
 
-/* Resolves "." and ".." as text only, since the campaign's world has no links to directories. */
+/* Resolves "." and ".." in the text of the path, which suffices: the campaign's world has no links to directories. */
 static void tidy(char *path) {
     char *out = path;
     for (char *in = path; *in;) {
@@ -128,7 +129,7 @@ static int path_of_fd(int fd, char *out) {
     return n > 0;
 }
 
-/* The absolute path, if it is beneath the root. */
+/* Makes a path absolute, and returns whether it is beneath the root. */
 static int resolve(int dir, const char *path, char *out) {
     if (control == &idle || !path) return 0;
     if (path[0] == '/') snprintf(out, PATH_MAX, "%s", path);
@@ -148,7 +149,7 @@ static int ends_with(const char *text, const char *end) {
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* A file or directory beneath the root, by its descriptor. */
+/* Returns whether a descriptor's file or directory is beneath the root, with its path. */
 static int is_ours(int fd, char *path) {
     return control != &idle && path_of_fd(fd, path) && is_beneath(path) && !ends_with(path, " (deleted)");
 }
@@ -263,7 +264,7 @@ int openat64(int dir, const char *path, int flags, ...) { REAL(openat64); OPENS(
 
 static void wrote(int fd, int64_t offset, const char *path, const struct iovec *data, int parts, ssize_t n) {
     if (n <= 0) return;
-    /* Without an offset the data went to the file's own position. */
+    /* Without an offset, the data went to the file's current position. */
     if (offset < 0) offset = (int64_t)lseek(fd, 0, SEEK_CUR) - n;
     record(R_WRITE, ino_of(fd), offset, path, "", data, parts, (size_t)n);
 }
@@ -320,7 +321,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     WRITES(fd, 0, message->msg_iov, (int)message->msg_iovlen, (void)0, real(fd, message, flags));
 }
 
-/* Copies within the kernel would go unseen; without them, programs read and write. */
+/* Copies within the kernel wouldn't be recorded. They fail here, so that programs read and write instead. */
 ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size, unsigned flags) {
     char path[PATH_MAX];
     if (is_ours(out, path)) { errno = EXDEV; return -1; }
@@ -482,7 +483,7 @@ int symlinkat(const char *target, int dir, const char *path) {
     NAMES(NAME, 0, dir, path, real(target, dir, path), R_SYMLINK, target);
 }
 
-/* ---- descriptors, for running out of them ---- */
+/* ---- other calls that open descriptors, so that programs can run out of them ---- */
 
 int socket(int family, int type, int protocol) {
     REAL(socket);

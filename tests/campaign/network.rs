@@ -1,5 +1,5 @@
-//! Layer 4: a network between the programs and Telegram, Claude and the git remote fails at one request, once or for the whole run. The
-//! result must be as if nothing had happened, except for notices and messages in doubt.
+//! Layer 4: the network between the programs and Telegram, Claude and the git remote fails at one request, once or from then on. The
+//! result must be the same as without a fault, except for notices and for messages that may or may not have arrived.
 
 mod bots;
 mod fault;
@@ -22,20 +22,20 @@ use super::{
     world::{Allowed, Story},
 };
 
-/// Trials mostly wait.
+/// The number of trials run in parallel. There are many, since trials mostly wait.
 const WORKERS: usize = 8;
-/// The longest back-off that one run can leave.
+/// The longest back-off that one run can leave behind, in minutes.
 const BACK_OFF_MIN: u32 = 10;
-/// The first of the bot's updates.
+/// The id of the bot's first update.
 const FIRST_UPDATE: i64 = 2_000;
-/// The methods for showing a coming answer and for changing the progress line.
+/// The Telegram methods that show “typing”, and that change the progress line.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
-/// The methods for sending a long question, answering a pressed button, and showing the result under the question.
+/// The Telegram methods that send a long question, acknowledge a pressed button, and show the result under the question.
 const QUESTION: &str = "sendDocument";
 const PRESSED: &str = "answerCallbackQuery";
 const CLOSED: &str = "editMessageCaption";
-/// The minimum number of texts the bot story's wakes send.
+/// The minimum number of texts that the wakes of the bot's story send.
 const BOT_SENDS: usize = 3;
 
 /// The programs of a trial.
@@ -45,11 +45,11 @@ enum Play {
     Wake,
     /// A `bot` with two polls and its wakes.
     Bot,
-    /// The same after its messages went to a webhook.
+    /// Like `Bot`, but the messages went to a webhook before.
     Webhook,
     /// A `bot` that fetches a voice note and a photo, with Claude as its wakes' model.
     Files,
-    /// A `bot` with a wake so long that it shows its progress.
+    /// A `bot` with a wake that takes so long that the bot shows its progress.
     Long,
     /// A `bot` with a wake that has to ask: a button is pressed, and another wake continues.
     Question,
@@ -58,12 +58,12 @@ enum Play {
 impl Play {
     const ALL: [Self; 6] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long, Self::Question];
 
-    /// The requests to Telegram this play tests, by name and number; they come in every run. Empty if the play tests all requests.
-    /// Each gets one fault of each kind or, if `true`, every fault.
+    /// The requests to Telegram that this play tests, by name and number; each is made in every run. Empty if the play tests all requests.
+    /// `true` marks essential requests, which get every fault; the others get one fault of each kind.
     fn calls(self) -> &'static [(&'static str, usize, bool)] {
         match self {
             Self::Wake | Self::Bot => &[],
-            // The bot asks first, then the program for removing the webhook.
+            // The bot asks first, then the program that removes the webhook.
             Self::Webhook => &[("getWebhookInfo", 0, false), ("getWebhookInfo", 1, false), ("deleteWebhook", 0, false)],
             Self::Files => &[
                 ("getFile", 0, true),
@@ -88,7 +88,7 @@ struct Trial {
     order: Order,
 }
 
-/// The network's faults in some stories.
+/// The stories of this layer, and all their trials.
 pub(crate) struct Network {
     wake: Story,
     /// The same story answered by the fallback grammar, which replaces an unreachable Claude.
@@ -117,7 +117,7 @@ impl Network {
         network
     }
 
-    /// Each request of an undisturbed run with each fault, once and lasting.
+    /// Combines each request of an undisturbed run with each fault, once and lasting.
     fn trials_of(&self, play: Play) -> Vec<Trial> {
         let mut scene = Scene::open(self.story(play), play, None);
         scene.play(None).unwrap();
@@ -160,7 +160,7 @@ impl Network {
     }
 }
 
-/// The requests a play tests with their faults: once, and also lasting for essential ones.
+/// Combines the requests that a play tests with their faults: once, and for essential requests also lasting.
 fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(label, nth, is_essential) in play.calls() {
@@ -176,8 +176,8 @@ fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     trials
 }
 
-/// Tells whether a request comes in every run of the bot's story, independent of how its wakes share the work. Requests to the remote
-/// are covered by the other story.
+/// Returns whether every run of the bot's story makes this request, however its wakes share the work. Requests to the git remote are
+/// covered by the other story.
 fn is_sure_of_bot(target: Target, exchange: &Exchange) -> bool {
     target == Target::Telegram
         && match exchange.label.as_str() {
@@ -208,8 +208,8 @@ impl Network {
         }
         scene.world.pass(BACK_OFF_MIN);
         let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-        // A connection closed behind its answer may already have been used for the next request, which is then in doubt without being
-        // seen.
+        // When the network closes a connection after an answer, the program may already have used it for the next request. That request
+        // is then in doubt, although the proxy never saw it.
         let unseen = scene.telegram.turned_away() + usize::from(trial.order.fault == Fault::Closed);
         let sends = told::sends(&scene.telegram.exchanges(), unseen)?;
         told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;

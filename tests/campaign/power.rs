@@ -1,7 +1,7 @@
-//! Layer 5: the power fails. A run is recorded once, with all its writes, syncs and sends. Each trial cuts the record off somewhere,
-//! builds a possible state of the disk (see [`super::disk`]), and lets the next wake recover.
+//! Layer 5: the power fails. A run is recorded once, with all its writes, syncs and sends. Each trial cuts the record off
+//! somewhere, builds a possible state of the disk (see [`super::disk`]), and lets the next wake recover.
 //!
-//! Other machines don't lose power: the remote finishes or drops an unfinished push, and Telegram has everything that was sent before.
+//! Other machines don't lose power: the remote finishes or drops an unfinished push, and Telegram has everything sent before the cut.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,12 +27,12 @@ use super::{
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
-/// Directories of other machines, and the effects of an allowed command, which no power failure undoes.
+/// Directories that keep their state: those of other machines, and the effects of an allowed command.
 const ELSEWHERE: [&str; 3] = ["remote.git", "laptop", DONE_OUTSIDE];
 const DONE_OUTSIDE: &str = "workspace/scratch";
-/// The distance of a cut after a send, in entries.
+/// The maximum distance of a cut after a send, in entries.
 const SOON: usize = 4;
-/// The distance of a cut after a rename of ours, in entries.
+/// The maximum distance of a cut after a rename by the product, in entries.
 const LATER: usize = 16;
 /// The campaign's own files in the world.
 const OURS: [&str; 2] = ["faults", "faults.record"];
@@ -47,9 +47,9 @@ struct Recording {
     story: Story,
     before: Disk<'static>,
     entries: Vec<Entry>,
-    /// The product's own processes; the others are git's.
+    /// The ids of the product's own processes; all others belong to git.
     product: BTreeSet<u32>,
-    /// Whether a remote was in the middle of an action after this many entries.
+    /// For each number of entries, whether a remote was in the middle of an action after them.
     is_remote_busy: Vec<bool>,
 }
 
@@ -70,7 +70,7 @@ impl Recording {
         assert_eq!(code, Some(0), "the recorded run: {said}");
         let mut entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
         if let Some(trace) = world.trace() {
-            take_down(&trace, &mut entries);
+            insert_command_effect(&trace, &mut entries);
         }
         let after = Disk::snapshot(root, &ELSEWHERE).unwrap().now();
         let is_remote_busy = checked(&before, &entries, &after);
@@ -80,13 +80,13 @@ impl Recording {
         Self { story, before, entries, product, is_remote_busy }
     }
 
-    /// The guarantees that a process relies on.
+    /// The guarantees of the file system that an entry's process relies on.
     fn model(&self, entry: &Entry, chosen: Model) -> Model {
         if self.product.contains(&entry.pid) { chosen } else { Model::Ordered }
     }
 
-    /// The end of the remote's part, in entries: the cut itself if the remote is idle then. A busy remote may drop its action, unless a
-    /// branch has moved, or finish it.
+    /// The number of entries that the remote carries out: as many as before the cut if it is idle then. A busy remote finishes its
+    /// action, or drops it unless a branch has already moved.
     fn remote_until(&self, cut: usize, random: &mut fastrand::Rng) -> usize {
         let is_quiet = |at: &usize| !self.is_remote_busy.get(*at).copied().unwrap_or(false);
         let dropped = (0..=cut).rev().find(is_quiet).unwrap_or(0);
@@ -98,8 +98,8 @@ impl Recording {
         if has_moved || random.bool() { finished } else { dropped }
     }
 
-    /// The number of entries before the power fails: anywhere; right before a sync, with the most at stake; soon after a send or an
-    /// outside effect, when the promised data has to be safe; or after a rename of ours, which later steps rely on.
+    /// Draws the number of entries before the power fails: anywhere; right before a sync, when the most data is at risk; soon after a
+    /// send or an outside effect, when the promised data has to be safe; or after a rename by the product, which later steps rely on.
     fn cut(&self, random: &mut fastrand::Rng) -> usize {
         let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
         let is_named = |entry: &Entry| entry.kind == Kind::Rename && self.product.contains(&entry.pid);
@@ -137,13 +137,13 @@ impl Recording {
         ))
     }
 
-    /// Repeats the recorded requests to the world's own Telegram and model, so both know them.
+    /// Repeats the recorded requests to the trial's own Telegram and model, so that both know them.
     fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
         let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
         for request in requests(sent) {
             let (url, request) = match (request.method(), &world.claude) {
                 (Some("sendMessage" | "deleteMessage"), _) => (world.telegram.url(), request),
-                // Its confirmation counts; the waiting doesn't.
+                // A poll confirms earlier updates, which counts; there is no need to wait for new ones.
                 (Some("getUpdates"), _) => (world.telegram.url(), request.without_waiting()?),
                 (None, Some(claude)) if request.head.contains(API_KEY) => (claude.url(), request),
                 _ => continue,
@@ -153,7 +153,7 @@ impl Recording {
         Ok(())
     }
 
-    fn make_good(&self, picture: &Picture, cut: usize) -> Result<Duration, String> {
+    fn recover_and_check(&self, picture: &Picture, cut: usize) -> Result<Duration, String> {
         let mut world = self.story.open();
         picture.write(world.env.root()).map_err(|error| error.to_string())?;
         self.tell_again(cut, &world)?;
@@ -179,7 +179,7 @@ impl Request {
         path.rsplit('/').next()
     }
 
-    /// A poll without waiting.
+    /// Turns a poll into one that doesn't wait.
     fn without_waiting(self) -> Result<Self, String> {
         let mut body: Value = serde_json::from_str(&self.body).map_err(|error| error.to_string())?;
         body["timeout"] = 0.into();
@@ -199,7 +199,7 @@ impl Request {
     }
 }
 
-/// The HTTP requests sent completely, oldest first; each may be several entries of one connection.
+/// The complete HTTP requests, oldest first; one request may consist of several entries of one connection.
 fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut begun: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
@@ -219,8 +219,8 @@ fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
     requests
 }
 
-/// Inserts the effect of a sandboxed command, which isn't recorded, just before its outcome.
-fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
+/// Inserts the effect of a sandboxed command into the record, just before the command's outcome. The effect itself isn't recorded.
+fn insert_command_effect(trace: &Path, entries: &mut Vec<Entry>) {
     let text = fs::read(trace).unwrap();
     let tells = |entry: &Entry| {
         let receipt = "Ran “".as_bytes();
@@ -241,7 +241,7 @@ fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
     entries.splice(at..at, [entry(Kind::Create, Vec::new()), entry(Kind::Write, text)]);
 }
 
-/// Plays the whole record and compares it with the actual result. Returns the times at which the remote was busy.
+/// Plays the whole record and compares the result with the actual files. Returns for each number of entries whether a remote was busy.
 fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
     let mut disk: Disk<'_> = before.clone();
     let mut is_remote_busy = vec![false];
@@ -250,7 +250,7 @@ fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bo
         is_remote_busy.push(disk.paths_elsewhere().any(|name| name.ends_with(".lock") || name.contains("incoming-")));
     }
     let differences = disk.now().differences(after, &OURS);
-    assert!(differences.is_empty(), "the record doesn't tell all of {differences:#?}");
+    assert!(differences.is_empty(), "the record doesn't explain {differences:#?}");
     is_remote_busy
 }
 
@@ -266,7 +266,7 @@ impl Layer for PowerLoss {
         let mut random = fastrand::Rng::with_seed(id);
         let recording = random.choice(&self.recordings).ok_or("there is no recording")?;
         let (picture, cut, how) = recording.power_loss(&mut random)?;
-        match catch_unwind(AssertUnwindSafe(|| recording.make_good(&picture, cut))) {
+        match catch_unwind(AssertUnwindSafe(|| recording.recover_and_check(&picture, cut))) {
             Ok(ended) => ended.map(|took| Recovery(Some(took))).map_err(|why| format!("{how}: {why}")),
             Err(panic) => {
                 let why = panic.downcast_ref::<String>().map_or("a check panicked", String::as_str);

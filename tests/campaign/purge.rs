@@ -1,5 +1,5 @@
-//! Layer: `wake memory forget --purge` is killed at one of its calls, with all its children. The same command has to finish the work:
-//! no history holds the words, here or at the remote, and everything else is unchanged.
+//! Layer: `wake memory forget --purge` is killed at one of its system calls, with all its children. Repeating the command has to
+//! finish the work: no git history contains the words, here or at the remote, and everything else is unchanged.
 
 use std::{fs, time::SystemTime};
 
@@ -8,15 +8,15 @@ use super::{
     layer::{Layer, Recovery, Share},
     world::locks,
 };
-use crate::support::env::{Ran, TestEnv};
+use crate::support::env::{ProgramOutput, TestEnv};
 
 const WORD: &str = "swordfish";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
-/// The kills of one purge.
+/// The trials that kill a purge.
 pub(crate) struct Purge {
     template: TestEnv,
-    /// Calls of an undisturbed purge.
+    /// The number of calls in an undisturbed purge.
     calls: u64,
 }
 
@@ -52,7 +52,7 @@ impl Layer for Purge {
         }
     }
 
-    /// Kills after the new history was made and before the remote has it, without a wake in between.
+    /// Kills between the making of the new history and its arrival at the remote, without a wake before the repetition.
     fn first(&self) -> Vec<u64> {
         [63, 66, 69].map(|percent| self.calls * 2 * percent / 100 / 4 * 4 + 2).to_vec()
     }
@@ -68,7 +68,7 @@ impl Layer for Purge {
         if let Some(pid) = faults.survivor() {
             return Err(format!("process {pid} has outlived it"));
         }
-        // In half of the trials a wake comes first.
+        // In half of the trials, a wake runs before the repetition.
         if id % 4 < 2 {
             let ran = env.wake(&["--once", "--no-console"]);
             if ran.code != 0 {
@@ -76,10 +76,11 @@ impl Layer for Purge {
             }
         }
         let mut again = env.wake(&PURGE);
-        let is_held_up =
-            |ran: &Ran| ran.notices().contains("File exists") || ran.notices().contains("another git program");
+        let is_held_up = |ran: &ProgramOutput| {
+            ran.notices().contains("File exists") || ran.notices().contains("another git program")
+        };
         if is_held_up(&again) {
-            // A dead git's lock can't be told from a live one until it is a second old; the health check then removes it.
+            // Until it is a second old, the lock of a dead git can't be distinguished from a live one's. The health check then removes it.
             for lock in [env.brain().join(".git"), env.path("remote.git")].iter().flat_map(|dir| locks(dir)) {
                 fs::File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
             }
@@ -94,7 +95,7 @@ impl Layer for Purge {
     }
 }
 
-/// Checks that the words are gone everywhere, and everything else is there.
+/// Checks that the words are gone everywhere, and that everything else is still there.
 fn is_purged(env: &TestEnv) -> Result<(), String> {
     let brain = env.brain().display().to_string();
     let remote = env.path("remote.git").display().to_string();

@@ -1,5 +1,5 @@
-//! Measures the write-ahead log while a bot stores messages, a wake writes too, and overlapping readers leave no moment without one. In
-//! this state SQLite by itself never restarts its log.
+//! Measures the database's write-ahead log while a bot stores messages, a wake writes too, and readers overlap so that one is always
+//! active. Under these conditions SQLite itself never restarts its log.
 
 use std::{
     path::Path,
@@ -18,20 +18,20 @@ use reveille_store::{Batch, Entry, FencedStore, NewCycle, NewIncoming, Store, WA
 const MAX_BATCH: u64 = 100;
 /// Telegram's longest text, in characters.
 const LONGEST_TEXT: usize = 4_096;
-/// One in this many messages has the maximum length.
+/// One of this many messages has the maximum length.
 const LONG_ONE_IN: u64 = 20;
-/// Readers in turn.
+/// The number of overlapping readers.
 const READERS: u64 = 3;
 /// The longest time a reader holds its transaction, in milliseconds.
 const LONGEST_READ_MS: u64 = 30;
-/// Bytes a turn of the wake writes into the journal.
+/// The number of bytes that a turn of the wake writes into the journal.
 const TURN_BYTES: usize = 20_000;
 const BOT_ID: i64 = 99;
 
-/// The messages of trial 0, which the suite runs, and of trial 1.
+/// The number of messages in trial 0, which the suite runs, and in trial 1.
 const MESSAGES: [u64; 2] = [20_000, 1_000_000];
 
-/// Runs one of the two sizes.
+/// Runs the trial of one size.
 pub(crate) fn trial(id: u64) -> Result<(), String> {
     let messages = usize::try_from(id).ok().and_then(|id| MESSAGES.get(id)).ok_or("there is no such trial")?;
     let told = stored(*messages, id)?;
@@ -39,8 +39,10 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Stores this many messages and returns a summary with the log's largest size. Fails on a log beyond the bound, a missing message, or
-/// a reader or wake that never had its turn.
+/// Stores this many messages, and returns a summary with the log's largest size.
+///
+/// # Errors
+/// The log exceeded its bound, a message is missing, or a reader or the wake never had its turn.
 fn stored(messages: u64, seed: u64) -> Result<String, String> {
     let dir = tempfile::tempdir().map_err(said)?;
     let path = dir.path().join("messages.db");
@@ -138,7 +140,7 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
             .map_err(said)?;
         turns += 1;
         let _ = first.send(());
-        // A model takes its time.
+        // A model takes time to answer.
         thread::sleep(Duration::from_millis(5));
     }
     Ok(turns)

@@ -1,5 +1,5 @@
-//! Layer 8: tests of the suite that by themselves show a promise of docs/SECURITY.md or docs/RELIABILITY.md. The suite runs them
-//! anyway; here each is run against the broken variants that name it.
+//! Layer 8: tests of the suite that each prove a promise of docs/SECURITY.md or docs/RELIABILITY.md. The suite runs them anyway; here
+//! each is also run against the broken variants that name it.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) enum Ran {
     Failed,
 }
 
-/// Runs one of them, in this campaign's build.
+/// Runs one of these tests in this campaign's build.
 pub(crate) fn trial(id: u64) -> Result<(), String> {
     let stories = variants::stories();
     let test = usize::try_from(id).ok().and_then(|at| stories.get(at)).ok_or("there is no such story")?;
@@ -29,11 +29,14 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
     }
 }
 
-/// Runs a test of the workspace at `sources`, named by its path from the crate (crates named `reveille…` are libraries, others test
-/// programs). Fails if the test can't be run.
+/// Runs a test of the workspace at `sources`. Its name is a path that begins with a crate (`reveille…` is a library, any other name a test
+/// program).
+///
+/// # Errors
+/// The test can't be run.
 pub(crate) fn run(test: &str, sources: &Path, target: &Path) -> Result<Ran, String> {
     let (place, name) = test.split_once("::").ok_or("a test is named by its path")?;
-    // The application is built too, so the libraries have its features.
+    // The application is built too, so that the libraries have the features it needs.
     let package = place.replace('_', "-");
     let place = match place.starts_with(env!("CARGO_PKG_NAME")) {
         true => vec!["--lib", "--package", env!("CARGO_PKG_NAME"), "--package", &package],

@@ -1,4 +1,4 @@
-//! The table at the end.
+//! The table of results at the end of a campaign.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
     table
 }
 
-/// A layer's line. It is also printed as soon as the layer ends, for runs that are stopped early.
+/// Renders a layer's line. It is also printed as soon as the layer ends, in case the run is stopped early.
 pub(crate) fn line(row: &Row) -> String {
     let Row { layer, trials, failures, took, .. } = row;
     if let Some(missing) = row.missing {
@@ -34,7 +34,7 @@ pub(crate) fn line(row: &Row) -> String {
     format!("{layer:<16} {trials:>6}  {space:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
 }
 
-/// A time in milliseconds, or a dash.
+/// Formats a quantile in milliseconds; a dash without times.
 fn quantile(sorted: &[Duration], percent: usize) -> String {
     let at = (sorted.len() * percent).div_ceil(100).checked_sub(1);
     at.and_then(|at| sorted.get(at)).map_or_else(|| "-".to_owned(), |time| format!("{} ms", time.as_millis()))

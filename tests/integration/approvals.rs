@@ -3,7 +3,7 @@
 use super::{
     support::story::{end_well, last, results, start_wake, with_claude},
     support::{
-        bot::keeps_the_secret,
+        bot::assert_token_hidden,
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, NOW, Running, TestEnv, eventually},
         telegram::{FakeTelegram, Fault, SentMessage},
@@ -44,7 +44,7 @@ pub(crate) fn start_bot(env: &TestEnv) -> Running {
 
 pub(crate) fn end_bot(bot: Running) {
     bot.signal(Signal::TERM);
-    keeps_the_secret(&bot.end().ok());
+    assert_token_hidden(&bot.end().ok());
 }
 
 /// Presses a button as somebody, and waits until the bot has said what became of it.

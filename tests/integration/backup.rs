@@ -8,7 +8,7 @@ use std::{
 
 use super::support::{
     bot::Stage,
-    env::{CHAT, Ran, Running, TestEnv, eventually, search_path},
+    env::{CHAT, ProgramOutput, Running, TestEnv, eventually, search_path},
 };
 
 fn create(env: &TestEnv, name: &str) -> PathBuf {
@@ -17,11 +17,11 @@ fn create(env: &TestEnv, name: &str) -> PathBuf {
     file
 }
 
-fn restore(env: &TestEnv, file: &Path) -> Ran {
+fn restore(env: &TestEnv, file: &Path) -> ProgramOutput {
     env.wake(&["backup", "restore", &file.display().to_string()])
 }
 
-fn verify(env: &TestEnv, file: &Path) -> Ran {
+fn verify(env: &TestEnv, file: &Path) -> ProgramOutput {
     env.wake(&["backup", "verify", &file.display().to_string()])
 }
 
@@ -174,7 +174,7 @@ fn moving_to_another_machine_while_the_bot_runs_answers_nothing_twice() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     stage.say("before");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let file = create(&stage.env, "backup.tar");
     stage.end(bot);
     let ran = restore(&stage.env, &file);

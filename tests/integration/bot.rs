@@ -1,5 +1,5 @@
-//! The bot over real sockets: what it stores and when it says so, whom it hears, what it answers itself, when it starts a
-//! wake, and what it survives.
+//! Tests of the bot over real sockets: storing and confirming messages, permissions, its own answers, starting wakes, and surviving
+//! faults.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use reveille_base::{process::Identity, types::ChatRef};
 use reveille_store::wake_lock::{LockedWork, WakeLock};
 
 use crate::support::{
-    bot::{Stage, keeps_the_secret, times},
+    bot::{Stage, assert_token_hidden, times},
     env::{CHAT, TestEnv, eventually},
     telegram::{FakeTelegram, Fault},
 };
@@ -25,37 +25,37 @@ fn edited(update_id: i64, message_id: i64, text: &str) -> Value {
 }
 
 #[test]
-fn a_message_is_stored_before_telegram_is_told_and_never_twice() {
+fn a_message_is_stored_before_it_is_confirmed_and_never_twice() {
     let stage = Stage::new();
     let bot = stage.start_polling();
-    // The poll that would confirm the message is never answered, and nothing is confirmed by it.
+    // The poll that would confirm the message is never answered, so it confirms nothing.
     stage.telegram.fail_next("getUpdates", Fault::Stall);
     stage.say("keep me");
     stage.telegram.wait_for_calls("getUpdates", 2, PATIENCE);
     assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
     bot.signal(Signal::KILL);
-    keeps_the_secret(&bot.end());
+    assert_token_hidden(&bot.end());
 
     // The next bot confirms what the dead one stored.
     let bot = stage.start();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
 
-    // Without the offset the same update comes again, and is known.
+    // Without the stored offset, the same update comes again, and is recognised.
     let again = stage.telegram.calls("getUpdates").last().unwrap()["offset"].as_i64().unwrap() - 1;
     stage.env.forget_updates();
     stage.telegram.push_raw(json!({"update_id": again, "message": {"message_id": again - 900, "date": 1_795_000_000,
         "text": "keep me", "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
     let bot = stage.start();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
 }
 
 #[test]
-fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
+fn a_message_that_cannot_be_stored_is_not_confirmed_and_comes_again() {
     let mut stage = Stage::new();
     stage.env.set("REVEILLE_LOG", "info");
     let bot = stage.start_polling();
@@ -66,9 +66,9 @@ fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
     let polls = stage.telegram.calls("getUpdates");
     assert!(polls.iter().all(|poll| poll.get("offset").is_none()), "{polls:?}");
     let told = || stage.telegram.sent().iter().filter(|sent| sent.visible.contains("can't use my database")).count();
-    eventually("the owner hears of it in the chat", || told() == 1);
+    eventually("the owner is told in the chat", || told() == 1);
     stage.env.refuse_no_more("incoming_messages");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
     assert_eq!(times(&ran, "couldn't store new messages"), 1, "{}", ran.notices());
@@ -83,7 +83,7 @@ fn a_stranger_gets_silence_and_leaves_a_count() {
     for text in ["/start", "hello?", "/status"] {
         stage.telegram.push_text(STRANGER, STRANGER, text);
     }
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 0);
     assert_eq!(stage.env.count_from_strangers(), 3);
@@ -99,7 +99,7 @@ fn in_a_group_both_the_group_and_the_sender_must_be_listed() {
     stage.telegram.push_text(GROUP, CHAT, "Reveille, listed twice");
     stage.telegram.push_text(GROUP, STRANGER, "Reveille, a listed group only");
     stage.telegram.push_text(-1002, CHAT, "Reveille, a listed person only");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
     let text = stage.env.message(1).text;
@@ -126,19 +126,19 @@ fn commands_are_answered_by_the_bot_itself() {
     let menu = stage.telegram.calls("setMyCommands");
     assert_eq!((menu.len(), menu[0]["commands"][0]["command"].as_str()), (1, Some("status")));
     stage.end(bot);
-    // A command is no message, and none of them needed a wake.
+    // Commands aren't stored as messages, and none of them needed a wake.
     assert_eq!((stage.stored(), stage.starts().len()), (0, 0));
 }
 
 #[test]
-fn the_menu_is_registered_as_soon_as_telegram_takes_it_and_nothing_waits_for_that() {
+fn the_menu_is_registered_as_soon_as_possible_and_nothing_waits_for_it() {
     let stage = Stage::new();
     for fault in [Fault::CloseBefore, Fault::Status(429, Some(1)), Fault::Stall] {
         stage.telegram.fail_next("setMyCommands", fault);
     }
     let bot = stage.start_polling();
     stage.telegram.wait_for_calls("setMyCommands", 3, PATIENCE);
-    // The third try hangs.
+    // The third attempt hangs.
     stage.say("/help");
     stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
@@ -147,7 +147,7 @@ fn the_menu_is_registered_as_soon_as_telegram_takes_it_and_nothing_waits_for_tha
     stage.say("/help");
     stage.telegram.wait_for_sent(2, PATIENCE);
     stage.end(bot);
-    assert_eq!(stage.telegram.calls("setMyCommands").len(), 4, "what was taken isn't sent again");
+    assert_eq!(stage.telegram.calls("setMyCommands").len(), 4, "an accepted menu isn't sent again");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn nobody_waits_for_the_answers_to_anothers_flood_of_commands() {
         stage.say("/help");
     }
     stage.telegram.wait_for_calls("sendMessage", 1, PATIENCE);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.telegram.push_text(5555, 5555, "/help");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.telegram.release();
     let sent = stage.telegram.wait_for_sent(22, PATIENCE);
     let chats: Vec<i64> = sent.iter().map(|message| message.chat_id).collect();
@@ -196,25 +196,25 @@ fn an_answer_that_a_kill_cut_off_is_repeated_with_a_mark() {
     telegram.wait_for_calls("sendMessage", 1, PATIENCE);
     bot.signal(Signal::KILL);
     bot.end();
-    // The next bot finds it and starts a wake for it: answers in doubt are the wakes' to settle.
+    // The next bot finds the answer and starts a wake for it: wakes settle answers in doubt.
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
     let sent = telegram.wait_for_sent(1, PATIENCE);
     assert!(sent[0].visible.ends_with("the first try wasn't confirmed."), "{sent:#?}");
-    eventually("it is marked as sent", || env.count_unsent() == 0);
+    eventually("the answer is marked as sent", || env.count_unsent() == 0);
     bot.signal(Signal::TERM);
-    keeps_the_secret(&bot.end().ok());
+    assert_token_hidden(&bot.end().ok());
     assert_eq!(telegram.sent().len(), 1);
 }
 
 #[test]
-fn a_burst_makes_one_wake() {
+fn a_burst_of_messages_starts_one_wake() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     for n in 0..7 {
         stage.say(&format!("message {n}"));
     }
     stage.wait_for_starts(1);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 7);
     stage.answer_all();
     stage.end(bot);
@@ -222,14 +222,14 @@ fn a_burst_makes_one_wake() {
 }
 
 #[test]
-fn what_is_left_after_a_wake_starts_another() {
+fn a_message_left_after_a_wake_starts_another() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     stage.say("first");
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.say("second, while it runs");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.starts().len(), 1);
     stage.let_wakes_end();
     stage.wait_for_starts(2);
@@ -243,7 +243,7 @@ fn a_reminder_starts_a_wake_at_its_time() {
     stage.env.unset("REVEILLE_NOW");
     let bot = stage.start_polling();
     stage.env.put_reminder_in(2, CHAT, "stretch");
-    // The bot looks after a message, and then knows of the reminder.
+    // The message makes the bot look at the database, where it finds the reminder.
     stage.let_wakes_end();
     stage.say("hello");
     stage.wait_for_starts(1);
@@ -254,14 +254,14 @@ fn a_reminder_starts_a_wake_at_its_time() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_starts_a_wake_that_finds_the_next_slots_anew() {
+fn a_clock_that_was_set_back_starts_a_wake_to_plan_reminders_again() {
     let mut stage = Stage::new();
     stage.env.at("2026-11-21T14:00:00Z");
     let bot = stage.start_polling();
     stage.let_wakes_end();
     stage.env.put_daily_reminder(CHAT, "stretch", "09:00", "2026-11-26T09:00:00");
     stage.env.put_reminders_written("2026-11-25T09:00:00.000Z");
-    // The bot looks after a message.
+    // The message makes the bot look at the database.
     stage.say("hello");
     stage.wait_for_starts(1);
     stage.answer_all();
@@ -271,7 +271,7 @@ fn a_clock_that_was_set_back_starts_a_wake_that_finds_the_next_slots_anew() {
 }
 
 #[test]
-fn typing_is_shown_while_a_wake_lives_and_not_after() {
+fn typing_is_shown_while_a_wake_runs_and_not_after() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     let me = Identity::current();
@@ -285,14 +285,14 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     )
     .unwrap();
     stage.telegram.wait_for_calls("getUpdates", 1, PATIENCE);
-    // Somebody else's wake: shown for as long as it is held, and no second one is started beside it.
+    // A wake that the bot didn't start: typing is shown while it holds the lock, and no second wake is started.
     stage.say("think about this");
     stage.telegram.wait_for_calls("sendChatAction", 2, PATIENCE);
     assert!(stage.starts().is_empty());
     let typing = (CHAT, Some(3), "typing".to_owned());
     assert!(stage.telegram.actions().iter().all(|action| *action == typing));
     drop(lock);
-    // Our own, which is about the console.
+    // A wake that the bot started, which works for the terminal.
     stage.wait_for_starts(1);
     let shown = stage.telegram.actions().len();
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
@@ -305,8 +305,8 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     stage.answer_all();
     drop(lock);
     stage.let_wakes_end();
-    // A message that was queued by hand is found at the next look without a reason: long after typing would have been
-    // shown again.
+    // The bot finds a message that was queued by hand only at its next periodic look, long after typing would have been shown
+    // again.
     stage.env.queue_by_hand(0, "by hand");
     stage.wait_for_starts(2);
     stage.answer_all();
@@ -315,33 +315,33 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
 }
 
 #[test]
-fn network_flaps_are_survived_and_told_once() {
+fn network_failures_are_survived_and_reported_once() {
     let mut stage = Stage::new();
     stage.env.set("REVEILLE_LOG", "info");
-    // Down at the start, then slow, then gone in the middle.
+    // The network fails at the start, and again later.
     stage.telegram.fail_next("getMe", Fault::CloseBefore);
     stage.telegram.fail_next("getMe", Fault::Foreign(502));
     stage.telegram.fail_next("setMyCommands", Fault::CloseBefore);
     let bot = stage.start();
     stage.say("hello");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.telegram.fail_next("getUpdates", Fault::Malformed);
     stage.telegram.fail_next("getUpdates", Fault::Status(500, None));
     stage.say("still there?");
     eventually("both are stored", || stage.stored() == 2);
-    stage.all_confirmed();
-    // Its batch is answered with rubbish first, and comes again.
+    stage.wait_until_confirmed();
+    // The poll for this message fails first, and the batch comes again.
     stage.say("and now?");
     eventually("all are stored", || stage.stored() == 3);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let ran = stage.end(bot);
-    // Two stretches of trouble, each told once.
+    // Two periods of trouble, each reported once.
     assert_eq!(times(&ran, "keep trying to fetch"), 2, "{}", ran.notices());
     assert_eq!(times(&ran, "can be reached again"), 2, "{}", ran.notices());
 }
 
 #[test]
-fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
+fn required_waits_are_obeyed_and_a_rival_is_explained_once() {
     let stage = Stage::new();
     stage.telegram.fail_next("getUpdates", Fault::Status(429, Some(1)));
     for _ in 0..2 {
@@ -350,7 +350,7 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
     }
     let bot = stage.start();
     stage.say("hello");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
     assert_eq!(times(&ran, "asks me to wait 1 s"), 1, "{}", ran.notices());
@@ -358,7 +358,7 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
 }
 
 #[test]
-fn health_says_that_a_rival_takes_the_messages_for_as_long_as_it_does() {
+fn health_reports_a_rival_for_as_long_as_it_takes_the_messages() {
     let stage = Stage::new();
     let of_telegram = || {
         let report = stage.env.health(&["check", "--json"]).json();
@@ -373,7 +373,7 @@ fn health_says_that_a_rival_takes_the_messages_for_as_long_as_it_does() {
     assert!(of_telegram()["detail"].as_str().unwrap().contains("fetches no messages"), "{}", of_telegram());
     stage.telegram.release();
     stage.say("hello");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(of_telegram()["status"], "ok");
     stage.end(bot);
 }
@@ -385,27 +385,27 @@ fn an_update_of_an_unknown_kind_is_kept() {
     let person = json!({"id": CHAT, "is_bot": false, "first_name": "Ana"});
     stage.telegram.push_raw(json!({"update_id": 1000, "hologram": {"from": person, "beams": 3,
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.env.message(1).kind, "unsupported");
     assert!(stage.env.message(1).raw.unwrap().contains("beams"));
 }
 
 #[test]
-fn an_edit_changes_what_is_queued_and_nothing_else() {
+fn an_edit_changes_a_queued_message_and_corrects_an_answered_one() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     let first = stage.say("buy mlik");
     let message_id = first - 900;
     stage.telegram.push_raw(edited(first + 1, message_id, "buy milk"));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let text = || stage.env.message(1).text;
     assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.telegram.push_raw(edited(first + 2, message_id, "/status"));
-    stage.all_confirmed();
-    // An edit never runs a command; it says so, and what was said before is corrected.
+    stage.wait_until_confirmed();
+    // An edit never runs a command: the bot says so, and stores a correction of the earlier message.
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
     assert!(sent[0].visible.starts_with("I don't run commands from edited messages"), "{sent:#?}");
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (2, 1));
@@ -424,7 +424,7 @@ fn a_new_token_does_not_mix_offsets() {
     let bot = stage.start_polling();
     assert!(stage.telegram.calls("getUpdates")[0].get("offset").is_none());
     stage.say("hello");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!((stage.env.next_update(98), stage.env.next_update(99)), (700_000, 1_001));
 }
@@ -436,17 +436,17 @@ fn a_second_bot_is_refused() {
     let second = stage.env.bot(&[]);
     assert_eq!(second.code, 1, "{second:#?}");
     second.assert_tells("another bot is already running on this workspace");
-    // Cron's is silent about it, since it comes every five minutes.
+    // The bot that cron starts is silent about it, since cron starts one every five minutes.
     let crons = stage.env.bot(&["--unless-running"]).ok();
     crons.assert_never_tells("another bot");
     stage.say("the first one goes on");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
 }
 
 #[test]
-fn without_a_token_it_never_runs() {
+fn without_a_token_the_bot_never_runs() {
     let mut stage = Stage::new();
     stage.env.unset("TELEGRAM_BOT_TOKEN");
     for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"], &["pair"], &["webhook"]] {
@@ -458,17 +458,17 @@ fn without_a_token_it_never_runs() {
 }
 
 #[test]
-fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
+fn an_unknown_token_is_a_configuration_error() {
     let mut stage = Stage::new();
     stage.env.set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
     let ran = stage.env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
     ran.assert_tells("TELEGRAM_BOT_TOKEN").assert_tells("BotFather");
-    keeps_the_secret(&ran);
+    assert_token_hidden(&ran);
 }
 
 #[test]
-fn asked_to_end_it_lets_the_running_wake_finish() {
+fn a_bot_asked_to_end_lets_the_running_wake_finish() {
     let stage = Stage::new();
     let (bot, log) = stage.start_logged("fake-wake");
     stage.say("hello");
@@ -476,8 +476,8 @@ fn asked_to_end_it_lets_the_running_wake_finish() {
     stage.answer_all();
     bot.signal(Signal::TERM);
     let logged = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
-    eventually("it stops polling", || logged("no more polling"));
-    // It waits for the wake, and doesn't take what comes now.
+    eventually("the bot stops polling", || logged("no more polling"));
+    // The bot waits for the wake, and accepts no new messages.
     stage.say("too late for this one");
     assert!(Identity::for_pid(bot.pid()).is_some());
     stage.let_wakes_end();
@@ -487,7 +487,7 @@ fn asked_to_end_it_lets_the_running_wake_finish() {
 }
 
 #[test]
-fn a_wake_that_can_not_be_started_is_tried_again() {
+fn a_wake_that_cannot_be_started_is_tried_again() {
     let stage = Stage::new();
     let (bot, log) = stage.start_logged("not-there-yet");
     stage.say("hello");
@@ -515,7 +515,7 @@ fn send_delivers_at_once_while_a_bot_runs() {
 }
 
 #[test]
-fn send_splits_what_is_long() {
+fn send_splits_long_texts() {
     let stage = Stage::new();
     let text = format!("A log:\n\n```\n{}```\nThe end.", "a line of the log\n".repeat(500));
     let ran = stage.env.run_with_input(env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "4242", "-"], &text).ok();
@@ -528,7 +528,7 @@ fn send_splits_what_is_long() {
 }
 
 #[test]
-fn send_says_what_became_of_it() {
+fn send_reports_the_outcome() {
     let stage = Stage::new();
     let send = |text: &str| stage.env.bot(&["send", "--chat", "4242", text]);
     stage.telegram.fail_next("sendMessage", Fault::Status(429, Some(3600)));
@@ -544,7 +544,7 @@ fn send_says_what_became_of_it() {
 }
 
 #[test]
-fn send_refuses_other_chats_and_nothing() {
+fn send_refuses_other_chats_and_bad_texts() {
     let stage = Stage::new();
     for (chat, text, why) in
         [("666", "hi", "ALLOWED_CHAT_IDS"), ("-5", "hi", "ALLOWED_CHAT_IDS"), ("4242", " ", "empty")]
@@ -559,14 +559,14 @@ fn send_refuses_other_chats_and_nothing() {
 }
 
 #[test]
-fn send_to_the_console_waits_for_a_terminal_or_goes_to_the_owners_chat() {
+fn send_to_the_terminal_waits_for_one_or_goes_to_the_owners_chat() {
     let stage = Stage::new();
     let ran = stage.env.bot(&["send", "--chat", "0", "look here"]).ok();
     assert!(ran.stdout.contains("next wake in a terminal"), "{ran:#?}");
     let unseen = stage.env.wake(&["--once", "--no-console"]).ok();
     assert!(!unseen.stdout.contains("look here"), "{unseen:#?}");
-    let seen = stage.env.told();
-    assert!(!seen.stdout.contains("look here"), "the owner's chat had it: {seen:#?}");
+    let seen = stage.env.run_for_terminal_replies();
+    assert!(!seen.stdout.contains("look here"), "the message went to the owner's chat: {seen:#?}");
     assert_eq!(stage.telegram.sent()[0].visible, "look here");
     stage.env.bot(&["send", "--chat", "0", "look there"]).ok();
     let seen = stage.env.on_terminal(env!("CARGO_BIN_EXE_wake"), &["--once"]).ok();
@@ -584,20 +584,20 @@ fn a_real_wake_answers() {
     eventually("the wake has ended", || !env.is_locked() && env.queued().is_empty());
     bot.signal(Signal::TERM);
     let ran = bot.end().ok();
-    keeps_the_secret(&ran);
+    assert_token_hidden(&ran);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
     assert_eq!(env.trailer("Trigger"), "nudge");
 }
 
-/// Its memory holds the token.
+/// A core file would contain the token.
 #[test]
-fn whoever_of_us_dies_leaves_no_core_file() {
+fn a_program_that_dies_leaves_no_core_file() {
     use std::os::unix::process::ExitStatusExt as _;
     let stage = Stage::new();
     let died = |program: &str, args: &[&str], is_up: &dyn Fn() -> bool| {
         let script = ["-c", "ulimit -c unlimited && exec \"$0\" \"$@\"", program];
         let mut child = stage.env.command("/bin/sh", &[&script, args].concat()).spawn().unwrap();
-        eventually("it is up", is_up);
+        eventually("the program is running", is_up);
         let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::ABORT).unwrap();
         child.wait().unwrap()
@@ -617,7 +617,7 @@ fn whoever_of_us_dies_leaves_no_core_file() {
     let calls = || stage.telegram.calls("getUpdates").len();
     let bot = died(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"], &|| calls() > 0);
     assert!(bot.signal().is_some() && !bot.core_dumped(), "{bot:?}");
-    // One that stays, and has looked once.
+    // A wake that keeps running, and has looked for work once.
     let has_looked =
         || stage.env.workspace().join("logs/wake.log").exists() || stage.env.workspace().join(".last-look").exists();
     let wake = died(env!("CARGO_BIN_EXE_wake"), &[], &has_looked);

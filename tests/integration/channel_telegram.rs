@@ -1,4 +1,4 @@
-//! Telegram over a real socket: what is sent, what comes in, and what each failure is taken for.
+//! Tests of the Telegram client over a real socket: outgoing and incoming messages, and the classification of each failure.
 
 use serde_json::json;
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
@@ -29,7 +29,7 @@ fn client(server: &FakeTelegram) -> Telegram {
     Telegram::new(&server.url(), TOKEN.to_owned()).unwrap()
 }
 
-/// For calls that are to run into their bound.
+/// A client for calls that should run into their timeout.
 fn hasty(server: &FakeTelegram) -> Telegram {
     client(server).with_timeouts(Duration::from_millis(300), Duration::from_millis(300))
 }
@@ -52,8 +52,8 @@ fn outgoing(markdown: &str) -> Outgoing {
     }
 }
 
-/// Neither the token nor its secret half is in what would be printed or logged.
-fn keeps_the_secret(shown: &(impl Debug + ToString)) {
+/// Checks that neither the token nor its secret half would be printed or logged.
+fn assert_token_hidden(shown: &(impl Debug + ToString)) {
     for text in [shown.to_string(), format!("{shown:?}"), format!("{shown:#?}")] {
         assert!(!text.contains("ecretSecret"), "{text}");
         assert!(!text.contains("/bot"), "{text}");
@@ -93,7 +93,7 @@ fn a_rendered_answer_arrives_formatted_and_without_previews() {
 }
 
 #[test]
-fn every_part_of_a_long_answer_is_taken() {
+fn every_part_of_a_long_answer_is_accepted() {
     let server = FakeTelegram::start();
     let markdown =
         format!("# Log\n\n```rust\n{}```\n\n{}", "let a = \"<&>\";\n".repeat(700), "**many** `words` 😀 ".repeat(400));
@@ -120,9 +120,9 @@ fn refused_formatting_is_sent_plain_at_once() {
     assert_eq!(server.calls("sendMessage").len(), 2);
 }
 
-/// A new report is one line: the words of the refusals, the calls that it takes, and what arrives.
+/// To cover a newly reported refusal, add one line: the texts of the refusals, and the message that arrives.
 #[test]
-fn whatever_of_a_message_is_refused_the_message_arrives() {
+fn a_message_arrives_whichever_part_of_it_is_refused() {
     let approval = Some(Question::Approval { nonce: "n".to_owned(), may_stand: false });
     let whole =
         || Outgoing { reply_to: Some(7), question: approval.clone(), ..outgoing("**bold** [a](https://e.org)") };
@@ -176,7 +176,7 @@ fn an_answer_of_many_long_links_arrives_with_its_links() {
 }
 
 #[test]
-fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
+fn a_message_for_a_deleted_topic_goes_to_the_chat_with_a_note() {
     let server = FakeTelegram::start();
     let in_topic = Outgoing { thread_id: Some(3), reply_to: Some(100), ..outgoing("**bold**") };
     for words in ["Bad Request: message thread not found", "Bad Request: TOPIC_CLOSED", "Bad Request: TOPIC_DELETED"] {
@@ -186,7 +186,7 @@ fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
         assert_eq!((got.thread_id, got.reply_to), (None, None), "{words}");
         assert_eq!(got.visible, "bold\n\n↪ Its topic is closed or gone.");
     }
-    // Where there is no other place left, it is refused for good.
+    // If there is no other place to send it, the refusal is final.
     let gone = || Fault::Refuse(400, "Bad Request: TOPIC_CLOSED", json!({}));
     for part in [in_topic, outgoing("hi")] {
         let calls = if part.thread_id.is_some() { 2 } else { 1 };
@@ -197,7 +197,7 @@ fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
 }
 
 #[test]
-fn a_group_that_has_another_id_is_told_with_it() {
+fn a_group_that_moved_is_reported_with_its_new_id() {
     let server = FakeTelegram::start();
     let moved = "Bad Request: group chat was upgraded to a supergroup chat";
     server.fail_next("sendMessage", Fault::Refuse(400, moved, json!({"migrate_to_chat_id": -1009})));
@@ -209,7 +209,7 @@ fn a_group_that_has_another_id_is_told_with_it() {
 }
 
 #[test]
-fn formatting_that_the_server_cannot_read_is_told_apart() {
+fn unreadable_formatting_is_distinguished_from_other_refusals() {
     let server = FakeTelegram::start();
     let broken = SendMessage { text: "<b>open".to_owned(), parse_mode: Some(ParseMode::Html), ..hello() };
     let refused = run(client(&server).send_message(&broken)).unwrap_err();
@@ -222,12 +222,16 @@ fn formatting_that_the_server_cannot_read_is_told_apart() {
 }
 
 #[test]
-fn a_wait_is_passed_on_in_full() {
+fn a_required_wait_is_passed_on_in_full() {
     let server = FakeTelegram::start();
     server.fail_next("sendMessage", Fault::Status(429, Some(3601)));
     let later = run(client(&server).send(&outgoing("hi"))).unwrap_err();
     assert!(matches!(later, SendError::Later { after, .. } if after == Duration::from_secs(3601)));
-    assert_eq!((server.sent(), server.calls("sendMessage").len()), (vec![], 1), "nobody waits or tries again in here");
+    assert_eq!(
+        (server.sent(), server.calls("sendMessage").len()),
+        (vec![], 1),
+        "the client itself neither waits nor retries"
+    );
 }
 
 #[test]
@@ -270,7 +274,7 @@ fn refusals_are_sorted_by_what_to_do() {
         server.fail_next("sendMessage", fault.clone());
         let error = run(telegram.send_message(&hello())).unwrap_err();
         assert!(expected(&error), "{fault:?} gave {error:?}");
-        keeps_the_secret(&error);
+        assert_token_hidden(&error);
         let error = SendError::from(error);
         assert!(to_do(&error), "{fault:?} gave {error:?}");
     }
@@ -287,18 +291,18 @@ fn a_lost_answer_may_mean_a_delivery() {
         let telegram = if matches!(fault, Fault::Stall) { hasty(&server) } else { client(&server) };
         let error = run(telegram.send(&outgoing("hi"))).unwrap_err();
         assert!(matches!(error, SendError::Ambiguous { .. }), "{fault:?} gave {error:?}");
-        keeps_the_secret(&error);
+        assert_token_hidden(&error);
         assert_eq!(server.sent().len(), taken, "{fault:?}");
     }
 }
 
 #[test]
-fn what_never_left_is_known_as_not_sent() {
+fn a_message_that_never_left_counts_as_not_sent() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for url in [format!("http://{closed}"), "http://nowhere.invalid".to_owned(), format!("https://{closed}")] {
         let error = run(Telegram::new(&url, TOKEN.to_owned()).unwrap().send(&outgoing("hi"))).unwrap_err();
         assert!(matches!(error, SendError::NotSent { .. }), "{url}: {error:?}");
-        keeps_the_secret(&error);
+        assert_token_hidden(&error);
     }
 }
 
@@ -308,7 +312,7 @@ fn no_error_shows_the_token() {
     let wrong = Telegram::new(&server.url(), "99:AnotherSecretSecret".to_owned()).unwrap();
     let error = run(wrong.get_me()).unwrap_err();
     assert!(matches!(error, TelegramError::Unauthorized(_)));
-    keeps_the_secret(&error);
+    assert_token_hidden(&error);
     server.fail_next(
         "getMe",
         Fault::Refuse(400, "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/getMe", json!({})),
@@ -326,11 +330,11 @@ fn no_error_shows_the_token() {
     for url in ["", "api.telegram.org", "ftp://e.org", "https://e.org/?x=AAsecretSecret"] {
         let error = Telegram::new(url, TOKEN.to_owned()).unwrap_err();
         assert_eq!(error, SetUpError::Url, "{url:?}");
-        keeps_the_secret(&error);
+        assert_token_hidden(&error);
     }
 }
 
-/// Every method that the program calls, and the fetching of a file.
+/// Every method that the program calls, and the download of a file.
 const METHODS: [&str; 16] = [
     "getMe",
     "getUpdates",
@@ -377,7 +381,7 @@ async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::erro
     Ok(())
 }
 
-/// The requests that a source names, by the library's types of them.
+/// Lists the requests that a source file uses, by the library's names for their types.
 fn requests_in(source: &str) -> impl Iterator<Item = &str> {
     let (_, names) = source.split_once("payloads::").unwrap();
     let named = names.strip_prefix('{').map_or_else(|| names.split([',', ';']).next(), |all| all.split('}').next());
@@ -403,7 +407,7 @@ fn no_fault_at_any_method_shows_the_token() {
         let refusals = [400, 401, 403, 404, 409, 429, 500].map(|code| Fault::Refuse(code, echo, json!({})));
         let broken = [Fault::CloseBefore, Fault::CloseAfterTaking, Fault::Foreign(404), Fault::Foreign(502)];
         for fault in broken.into_iter().chain(refusals).chain(malformed) {
-            // What isn't known as a refusal is tried in plainer forms.
+            // After an unknown refusal, the client tries plainer forms of the message.
             let tries = match (method, &fault) {
                 ("sendMessage", Fault::Refuse(400, ..)) => 2,
                 ("sendDocument", Fault::Refuse(400, ..)) => 3,
@@ -433,7 +437,7 @@ fn one_strange_update_neither_blocks_nor_drops_the_others() {
         Err(_) => false,
     };
     assert_eq!(batch.iter().map(is_known).collect::<Vec<_>>(), [true, false, false]);
-    assert!(batch[1].raw.get().contains("\"hologram\":{\"from\":{\"id\":4242}}"), "its JSON is kept");
+    assert!(batch[1].raw.get().contains("\"hologram\":{\"from\":{\"id\":4242}}"), "the unknown update's JSON is kept");
     assert_eq!(server.unconfirmed(), 3, "reading confirms nothing");
     assert_eq!(run(poll(&telegram, Some(first + 1), 0)).unwrap().len(), 2);
     assert!(run(poll(&telegram, Some(9_000_000_000_001), 0)).unwrap().is_empty());
@@ -441,7 +445,7 @@ fn one_strange_update_neither_blocks_nor_drops_the_others() {
 }
 
 #[test]
-fn a_long_poll_ends_when_something_comes() {
+fn a_long_poll_ends_when_an_update_arrives() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
     std::thread::scope(|scope| {
@@ -453,7 +457,7 @@ fn a_long_poll_ends_when_something_comes() {
 }
 
 #[test]
-fn a_second_poller_is_explained_to_the_first() {
+fn a_conflict_with_a_second_poller_is_explained_to_the_first() {
     let server = FakeTelegram::start();
     let (first, second) = (client(&server), client(&server));
     std::thread::scope(|scope| {
@@ -480,7 +484,7 @@ fn a_poll_that_is_never_answered_ends_by_itself() {
             _ => matches!(error, TelegramError::Ambiguous { .. }),
         };
         assert!(expected, "{fault:?} gave {error:?}");
-        keeps_the_secret(&error);
+        assert_token_hidden(&error);
     }
 }
 
@@ -493,7 +497,7 @@ fn typing_is_shown_in_the_topic() {
 }
 
 #[test]
-fn what_is_shown_can_be_changed_and_taken_away() {
+fn a_shown_message_can_be_edited_and_deleted() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
     let message_id = run(telegram.send_message(&hello())).unwrap().message_id;
@@ -501,7 +505,7 @@ fn what_is_shown_can_be_changed_and_taken_away() {
     assert_eq!(server.standing(), ["good <morning> & more"]);
     run(telegram.delete_message(ChatRef::from_telegram(ANA), message_id)).unwrap();
     assert!(server.standing().is_empty());
-    // What a person has taken away is gone, and nothing to try again.
+    // A message that was deleted is gone for good, so there is no point in trying again.
     for gone in [
         run(telegram.edit_message(ChatRef::from_telegram(ANA), message_id, "again")),
         run(telegram.delete_message(ChatRef::from_telegram(ANA), message_id)),
@@ -521,7 +525,11 @@ fn the_fake_server_fails_a_test_that_the_real_one_would_refuse() {
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(server)));
         (status.as_u16(), verdict.is_ok())
     };
-    assert_eq!(post("SendMessage", json!({"chat_id": 1, "text": "hi"})), (200, true), "either spelling is taken");
+    assert_eq!(
+        post("SendMessage", json!({"chat_id": 1, "text": "hi"})),
+        (200, true),
+        "either spelling of the method is accepted"
+    );
     assert_eq!(
         post("sendMessage", json!({"chat_id": 1, "text": "hi", "disable_web_page_preview": true})),
         (400, false)

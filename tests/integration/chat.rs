@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{
-    support::story::{asked, results},
+    support::story::{results, wait_for_request},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{Talk, TestEnv, eventually},
@@ -22,7 +22,7 @@ const CTRL_D: &str = "\x04";
 /// A chat that is open, and its prompt there.
 fn open(env: &TestEnv) -> Talk {
     let mut talk = env.talk(WAKE, &["chat"]);
-    talk.sees(PROMPT);
+    talk.wait_for_text(PROMPT);
     talk
 }
 
@@ -30,8 +30,8 @@ fn open(env: &TestEnv) -> Talk {
 #[track_caller]
 fn say(talk: &mut Talk, text: &str, answer: &str) -> String {
     talk.types(&format!("{text}\r"));
-    let before = talk.sees(answer);
-    talk.sees(PROMPT);
+    let before = talk.wait_for_text(answer);
+    talk.wait_for_text(PROMPT);
     before
 }
 
@@ -59,7 +59,7 @@ fn with_claude() -> (FakeClaude, TestEnv) {
 fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat() {
     let env = world();
     let mut talk = env.talk(WAKE, &["chat"]);
-    let greeting = talk.sees(PROMPT);
+    let greeting = talk.wait_for_text(PROMPT);
     assert!(greeting.contains("No AI model is set") && greeting.contains("/quit leaves."), "{greeting}");
     say(&mut talk, "remember that tea is at five", "Remembered: tea is at five\n");
     say(&mut talk, "milk and \\\reggs", "without an AI model");
@@ -70,10 +70,10 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
     assert_eq!(std::fs::metadata(&history).unwrap().permissions().mode() & 0o777, 0o600);
     let mut talk = open(&env);
     talk.types("\x1b[A\x1b[A\x1b[A\x1b[A");
-    talk.sees("tea is at five");
+    talk.wait_for_text("tea is at five");
     talk.types(CTRL_C);
-    talk.sees("press Ctrl-C again or Ctrl-D");
-    talk.sees(PROMPT);
+    talk.wait_for_text("press Ctrl-C again or Ctrl-D");
+    talk.wait_for_text(PROMPT);
     talk.types(CTRL_C);
     assert_eq!(talk.end().0, 0);
     assert_eq!(env.count_received(), 2);
@@ -107,9 +107,9 @@ fn a_terminal_that_shows_nothing_else_gets_plain_text() {
     let mut env = world();
     env.set("TERM", "dumb");
     let mut talk = env.talk(WAKE, &["chat"]);
-    talk.sees("> ");
+    talk.wait_for_text("> ");
     talk.types("/whoami\n");
-    talk.sees("> ");
+    talk.wait_for_text("> ");
     assert!(!leave(talk).contains('\x1b'));
 }
 
@@ -120,7 +120,7 @@ fn asking() -> (FakeClaude, TestEnv, Talk) {
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "The code is 1\u{200b}2"}))]));
     let mut talk = open(&env);
     talk.types("remember the code\r");
-    let question = talk.sees("Enter to decide later: ");
+    let question = talk.wait_for_text("Enter to decide later: ");
     assert!(question.contains("Question 1: May I remember “The code is 1\\u{200b}2”? Risk: "), "{question}");
     assert_eq!(question.matches("The code is").count(), 1, "{question}");
     (claude, env, talk)
@@ -131,10 +131,10 @@ fn a_yes_in_place_runs_what_was_shown_and_the_work_goes_on() {
     let (claude, env, mut talk) = asking();
     claude.expect(Reply::text("It is written down."));
     talk.types("maybe\r");
-    talk.sees("Please answer y or n.");
+    talk.wait_for_text("Please answer y or n.");
     talk.types("y\r");
-    talk.sees("It is written down.\n");
-    talk.sees("> ");
+    talk.wait_for_text("It is written down.\n");
+    talk.wait_for_text("> ");
     leave(talk);
     assert!(!results(claude.requests().last().unwrap())[0].1);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The code is"));
@@ -147,22 +147,22 @@ fn a_yes_in_place_runs_what_was_shown_and_the_work_goes_on() {
 fn a_question_that_is_put_off_waits_and_is_asked_again_by_the_next_chat() {
     let (claude, env, mut talk) = asking();
     talk.types("\r");
-    talk.sees("Question 1 stays open");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Question 1 stays open");
+    talk.wait_for_text(PROMPT);
     leave(talk);
     assert_eq!(env.approval().state, "pending");
     // What can't be undone wants the whole word.
     env.alter_approvals("risk", "destructive");
     let mut talk = env.talk(WAKE, &["chat"]);
-    talk.sees("Type `yes` to allow it once");
+    talk.wait_for_text("Type `yes` to allow it once");
     talk.types("y\r");
-    talk.sees("Only the whole word");
+    talk.wait_for_text("Only the whole word");
     assert_eq!(env.approval().state, "pending");
     claude.expect(Reply::text("Then I leave it."));
-    talk.sees("later: ");
+    talk.wait_for_text("later: ");
     talk.types("n\r");
-    talk.sees("Then I leave it.\n");
-    talk.sees("> ");
+    talk.wait_for_text("Then I leave it.\n");
+    talk.wait_for_text("> ");
     leave(talk);
     assert!(results(claude.requests().last().unwrap())[0].1);
     assert_eq!(env.approval().state, "denied");
@@ -174,17 +174,17 @@ fn held() -> (FakeClaude, TestEnv, Talk) {
     claude.expect(Reply::text("Cats purr.").stalled_after(2, &Gate::default()));
     let mut talk = open(&env);
     talk.types("why do cats purr\r");
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     talk.signal(Signal::INT);
-    talk.sees("Pausing before the next step");
+    talk.wait_for_text("Pausing before the next step");
     (claude, env, talk)
 }
 
 #[test]
 fn ctrl_c_pauses_the_work_until_the_person_says_go_on() {
     let (claude, env, mut talk) = held();
-    talk.sees("Paused. `go on` continues");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Paused. `go on` continues");
+    talk.wait_for_text(PROMPT);
     // Neither cron nor another message goes on with it.
     assert_eq!(env.once()["outcome"], "idle");
     say(&mut talk, "and dogs?", "Your message is safe.");
@@ -199,19 +199,19 @@ fn ctrl_c_pauses_the_work_until_the_person_says_go_on() {
 #[test]
 fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
     let (claude, env, mut talk) = held();
-    talk.sees("Paused. `go on` continues");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Paused. `go on` continues");
+    talk.wait_for_text(PROMPT);
     talk.types(CTRL_C);
     let (code, shown) = talk.end();
     assert!(code == 0 && shown.contains("Your request is paused"), "{shown}");
     assert_eq!(env.once()["outcome"], "idle");
     let mut talk = env.talk(WAKE, &["chat"]);
-    talk.sees("Earlier work is paused");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Earlier work is paused");
+    talk.wait_for_text(PROMPT);
     leave(talk);
     env.wake(&["resume"]).ok().assert_tells("Resuming");
     claude.expect(Reply::text("Cats purr."));
-    assert_eq!(env.told().stdout, "Cats purr.\n");
+    assert_eq!(env.run_for_terminal_replies().stdout, "Cats purr.\n");
     env.check_sound();
 }
 
@@ -296,19 +296,19 @@ fn another_wake_is_waited_for() {
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let mut talk = open(&env);
     talk.types("remember that tea is at five\r");
-    talk.sees("another wake is working");
+    talk.wait_for_text("another wake is working");
     eventually("it is stored", || env.queued().len() == 1);
     drop(lock);
-    talk.sees("Remembered: tea is at five\n");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Remembered: tea is at five\n");
+    talk.wait_for_text(PROMPT);
     leave(talk);
 }
 
 #[test]
 fn a_paused_request_is_given_up_by_a_word() {
     let (claude, env, mut talk) = held();
-    talk.sees("Paused. `go on` continues");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Paused. `go on` continues");
+    talk.wait_for_text(PROMPT);
     say(&mut talk, "/drop", "Dropped: 1 message.");
     claude.expect(Reply::text("Dogs bark."));
     say(&mut talk, "and dogs?", "Dogs bark.\n");
@@ -328,10 +328,10 @@ fn ctrl_c_ends_the_program_that_is_waited_for() {
     )]));
     let mut talk = open(&env);
     talk.types("wait for it\r");
-    talk.sees("working: bash echo begun");
+    talk.wait_for_text("working: bash echo begun");
     talk.signal(Signal::INT);
-    talk.sees("Paused. `go on` continues");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Paused. `go on` continues");
+    talk.wait_for_text(PROMPT);
     claude.expect(Reply::text("It was cut short."));
     say(&mut talk, "go on", "It was cut short.\n");
     leave(talk);
@@ -344,13 +344,13 @@ fn what_another_wake_says_is_shown_above_the_line_that_is_typed() {
     env.wake(&["say", "remind me to call Anna at 16:00"]).ok();
     let mut talk = open(&env);
     talk.types("remember that tea");
-    talk.sees("tea");
+    talk.wait_for_text("tea");
     env.at("2026-11-21T15:00:00Z").wake(&["--once"]).ok();
-    talk.sees("⏰ call Anna\n");
-    talk.sees("remember that tea");
+    talk.wait_for_text("⏰ call Anna\n");
+    talk.wait_for_text("remember that tea");
     talk.types(" is at five\r");
-    talk.sees("Remembered: tea is at five\n");
-    talk.sees(PROMPT);
+    talk.wait_for_text("Remembered: tea is at five\n");
+    talk.wait_for_text(PROMPT);
     leave(talk);
     assert_eq!(env.count_unsent(), 0);
 }

@@ -10,7 +10,7 @@ use reveille_store::{NewOutgoing, OutgoingKind};
 use crate::{
     support::story::with_claude,
     support::{
-        bot::{Stage, keeps_the_secret},
+        bot::{Stage, assert_token_hidden},
         claude::Reply,
         env::{CHAT, NOW, TestEnv, eventually},
         telegram::{FakeTelegram, Fault},
@@ -87,13 +87,13 @@ fn an_album_is_taken_up_whole_though_the_bot_is_killed_between_its_parts() {
     stage.telegram.push_raw(picture(1000, "the roof"));
     eventually("the first part is stored", || stage.stored() == 1);
     bot.signal(Signal::KILL);
-    keeps_the_secret(&bot.end());
+    assert_token_hidden(&bot.end());
     stage.telegram.push_raw(picture(1001, ""));
     stage.telegram.push_raw(picture(1002, "the bill"));
     // Enough time for the rest, whatever the machine does meanwhile.
     stage.env.put_off_queued(60);
     let bot = stage.start_polling();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     eventually("all parts are there", || texts(&stage) == ["[photo]\nthe roof\n[photo]\n[photo]\nthe bill"]);
     assert_eq!(stage.env.attachments_of(1).len(), 3);
     assert_eq!(stage.starts().len(), 0, "it waits for what may come");
@@ -109,7 +109,7 @@ fn a_wake_does_not_take_up_half_an_album() {
     keep_pictures(&stage, 1000..1001);
     let bot = stage.start_polling();
     stage.telegram.push_raw(picture(1000, "the roof"));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     eventually("its file is here", || stage.env.attachments_in("kept").len() == 1);
     stage.end(bot);
     // Cron comes by at the same moment, and a little later.
@@ -130,7 +130,7 @@ fn a_long_paste_is_one_message_again() {
     eventually("the first part is stored", || stage.stored() == 1);
     stage.telegram.push_raw(message(1001, &json!({"text": tail, "date": 1_795_000_001})));
     stage.say("by the way");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), [format!("{head}\n{tail}"), "by the way".to_owned()]);
 }
@@ -143,13 +143,13 @@ fn a_live_location_counts_once_and_an_edit_without_a_change_is_none() {
     let (location, link) = (message(1000, &at(52.5)), message(1001, &json!({"text": "see https://example.org"})));
     stage.telegram.push_raw(location.clone());
     stage.telegram.push_raw(link.clone());
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.telegram.push_raw(edit_of(&location, 1002, &at(52.6)));
     // The preview was made.
     stage.telegram.push_raw(edit_of(&link, 1003, &json!({"link_preview_options": {"url": "https://example.org"}})));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), ["[live location 52.50000, 13.40000]", "see https://example.org"]);
 }
@@ -183,14 +183,14 @@ fn in_a_group_it_hears_what_is_said_to_it_alone() {
     for (id, with) in (1000..).zip(said.iter().chain(&others)) {
         stage.telegram.push_raw(in_group(id, with));
     }
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let heard: Vec<String> = said.iter().map(|with| with["text"].as_str().unwrap().to_owned()).collect();
     assert_eq!(texts(&stage), heard);
     // What was overheard isn't kept when it is edited, unless it is said to the bot then.
     let overheard = in_group(1005, &others[0]);
     stage.telegram.push_raw(edit_of(&overheard, 1100, &json!({"text": "what's for lunch?"})));
     stage.telegram.push_raw(edit_of(&overheard, 1101, &json!({"text": "Reveille, what's for lunch?"})));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage)[said.len()..], ["Reveille, what's for lunch?"]);
 }
@@ -208,15 +208,15 @@ fn an_album_in_a_group_is_said_to_it_by_one_caption() {
     // Each comes in a batch of its own.
     stage.telegram.push_raw(in_group(picture(1000, "")));
     let bot = stage.start_polling();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 0);
     stage.telegram.push_raw(in_group(picture(1001, "Reveille, which is better?")));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.telegram.push_raw(in_group(picture(1002, "")));
     let mut others = in_group(picture(1003, "what a day"));
     others["message"]["media_group_id"] = json!("another");
     stage.telegram.push_raw(others);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), ["[photo]\n[photo]\nReveille, which is better?\n[photo]"]);
 }
@@ -231,10 +231,10 @@ fn a_long_text_in_a_group_is_said_to_it_by_its_last_part() {
     stage.telegram.push_raw(in_group(1000, &json!({"text": first.trim()})));
     stage.telegram.push_raw(in_group(1001, &rest));
     let bot = stage.start_polling();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     // To others alone, it isn't kept.
     stage.telegram.push_raw(in_group(1002, &json!({"text": first, "date": 1_795_000_060})));
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), [format!("{}\n@reveille_bot, summarise", first.trim())]);
 }
@@ -287,7 +287,7 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     for update in [old, new, unlisted] {
         stage.telegram.push_raw(update);
     }
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
     assert_eq!((stage.telegram.sent().len(), sent[0].chat_id, stage.stored()), (1, CHAT, 1));

@@ -1,10 +1,10 @@
-//! Cycles: plan, tools and answer over several rounds, and what counts as an answer.
+//! Tests of cycles: plan, tools and answer over several rounds, and which texts count as an answer.
 
 use super::support::{
     claude::{Block, FakeClaude, Reply},
     env::{CHAT, TestEnv},
     http::Gate,
-    story::{asked, commits, end_well, last, opening, plan, reply, results, sent, start_wake, with_claude},
+    story::{commits, end_well, last, opening, plan, reply, results, sent, start_wake, wait_for_request, with_claude},
 };
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
     claude.expect(Reply::text("All done."));
 
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     let plans = reveille_cycle::plan_file::left_over(&env.workspace()).unwrap();
     let recorder = std::fs::read_to_string(&plans[0].0).unwrap();
     assert!(recorder.contains("- Keep Anna's birthday (`remember`)"), "{recorder}");
@@ -55,7 +55,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
 }
 
 #[test]
-fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
+fn the_first_message_holds_time_zone_memory_and_the_recent_exchange() {
     let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Name two rivers");
@@ -87,7 +87,7 @@ fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
 }
 
 #[test]
-fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
+fn a_final_text_is_the_answer_but_text_beside_calls_is_not() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::tools(vec![Block::text("Let me look."), Block::tool("t1", "task_list", "{}")]));
@@ -95,7 +95,7 @@ fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
     assert_eq!(env.once()["answered"], 1);
     assert_eq!(sent(&telegram), ["Hello Ann."]);
 
-    // After a reply the last words are for nobody.
+    // After a call of `reply`, the final text isn't sent.
     env.receive(CHAT, "hello again");
     claude.expect(reply("t1", "Hello again."));
     claude.expect(Reply::text("I have answered."));
@@ -105,7 +105,7 @@ fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
 }
 
 #[test]
-fn a_mind_that_says_nothing_is_asked_once_more_and_then_its_message_is_kept() {
+fn a_model_that_says_nothing_is_asked_once_more_and_then_the_message_is_kept() {
     for second in [vec![], vec![Block::thinking("Nothing to say.")]] {
         let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "hello");
@@ -116,13 +116,13 @@ fn a_mind_that_says_nothing_is_asked_once_more_and_then_its_message_is_kept() {
         assert!(last(&claude).last_text().contains("no answer yet"), "{}", last(&claude).last_text());
         let said = sent(&telegram);
         assert!(said[0].contains("answered twice without a word") && said[0].contains("is safe"), "{said:#?}");
-        assert_eq!(env.queued().len(), 1, "nothing that isn't an answer closes a message");
+        assert_eq!(env.queued().len(), 1, "only an answer takes a message from the queue");
         env.check_sound();
     }
 }
 
 #[test]
-fn a_mind_that_is_asked_once_more_can_answer_yet() {
+fn a_model_that_is_asked_once_more_can_still_answer() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::turn(vec![Block::thinking("Hm.")], "end_turn"));
@@ -133,7 +133,7 @@ fn a_mind_that_is_asked_once_more_can_answer_yet() {
 }
 
 #[test]
-fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
+fn wrong_calls_get_error_results_and_the_model_corrects_itself() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember that the bin goes out on Monday");
     claude.expect(Reply::tools(vec![
@@ -161,7 +161,7 @@ fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
 }
 
 #[test]
-fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
+fn planned_steps_without_a_receipt_are_reported_and_logged_as_not_done() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "move the report to the backlog and remember the gate code 99");
     claude.expect(Reply::tools(vec![plan(
@@ -180,7 +180,7 @@ fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
     claude.expect(reply("t4", "All three are done."));
     claude.expect(Reply::text("Done."));
     env.once();
-    assert!(results(&claude.requests()[2])[0].1, "the task is not there to be moved");
+    assert!(results(&claude.requests()[2])[0].1, "there is no such task to move");
     assert_eq!(sent(&telegram), ["All three are done.", "Planned, but not done:\n\n• Move the report\n• Call Bob"]);
     let entry = env.memory("memory/agent-memory/episodic-memory.md");
     for line in ["Not done: Move the report", "Not done: Call Bob", "Remembered “The gate code is 99”"] {
@@ -193,7 +193,7 @@ fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
 }
 
 #[test]
-fn what_is_said_at_the_console_is_answered_there() {
+fn a_message_from_the_terminal_is_answered_there() {
     let claude = FakeClaude::start();
     let mut env = TestEnv::new();
     env.think_with(&claude);
@@ -214,13 +214,13 @@ fn a_burst_is_answered_by_one_cycle() {
     let messages = opening(&last(&claude), "<messages>");
     assert_eq!(messages.matches("<message id=").count(), 3);
     assert_eq!(telegram.sent().len(), 1);
-    assert_eq!(telegram.sent()[0].reply_to, Some(102), "the last of them is replied to");
+    assert_eq!(telegram.sent()[0].reply_to, Some(102), "the answer replies to the last message");
     assert_eq!(env.trailer("Messages"), format!("{},{},{}", ids[0], ids[1], ids[2]));
     env.check_sound();
 }
 
 #[test]
-fn two_chats_are_two_cycles_that_see_nothing_of_each_other() {
+fn two_chats_get_two_cycles_that_see_nothing_of_each_other() {
     let (telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555")).set("OWNER_CHAT_ID", &CHAT.to_string());
     env.receive(CHAT, "my secret plan is a surprise party");
@@ -248,7 +248,7 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
     claude.expect(Reply::text("The Rhine.").stalled_after(3, &gate));
     claude.expect(Reply::text("The Alps."));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     env.receive(CHAT, "and a mountain range");
     let theirs = env.receive(5555, "somebody else");
     env.keep_for_another_than("claude-sonnet-5-5", theirs);
@@ -256,7 +256,7 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
     let report = end_well(wake);
     assert_eq!(report["answered"], 2);
     let second = last(&claude);
-    assert_eq!(second.messages.len(), 3, "it joins the same conversation");
+    assert_eq!(second.messages.len(), 3, "the message joins the same conversation");
     assert!(second.last_text().contains("and a mountain range") && !second.last_text().contains("somebody"));
     let answers: Vec<_> = telegram.sent().into_iter().map(|message| (message.visible, message.reply_to)).collect();
     assert_eq!(answers, [("The Rhine.".to_owned(), Some(100)), ("The Alps.".to_owned(), Some(101))]);
@@ -272,7 +272,7 @@ fn a_message_that_comes_while_a_tool_is_called_is_seen_with_its_result() {
     claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &gate));
     claude.expect(Reply::text("No tasks, and no tea then."));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     env.receive(CHAT, "forget the tea");
     gate.open();
     assert_eq!(end_well(wake)["answered"], 2);
@@ -286,7 +286,7 @@ fn a_message_that_comes_while_a_tool_is_called_is_seen_with_its_result() {
 }
 
 #[test]
-fn a_message_that_comes_after_the_reply_is_not_taken_for_answered() {
+fn a_message_that_comes_after_the_reply_does_not_count_as_answered() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "name a river");
     let gate = Gate::default();
@@ -294,7 +294,7 @@ fn a_message_that_comes_after_the_reply_is_not_taken_for_answered() {
     claude.expect(Reply::text("Done.").stalled_after(1, &gate));
     claude.expect(Reply::text("The Alps."));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     env.receive(CHAT, "and a mountain range");
     gate.open();
     end_well(wake);

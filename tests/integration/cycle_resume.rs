@@ -1,4 +1,4 @@
-//! A wake that is ended in the middle: what was paid for is not paid again, what was done is not done again.
+//! Tests of a wake that is ended in the middle: nothing is paid for twice, and nothing is done twice.
 
 use reveille_base::{redact::Redactor, types::Usage};
 use reveille_config::Config;
@@ -6,7 +6,7 @@ use reveille_cycle::context::{Context, Terminal, WakeOutcome};
 use reveille_model::{Conversation, Model, Progress, TurnFuture};
 
 use super::{
-    support::story::{asked, commits, end_well, last, opening, sent, start_wake, with_claude},
+    support::story::{commits, end_well, last, opening, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         database::Database,
@@ -18,7 +18,7 @@ use super::{
 use rustix::process::Signal;
 use serde_json::json;
 
-/// One reminder and one fact.
+/// A turn with two calls: one sets a reminder, the other remembers a fact.
 fn two_calls() -> Reply {
     Reply::tools(vec![
         Block::thinking("Both."),
@@ -27,16 +27,16 @@ fn two_calls() -> Reply {
     ])
 }
 
-/// Ends a wake by a signal while the mind is silent in its nth request, and says how the process ended.
+/// Ends a wake with a signal while the model's answer to the nth request stalls. Returns the exit code.
 fn end_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, signal: Signal) -> i32 {
     let wake = start_wake(env);
-    asked(claude, n);
+    wait_for_request(claude, n);
     wake.signal(signal);
     wake.end().code
 }
 
 #[test]
-fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
+fn a_wake_that_is_ended_is_resumed_by_the_next() {
     for signal in [Signal::TERM, Signal::KILL] {
         let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "remind me to stretch, and cats purr");
@@ -52,7 +52,7 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
 
         claude.expect(Reply::text("Both are done."));
         assert_eq!(env.once()["answered"], 1);
-        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "the conversation goes on as it was");
+        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "the conversation continues unchanged");
         assert_eq!(sent(&telegram), ["Both are done."]);
         assert_eq!(env.reminders().len(), 1);
         assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("Cats purr").count(), 1);
@@ -65,7 +65,7 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
 }
 
 #[test]
-fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
+fn a_message_that_arrives_after_a_cut_off_wake_is_answered_with_it() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "name a river");
     claude.expect(Reply::text("The Rhine.").stalled_after(4, &Gate::default()));
@@ -80,7 +80,7 @@ fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
 }
 
 #[test]
-fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again() {
+fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_tried_again() {
     let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
@@ -108,14 +108,14 @@ fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again()
     assert_eq!(env.once()["answered"], 1);
     let situation = opening(&last(&claude), "<situation");
     assert!(situation.contains("Already done, not to be done again: Set the reminder “Stretch”"), "{situation}");
-    assert!(!situation.contains("Remembered"), "that was not published: {situation}");
+    assert!(!situation.contains("Remembered"), "the fact wasn't committed: {situation}");
     assert_eq!(sent(&telegram)[1..], ["Both are done, at last."]);
     assert_eq!(env.trailer("Messages"), id.to_string());
     assert_eq!(env.reminders().len(), 1);
     env.check_sound();
 }
 
-/// A cycle that was cut off three times, in the middle of what two calls had done.
+/// Cuts off a cycle three times, after its two calls.
 fn cut_off_three_times(env: &TestEnv, claude: &FakeClaude) {
     env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
@@ -128,11 +128,11 @@ fn cut_off_three_times(env: &TestEnv, claude: &FakeClaude) {
 }
 
 #[test]
-fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
+fn each_branch_with_work_given_up_is_named_in_the_chat() {
     let (telegram, claude, mut env) = with_claude();
     cut_off_three_times(&env, &claude);
     env.once();
-    // A second time, after a few minutes; and the last one.
+    // The second and third time, each some time later.
     for (at, said_before) in [("2026-11-21T14:10:00Z", 1), ("2026-11-21T15:10:00Z", 2)] {
         env.at(at);
         let n = claude.requests().len();
@@ -152,7 +152,7 @@ fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
 }
 
 #[test]
-fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
+fn a_cycle_that_could_not_be_given_up_is_given_up_by_the_next_wake() {
     let (telegram, claude, env) = with_claude();
     cut_off_three_times(&env, &claude);
     env.refuse("INSERT", "outgoing_messages", "TRUE");
@@ -167,14 +167,14 @@ fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
+fn a_cycle_nobody_asked_for_is_given_up_for_good_even_if_giving_up_was_cut_off() {
     let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
     env.git(&["commit", "-qam", "A task"]);
     claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
-    // Twice more, and in giving it up.
+    // As if it had been cut off twice more, and once while it was given up.
     env.put_tries(3);
     assert_eq!(env.once()["outcome"], "worked");
     let said = sent(&telegram);
@@ -184,7 +184,7 @@ fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
 }
 
 #[test]
-fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
+fn answered_but_uncommitted_work_is_reported_with_its_branch() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tools(vec![
@@ -211,7 +211,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
 }
 
 #[test]
-fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
+fn the_reason_of_a_cut_off_wake_is_no_reason_again_after_it_ended() {
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
@@ -234,7 +234,7 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));
     end_well(start_wake(&env));
-    // As it was between the commit and the end.
+    // The state between the commit and the end of the cycle.
     env.lose_end_of_cycles();
     let before = commits(&env);
     env.reopen_repairs();
@@ -242,23 +242,23 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     env.once();
     assert_eq!((commits(&env), sent(&telegram).len(), claude.requests().len()), (before, 1, 1));
     let open: Vec<String> = env.open_repairs().into_iter().map(|repair| repair.what).collect();
-    assert_eq!(open, ["mended it since"], "the commit tells of the other one");
+    assert_eq!(open, ["mended it since"], "the commit mentions the other repair");
     assert_eq!(env.cycle().commit_id.unwrap(), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
 
-/// Lets something go wrong while the mind is silent in its nth request, then lets it speak; says how the process ended.
+/// Causes a fault while the model's answer to the nth request stalls, then lets the answer continue. Returns the exit code.
 fn go_wrong_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, gate: &Gate, harm: impl FnOnce()) -> i32 {
     let wake = start_wake(env);
-    asked(claude, n);
+    wait_for_request(claude, n);
     harm();
     gate.open();
     wake.end().code
 }
 
 #[test]
-fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
+fn an_error_that_ends_a_wake_properly_does_not_count_as_a_try() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
@@ -279,7 +279,7 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
     fails(7, &|| std::fs::write(&head, "nonsense").unwrap());
     std::fs::write(&head, "ref: refs/heads/main\n").unwrap();
 
-    // What was said last is in the journal: it is not asked for again.
+    // The last turn is in the journal, so it isn't requested again.
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(claude.requests().len(), 7);
     assert_eq!(sent(&telegram), ["Kept."]);
@@ -287,7 +287,7 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
     env.check_sound();
 }
 
-/// One sentence, whatever it quotes below.
+/// Checks that the first paragraph consists of proper sentences.
 #[track_caller]
 fn check_sentences(text: &str) {
     let first = text.split("\n\n").next().unwrap();
@@ -296,7 +296,7 @@ fn check_sentences(text: &str) {
 }
 
 #[test]
-fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
+fn without_a_model_its_cycle_is_given_up_and_its_message_kept_and_reported() {
     let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
@@ -306,7 +306,7 @@ fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
     let said = sent(&telegram);
     assert!(said[0].contains("begun with claude-sonnet-5-5") && said[0].contains("Your message is safe"), "{said:#?}");
     check_sentences(&said[0]);
-    assert_eq!((said.len(), env.queued().len()), (2, 1), "kept for a mind: {said:#?}");
+    assert_eq!((said.len(), env.queued().len()), (2, 1), "kept for an AI model: {said:#?}");
     assert_eq!(env.message(id).attempts, 0);
     let given_up = env.cycles_in("abandoned")[0].id.clone();
     assert!(said[0].contains(&format!("recovered/{given_up}")), "{said:#?}");
@@ -315,7 +315,7 @@ fn without_a_mind_what_one_had_begun_is_begun_again_and_that_is_said() {
 }
 
 #[test]
-fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
+fn a_model_that_disappears_in_a_cycle_costs_its_messages_no_attempt() {
     let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "cats purr");
     let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
@@ -340,10 +340,10 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
     env.check_sound();
 }
 
-/// Whatever takes a message up after the wake that was given up: one that hears nothing, one without a mind, one that is
-/// given up in its turn.
+/// The message goes through several wakes after a cycle was given up: one whose model fails at once, one without a model, and one that is
+/// given up too.
 #[test]
-fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
+fn effects_for_a_message_stay_known_however_often_it_is_tried_again() {
     let (_telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "I forget to stretch and to drink");
     let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
@@ -367,7 +367,7 @@ fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
     env.set("MODEL", "claude-sonnet-5-5").at("2026-11-22T07:00:00Z");
     claude.expect(Reply::text("Both are set."));
     assert_eq!(env.once()["answered"], 1);
-    // The one was done by a wake that was given up, the other by the mind whose place this one takes.
+    // The first reminder was set by a cycle that was given up, the second by the model that this one replaces.
     let situation = opening(&last(&claude), "<situation");
     assert!(situation.contains("not to be done again: Set the reminder “Stretch”"), "{situation}");
     let account = opening(&last(&claude), "<folded");
@@ -376,7 +376,7 @@ fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
 }
 
 #[test]
-fn who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too() {
+fn a_cycle_after_a_tainted_one_that_was_given_up_is_tainted_too() {
     let (_telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remind me to stretch, and look into the folder");
     claude.expect(Reply::tools(vec![
@@ -396,7 +396,7 @@ fn who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too() {
 }
 
 #[test]
-fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
+fn a_cycle_with_an_unreadable_journal_is_given_up_and_holds_up_no_other() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
@@ -410,9 +410,8 @@ fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
     env.check_sound();
 }
 
-/// How far a call had come when its wake was killed.
 #[test]
-fn a_call_that_was_begun_and_left_nothing_is_run_again() {
+fn a_call_that_was_started_but_left_no_outcome_is_run_again() {
     for tool in ["reply", "remember", "memory_read"] {
         let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "cats purr");
@@ -424,14 +423,18 @@ fn a_call_that_was_begun_and_left_nothing_is_run_again() {
         claude.expect(Reply::tool("t1", tool, input));
         claude.expect(Reply::text("Done.").stalled_after(2, &Gate::default()));
         end_in_request(&env, &claude, 2, Signal::KILL);
-        // As it was between the beginning of the call and its outcome, whose changes are in the same transaction.
+        // The state after the start of the call and before its outcome; a call's changes are saved in the same transaction as its outcome.
         env.cut_journal_after("called");
         env.empty_outbox();
         env.forget_changed_files();
         env.queue_all_again();
         claude.expect(Reply::text("Done."));
         env.once();
-        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "{tool}: it ended as it would have");
+        assert_eq!(
+            claude.requests()[2].raw,
+            claude.requests()[1].raw,
+            "{tool}: the cycle continues as if it hadn't been interrupted"
+        );
         let answer = if tool == "reply" { "They do." } else { "Done." };
         assert_eq!(sent(&telegram), [answer], "{tool}");
         assert_eq!(env.steps("called").len(), 2, "{tool}");
@@ -440,14 +443,14 @@ fn a_call_that_was_begun_and_left_nothing_is_run_again() {
 }
 
 #[test]
-fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
+fn a_repeatedly_full_disk_never_counts_as_a_try() {
     let outer = TestEnv::new();
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let (telegram, claude, mut env) = with_claude();
     env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
     let database = Database::in_file(format!("{}/workspace/messages.db", disk.at()));
     env.wake(&["--once"]).ok();
-    // More than the database's files have room for as they are.
+    // More than the free space within the database's files.
     let long = || Block::thinking(&"Hm. ".repeat(1 << 18));
     let fill = std::path::PathBuf::from(&disk.at()).join("fill");
     database.queue_by_hand(0, "cats purr");
@@ -461,18 +464,18 @@ fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
         let code = go_wrong_in_request(&env, &claude, asked_before + 1, &gate, || fill_up(&fill));
         assert_eq!(code, 1, "round {n}");
         std::fs::remove_file(&fill).unwrap();
-        // What the database has got of the disk so far is no room for the next round.
+        // Shrinks the write-ahead log, so that the next round finds no free space in it.
         database.write_back();
     }
     assert!(database.cycles_in("abandoned").is_empty());
     claude.expect(Reply::text("Kept."));
-    let ran = env.told();
+    let ran = env.run_for_terminal_replies();
     assert!(ran.stdout.contains("Kept."), "{ran:#?}");
     assert!(database.cycles().iter().all(|cycle| cycle.tries == 0));
     assert!(telegram.sent().is_empty());
 }
 
-/// Leaves no room on the disk that this file is on.
+/// Fills the file system of this file.
 fn fill_up(file: &std::path::Path) {
     use std::io::Write as _;
     let mut file = std::fs::File::create(file).unwrap();
@@ -481,7 +484,7 @@ fn fill_up(file: &std::path::Path) {
     }
 }
 
-/// A mind that takes no turn.
+/// A model that never answers.
 struct Silent;
 
 impl Model for Silent {

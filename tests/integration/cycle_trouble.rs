@@ -1,4 +1,5 @@
-//! The mind can't be reached, doesn't want to, or may not: nothing is lost, one thing is said, and it goes on by itself.
+//! Tests of a model that can't be reached, refuses, or isn't allowed to answer: nothing is lost, the person is told once, and work
+//! resumes on its own.
 
 use super::{
     support::story::{commits, last, reply, sent, with_claude},
@@ -8,7 +9,7 @@ use super::{
     },
 };
 
-/// A wake that ends with exit code 1 and says so in its report.
+/// Runs a wake that must fail with exit code 1, and returns the error in its report.
 #[track_caller]
 fn fails(env: &TestEnv) -> String {
     let ran = env.wake(&["--once", "--json"]);
@@ -18,7 +19,7 @@ fn fails(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
+fn an_unreachable_model_is_reported_once_and_asked_again_later() {
     let (telegram, claude, mut env) = with_claude();
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -28,7 +29,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
     fails(&env);
     assert_eq!(env.queued().len(), 1);
     assert!(sent(&telegram)[0].contains("I can't reach my AI model right now"), "{:?}", sent(&telegram));
-    // Its back-off is no reason to wake.
+    // During the back-off there is no reason to wake.
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(commits(&env), 1);
 
@@ -41,7 +42,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
 }
 
 #[test]
-fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
+fn who_writes_while_the_model_is_unreachable_is_told_that_the_message_waits() {
     let (_telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
@@ -53,7 +54,7 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
 }
 
 #[test]
-fn an_outage_of_days_is_no_limit_of_rounds() {
+fn an_outage_of_many_days_reaches_no_limit() {
     let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
@@ -70,7 +71,7 @@ fn an_outage_of_days_is_no_limit_of_rounds() {
 }
 
 #[test]
-fn slowing_down_and_overload_are_waited_out() {
+fn rate_limits_and_overload_are_waited_out() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(429, "rate_limit_error", "Slow down").header("retry-after", "0"));
@@ -97,7 +98,7 @@ fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
     assert_eq!(sent(&telegram), ["Hello."]);
     assert_eq!(env.ledger().iter().filter(|charge| charge.is_discarded && charge.input == 10).count(), 2);
     assert_eq!(env.steps("discarded").len(), 2);
-    // Of the first two what had come: the server's own count comes last.
+    // For the first two turns, only the tokens received so far count: the server's own count comes last.
     assert_eq!(env.trailer("Tokens"), "in=30 out=58 cache-read=90 cache-write=60");
     env.check_sound();
 }
@@ -118,7 +119,7 @@ fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
 }
 
 #[test]
-fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
+fn errors_that_only_a_person_can_fix_are_reported_once_and_retried_slowly() {
     type Trouble = (&'static str, fn() -> Reply);
     let troubles: [Trouble; 3] = [
         ("your API key was rejected, please check ANTHROPIC_API_KEY", || {
@@ -145,7 +146,7 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
         claude.expect(reply());
         fails(&env);
         env.at("2026-11-21T14:01:00Z");
-        assert_eq!(env.once()["outcome"], "idle", "it waits longer each time");
+        assert_eq!(env.once()["outcome"], "idle", "the back-off grows each time");
         assert_eq!(telegram.sent().len(), 1, "{:#?}", telegram.sent());
         assert_eq!(env.queued().len(), 2);
 
@@ -158,7 +159,7 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
 }
 
 #[test]
-fn trouble_in_the_middle_is_gone_on_from_there() {
+fn a_cycle_resumes_where_an_error_stopped_it() {
     let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
@@ -176,7 +177,7 @@ fn trouble_in_the_middle_is_gone_on_from_there() {
 }
 
 #[test]
-fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
+fn replies_of_a_waiting_cycle_hold_up_nothing_else_in_the_chat() {
     let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "what is new?");
     claude.expect(reply("t1", "I look."));
@@ -193,7 +194,7 @@ fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
 }
 
 #[test]
-fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
+fn a_message_that_fails_three_cycles_is_put_on_hold_and_its_sender_told() {
     let (telegram, claude, mut env) = with_claude();
     let id = env.receive(CHAT, "a message\nthat breaks things");
     let refuse = || Reply::error(400, "invalid_request_error", "messages.0: broken");
@@ -206,7 +207,7 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     env.at("2026-11-21T14:00:30Z");
     claude.expect(refuse());
     fails(&env);
-    assert_eq!(telegram.sent().len(), 1, "the same is not said again");
+    assert_eq!(telegram.sent().len(), 1, "the same notice isn't sent again");
     env.at("2026-11-21T14:01:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(env.queued()[0].attempts, 2);
@@ -226,7 +227,7 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     assert!(env.health(&["status"]).stdout.contains("1 given up"));
     assert!(env.wake(&["queue", "list"]).ok().stdout.contains("given up after 3 tries"));
 
-    // Others are served as ever.
+    // Other messages are answered as usual.
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));
     assert_eq!(env.once()["answered"], 1);

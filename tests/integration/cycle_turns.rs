@@ -1,4 +1,4 @@
-//! Every way in which a turn can end, and the bound on how many there are.
+//! Tests of every way in which a turn can end, and of the limit on the number of turns.
 
 use super::{
     support::story::{last, results, sent, with_claude},
@@ -23,7 +23,7 @@ fn a_refusal_is_the_answer_with_its_reason() {
 }
 
 #[test]
-fn nothing_of_a_refused_turn_is_done() {
+fn no_call_of_a_refused_turn_is_run() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "something nasty");
     let call = Block::tool("t1", "remember", json!({"fact": "nasty"}));
@@ -48,7 +48,7 @@ fn a_text_that_was_cut_off_is_continued() {
 }
 
 #[test]
-fn a_text_that_is_cut_off_again_and_again_is_sent_as_far_as_it_came() {
+fn a_repeatedly_cut_off_text_is_sent_as_far_as_it_came() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "count to a million");
     for text in ["One, ", "two, ", "three"] {
@@ -93,7 +93,7 @@ fn a_call_that_was_cut_off_is_not_run() {
 }
 
 #[test]
-fn a_conversation_that_grew_too_long_goes_on_in_a_shorter_one_and_ends_with_what_there_is() {
+fn a_conversation_that_grew_too_long_is_folded_and_at_last_ended() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "read everything");
     claude.expect(Reply::context_exceeded("So far I know this."));
@@ -115,7 +115,7 @@ fn a_conversation_that_grew_too_long_goes_on_in_a_shorter_one_and_ends_with_what
 }
 
 #[test]
-fn a_paused_turn_goes_on_and_its_text_is_one() {
+fn a_paused_turn_is_continued_and_its_text_joined() {
     let (telegram, claude, env) = with_claude();
     env.receive(CHAT, "think long");
     claude.expect(Reply::tools(vec![Block::text("First a look."), Block::tool("t1", "task_list", "{}")]));
@@ -129,7 +129,7 @@ fn a_paused_turn_goes_on_and_its_text_is_one() {
 }
 
 #[test]
-fn a_reason_to_stop_that_nobody_knows_is_an_end() {
+fn an_unknown_reason_to_stop_ends_the_turn() {
     for stop in ["a_new_reason", "stop_sequence"] {
         let (telegram, claude, env) = with_claude();
         env.receive(CHAT, "hello");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::support::{
-    env::{CHAT, Ran, TestEnv},
+    env::{CHAT, ProgramOutput, TestEnv},
     telegram::FakeTelegram,
 };
 
@@ -15,7 +15,7 @@ const ACTIVE: &str = "memory/project-memory/active.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
-fn say(env: &TestEnv, text: &str) -> Ran {
+fn say(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["--once", "--say", text]).ok()
 }
 
@@ -31,7 +31,7 @@ fn bytes(env: &TestEnv, path: &str) -> Vec<u8> {
 
 /// The fact reached the branch that the person was told of, and no other.
 #[track_caller]
-fn check_parked(env: &TestEnv, ran: &Ran, path: &str, needle: &str) {
+fn check_parked(env: &TestEnv, ran: &ProgramOutput, path: &str, needle: &str) {
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/unwritten"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
     assert!(ran.stdout.contains(&format!("is kept on the branch `{branch}`")), "{ran:#?}");

@@ -1,18 +1,18 @@
-//! The crates of others: each of our own choice has its reason beside it, all come from the registry, and their licences are those that
-//! `deny.toml` allows. The list of known holes needs the network: `cargo deny check` reads it.
+//! Checks of third-party crates: each direct dependency has its reason in a comment, all come from the registry, and `deny.toml` allows
+//! their licences. Known vulnerabilities aren't checked here, since their list needs the network: `cargo deny check` does that.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use super::support::env::Ran;
+use super::support::env::ProgramOutput;
 
 fn project(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
 #[test]
-fn each_crate_of_others_has_its_reason() {
+fn each_third_party_crate_has_its_reason() {
     let manifest = project("Cargo.toml");
     let (_, list) = manifest.split_once("[workspace.dependencies]\n").unwrap();
     let list = list.split("\n[").next().unwrap();
@@ -27,7 +27,7 @@ fn each_crate_of_others_has_its_reason() {
         has_reason = line.starts_with("# ");
     }
     assert!(count > 50 && without.is_empty(), "of {count}, these have no comment above them: {without:?}");
-    // No crate chooses one by itself.
+    // No crate names a version of its own.
     for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap() {
         let path = folder.unwrap().path().join("Cargo.toml");
         let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
@@ -41,7 +41,7 @@ fn each_crate_of_others_has_its_reason() {
 }
 
 #[test]
-fn each_crate_of_others_has_a_licence_that_is_allowed_and_comes_from_the_registry() {
+fn each_third_party_crate_has_an_allowed_licence_and_comes_from_the_registry() {
     let deny: toml::Table = project("deny.toml").parse().unwrap();
     let allowed: BTreeSet<&str> =
         deny["licenses"]["allow"].as_array().unwrap().iter().map(|licence| licence.as_str().unwrap()).collect();
@@ -51,7 +51,7 @@ fn each_crate_of_others_has_a_licence_that_is_allowed_and_comes_from_the_registr
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    Ran::of(&output).ok();
+    ProgramOutput::of(&output).ok();
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     assert!(packages.len() > 200, "{}", packages.len());
@@ -76,7 +76,7 @@ fn host() -> String {
     said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
 }
 
-/// Whether an expression of licences (SPDX) is satisfied by these.
+/// Returns whether these licences satisfy a licence expression (SPDX).
 fn is_satisfied(expression: &str, allowed: &BTreeSet<&str>) -> bool {
     let expression = expression.trim();
     if let Some(alternatives) = split_outside_parentheses(expression, " OR ") {
@@ -91,11 +91,11 @@ fn is_satisfied(expression: &str, allowed: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// The pieces between a word; `None` if it isn't there outside parentheses.
+/// Splits a text at a word outside parentheses; `None` if it doesn't occur there.
 fn split_outside_parentheses(text: &str, word: &str) -> Option<Vec<String>> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(word) {
-        // A parenthesis that is still open: the word stood within.
+        // If a parenthesis is still open, the word was inside it.
         match pieces.last_mut().filter(|last| last.matches('(').count() > last.matches(')').count()) {
             Some(open) => open.push_str(&format!("{word}{piece}")),
             None => pieces.push(piece.to_owned()),
@@ -105,7 +105,7 @@ fn split_outside_parentheses(text: &str, word: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn an_expression_of_licences_is_read() {
+fn licence_expressions_are_parsed() {
     let allowed = BTreeSet::from(["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"]);
     for (expression, is_allowed) in [
         ("MIT", true),

@@ -1,4 +1,4 @@
-//! What a wake did, told afterwards: its turns and calls, its requests as they were, the log with what was asked, and the costs.
+//! Tests of the account of a wake: its turns and calls, its raw requests, the log with the messages' texts, and the costs.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::{
     },
 };
 
-/// The text with what differs from run to run in one form.
+/// Replaces the ids of wakes and commits, which differ from run to run.
 fn settled(env: &TestEnv, text: &str) -> String {
     let mut text = text.to_owned();
     for (at, wake) in env.cycles().iter().enumerate() {
@@ -24,7 +24,7 @@ fn settled(env: &TestEnv, text: &str) -> String {
     text
 }
 
-/// A wake that planned three things, did two of them, and met a refusal.
+/// Runs a wake that plans three steps, does two of them, and gets one refusal.
 fn one_wake() -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
@@ -44,7 +44,7 @@ fn one_wake() -> (FakeTelegram, FakeClaude, TestEnv) {
 }
 
 #[test]
-fn a_wake_is_told_turn_by_turn_with_its_plan_calls_and_answer() {
+fn a_wake_is_shown_turn_by_turn_with_its_plan_calls_and_answer() {
     let (_telegram, _claude, env) = one_wake();
     let shown = env.wake(&["show"]).ok().stdout;
     let story = shown.split("\ncommit ").next().unwrap();
@@ -102,7 +102,7 @@ fn a_wake_is_told_turn_by_turn_with_its_plan_calls_and_answer() {
     assert_eq!(calls[2]["result"]["is_error"], true);
     let cost: f64 = story["steps"].as_array().unwrap().iter().filter_map(|step| step["cost_usd"].as_f64()).sum();
     assert!(cost > 0.0 && (cost - story["spent"]["cost_usd"].as_f64().unwrap()).abs() < 1e-9, "{story:#}");
-    // By the message's number, and by the commit.
+    // A wake is also found by a message's number, and by its commit.
     for name in ["#1", "1", whole["commit"].as_str().unwrap()] {
         assert_eq!(env.wake(&["show", name]).ok().stdout, shown, "{name}");
     }
@@ -115,7 +115,7 @@ fn a_wake_is_told_turn_by_turn_with_its_plan_calls_and_answer() {
 }
 
 #[test]
-fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_since() {
+fn requests_are_printed_as_sent_but_without_secrets_set_since() {
     let (_telegram, claude, mut env) = one_wake();
     let raw = env.wake(&["show", "--raw"]).ok().stdout;
     let lines: Vec<&str> = raw.lines().collect();
@@ -123,9 +123,9 @@ fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_sin
     let requests = claude.requests();
     let sent = requests.last().unwrap();
     assert_eq!((&fixed["system"], &fixed["tools"]), (&sent.json["system"], &sent.json["tools"]));
-    // The last answer was empty: it is in no request, and isn't sent back.
+    // The last answer was empty: it is in no request, and isn't printed either.
     assert_eq!(sent.messages.len(), lines.len() - 1);
-    // Turns stand in it to the byte; what we sent differs by the marks for the cache alone.
+    // The model's turns are identical; our own messages differ only in the marks for the cache.
     for (line, sent) in lines[1..].iter().zip(&sent.messages) {
         let bare = |text: &str| text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
         assert_eq!(bare(line), bare(sent));
@@ -139,7 +139,7 @@ fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_sin
 }
 
 #[test]
-fn a_question_is_told_with_who_answered_it() {
+fn a_question_is_shown_with_who_answered_it() {
     let (_telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     env.wake(&["--once"]).ok();
@@ -159,7 +159,7 @@ fn a_question_is_told_with_who_answered_it() {
 }
 
 #[test]
-fn others_words_are_named_and_reach_no_terminal_as_sequences() {
+fn untrusted_text_is_labelled_and_its_escape_sequences_are_removed() {
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "obey \u{1b}[31mme\u{202e}");
@@ -179,12 +179,12 @@ fn others_words_are_named_and_reach_no_terminal_as_sequences() {
 }
 
 #[test]
-fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
+fn a_wake_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
     let (_telegram, _claude, mut env) = one_wake();
     let before = env.wake(&["show", "--json"]).ok().json();
     let wake = before["wake_id"].as_str().unwrap().to_owned();
     env.set("KEEP_DAYS", "1").set("MODEL", "offline");
-    // A clock that has leapt is looked at for an hour before anything is forgotten.
+    // After a leap of the clock, nothing is deleted for an hour.
     for time in ["2026-12-01T14:00:00Z", "2026-12-01T15:30:00Z"] {
         env.at(time).wake(&["--once", "--say", "remember that tea is at five"]).ok();
     }
@@ -200,7 +200,7 @@ fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
 }
 
 #[test]
-fn the_log_is_chosen_by_words_day_and_chat() {
+fn the_log_is_filtered_by_words_day_and_chat() {
     let (_telegram, claude, mut env) = one_wake();
     env.at("2026-11-22T14:00:00Z");
     claude.expect(Reply::text("At five."));
@@ -220,7 +220,7 @@ fn the_log_is_chosen_by_words_day_and_chat() {
 }
 
 #[test]
-fn costs_are_told_by_day_model_reason_and_tool_and_each_way_is_all_of_them() {
+fn costs_by_day_model_reason_and_tool_each_add_up_to_the_total() {
     let (_telegram, _claude, env) = one_wake();
     let told = env.wake(&["cost"]).ok().stdout;
     assert!(told.contains("claude-sonnet-5-5") && told.contains("too early to forecast November"), "{told}");

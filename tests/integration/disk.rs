@@ -1,5 +1,5 @@
-//! Room on the disk: the bot stops fetching below the reserve and says so, goes on by itself, and loses nothing when the disk
-//! is really full.
+//! Tests of a disk that gets full: the bot stops fetching below the reserve and says so, continues on its own, and loses nothing even on a
+//! completely full disk.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -16,12 +16,12 @@ use crate::support::{
     claude::Reply,
     database::Database,
     disk::Small,
-    env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
+    env::{CHAT, NOW, ProgramOutput, Running, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// More MiB than any disk that this runs on has: a reserve that is always broken into.
+/// A reserve in MiB that is larger than any disk, so that free space is always below it.
 const NO_DISK_HAS: &str = "1048576";
 
 fn notices(stage: &Stage) -> Vec<String> {
@@ -40,7 +40,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
         .unwrap();
     stage.say("sent meanwhile");
     let (bot, log) = stage.start_logged("fake-wake");
-    // What is queued is worked on all the same.
+    // Queued messages are answered nevertheless.
     stage.wait_for_starts(1);
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
     for part in ["nearly full", "are safe, and I'll answer them", "until Sun 22 Nov 15:00", "Please free some space"] {
@@ -50,17 +50,17 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     stage.end(bot);
     assert!(fs::read_to_string(&log).unwrap().contains("no more polling"));
 
-    // A new bot knows that it was told.
+    // A new bot knows that the owner was told.
     let (bot, log) = stage.start_logged("fake-wake");
-    eventually("it has looked", || fs::read_to_string(&log).unwrap().contains("listening"));
+    eventually("the bot has started", || fs::read_to_string(&log).unwrap().contains("listening"));
     stage.end(bot);
     assert_eq!((stage.telegram.calls("getUpdates").len(), notices(&stage).len()), (0, 1));
     assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
 
-    // With room it goes on where it was, and says that too.
+    // With enough space, the bot continues where it stopped, and says so.
     stage.env.set("DISK_RESERVE_MB", "0");
     let bot = stage.start();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("fetching messages again"));
     stage.answer_all();
     stage.end(bot);
@@ -75,7 +75,7 @@ fn a_notice_that_cannot_be_stored_is_logged_and_tried_again() {
     drop(stage.env.store());
     stage.env.refuse("INSERT", "outgoing_messages", "TRUE");
     let (bot, log) = stage.start_logged("fake-wake");
-    eventually("it is logged", || fs::read_to_string(&log).unwrap().contains("can't be told of it yet"));
+    eventually("the failure is logged", || fs::read_to_string(&log).unwrap().contains("can't be told of it yet"));
     assert!(!stage.env.is_handled("disk/short"));
     stage.env.refuse_no_more("outgoing_messages");
     stage.telegram.wait_for_sent(1, PATIENCE);
@@ -85,7 +85,7 @@ fn a_notice_that_cannot_be_stored_is_logged_and_tried_again() {
 }
 
 #[test]
-fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
+fn a_wake_answers_below_the_reserve_and_health_reports_it() {
     let mut env = TestEnv::new();
     env.set("DISK_RESERVE_MB", NO_DISK_HAS);
     let ran = env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
@@ -102,7 +102,7 @@ fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
     assert_eq!(env.health(&["status", "--json"]).ok().json()["disk"]["is_short"], json!(true));
 }
 
-/// A bot in a workspace on a small disk; none where one can't be mounted.
+/// A bot in a workspace on a small disk.
 struct SmallWorld<'e> {
     disk: Small<'e>,
     env: TestEnv,
@@ -128,12 +128,12 @@ impl<'e> SmallWorld<'e> {
         Database::in_file(db).count_received()
     }
 
-    /// Takes all the room that is left.
+    /// Fills the remaining space.
     fn fill(&self) {
         fill(Path::new(self.disk.at()));
     }
 
-    fn end(&self, bot: Running) -> Ran {
+    fn end(&self, bot: Running) -> ProgramOutput {
         bot.signal(Signal::TERM);
         bot.end().ok()
     }
@@ -151,16 +151,16 @@ fn logged(log: &Path, what: &str) -> bool {
 }
 
 #[test]
-fn a_disk_that_gets_short_and_long_again_stops_and_starts_the_fetching() {
+fn fetching_stops_when_space_runs_short_and_starts_again() {
     let outer = TestEnv::new();
     let Some(world) = SmallWorld::new(&outer, 160) else { return };
     let (bot, log) = world.start();
     world.telegram.push_text(CHAT, CHAT, "with room");
-    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    eventually("the message is confirmed", || world.telegram.unconfirmed() == 0);
     world.disk.resize(60);
-    // The poll under way still brings something; it is stored, and the next one waits.
+    // The running poll still returns a message, which is stored; the next poll waits.
     world.telegram.push_text(CHAT, CHAT, "in the poll under way");
-    eventually("it stops", || logged(&log, "no more polling"));
+    eventually("the bot stops polling", || logged(&log, "no more polling"));
     eventually("both are stored", || world.stored() == 2);
     world.telegram.wait_for_sent(1, PATIENCE);
     let polls = world.telegram.calls("getUpdates").len();
@@ -181,20 +181,20 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     world.env.set("DISK_RESERVE_MB", "0");
     let (bot, log) = world.start();
     world.telegram.push_text(CHAT, CHAT, "with room");
-    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    eventually("the message is confirmed", || world.telegram.unconfirmed() == 0);
     world.fill();
-    // More than fits into the pages that the log has already, and none so long that it could be the part of a longer text.
+    // More messages than fit into the existing pages of the write-ahead log. None is long enough to be taken for a part of a longer text.
     for n in 0..120 {
         world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(150)));
     }
-    eventually("it is said", || logged(&log, "couldn't store new messages: the disk is full"));
+    eventually("the failure is logged", || logged(&log, "couldn't store new messages: the disk is full"));
     let unconfirmed = world.telegram.unconfirmed();
     assert!(unconfirmed > 0);
-    // A bot that begins with a full disk waits for room, too.
+    // A bot that starts on a full disk waits for space too.
     world.end(bot);
     world.fill();
     let (bot, log) = world.start();
-    eventually("it waits for room", || logged(&log, "no room on the disk") || logged(&log, "couldn't store"));
+    eventually("the bot waits for space", || logged(&log, "no room on the disk") || logged(&log, "couldn't store"));
     world.disk.resize(64);
     eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
     world.end(bot);
@@ -202,7 +202,7 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
 }
 
 #[test]
-fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
+fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_answered() {
     let filling = [
         "head -c 2G /dev/zero > fill",
         "i=0; while head -c 3M /dev/zero > f$i; do i=$((i+1)); done; echo all written",
@@ -230,7 +230,7 @@ fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
         assert_eq!(sent[0].visible, "It was too much.", "{command}");
         let free = reveille_base::disk::free_bytes(Path::new(disk.at())).unwrap();
         assert!(free > 100 << 20, "{command}: {free}");
-        // Whoever writes next is answered, too.
+        // The next message is answered too.
         env.receive(CHAT, "are you there?");
         claude.expect(Reply::text("Yes."));
         assert_eq!(env.once()["outcome"], "worked", "{command}");
@@ -239,17 +239,17 @@ fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
 }
 
 #[test]
-fn on_a_disk_that_others_have_filled_the_owner_is_told_and_answered_all_the_same() {
+fn on_a_disk_filled_by_others_the_owner_is_told_and_still_answered() {
     let outer = TestEnv::new();
     let Some(mut world) = SmallWorld::new(&outer, 64) else { return };
     world.env.set("DISK_RESERVE_MB", "10");
     world.env.wake(&["--once", "--say", "remember that the wifi is slow"]).ok();
     let (bot, _) = world.start();
     world.telegram.push_text(CHAT, CHAT, "remember that tea is at five");
-    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    eventually("the message is confirmed", || world.telegram.unconfirmed() == 0);
     let ballast = Path::new(world.disk.at()).join("workspace/.ballast");
-    eventually("room is kept", || ballast.exists());
-    // Not a page that the store has already can take what comes.
+    eventually("some space is reserved", || ballast.exists());
+    // After this the store has no free page for new data.
     world.end(bot);
     world.fill();
     let (bot, _) = world.start();
@@ -257,7 +257,7 @@ fn on_a_disk_that_others_have_filled_the_owner_is_told_and_answered_all_the_same
     assert!(sent[0].visible.contains("nearly full"), "{sent:#?}");
     assert!(!ballast.exists());
     world.end(bot);
-    // And what it has already is answered.
+    // Messages already in the queue are answered.
     assert_eq!(world.env.once()["outcome"], "worked");
     assert!(world.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("tea is at five"));
 }
@@ -268,7 +268,7 @@ fn a_full_disk_loses_the_scratch_folder_first() {
     let mut env = TestEnv::with_telegram(&telegram);
     env.set("DISK_RESERVE_MB", "10");
     let Some(disk) = Small::mount(&env, "workspace", 64) else { return };
-    // Whatever has worked once keeps some room.
+    // After its first wake, the program keeps some space in reserve.
     env.wake(&["--once", "--say", "remember that the wifi is slow"]).ok();
     let scratch = env.workspace().join("scratch");
     fs::create_dir_all(scratch.join("deep")).unwrap();
@@ -280,13 +280,13 @@ fn a_full_disk_loses_the_scratch_folder_first() {
     assert!(telegram.wait_for_sent(1, PATIENCE)[0].visible.contains("tea is at five"));
 }
 
-/// A text too long for the pages that the log has already.
+/// A text too long for the existing pages of the write-ahead log.
 fn long(text: &str) -> String {
     format!("{text} {}", "and so on ".repeat(4_000))
 }
 
 #[test]
-fn what_could_not_be_stored_is_not_said_to_be_kept() {
+fn a_message_that_could_not_be_stored_is_not_reported_as_stored() {
     let outer = TestEnv::new();
     let Some(mut world) = SmallWorld::new(&outer, 16) else { return };
     world.env.set("DISK_RESERVE_MB", "0");
@@ -307,7 +307,7 @@ fn what_could_not_be_stored_is_not_said_to_be_kept() {
 }
 
 #[test]
-fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
+fn a_stored_message_is_reported_as_stored_even_if_the_wake_fails() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     fs::write(env.brain().join(".git/refs/heads/main"), "nonsense\n").unwrap();
@@ -322,7 +322,7 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
 #[test]
-fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
+fn old_journals_and_logs_are_deleted_and_the_rest_stays() {
     let mut env = TestEnv::new();
     env.at("2026-10-01T09:00:00Z");
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
@@ -339,7 +339,7 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     let entries = |env: &TestEnv| env.journal().len();
     assert!(entries(&env) > 5);
 
-    // Nobody was there for weeks: the reminder is sent, and nothing is forgotten by a clock that may have leapt.
+    // The program didn't run for weeks: the reminder is sent, but nothing is deleted yet, since the clock may have leapt.
     env.at(NOW);
     assert_eq!(env.once()["outcome"], "worked");
     assert!(entries(&env) > 5);
@@ -349,14 +349,14 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
 
     env.at("2026-11-21T15:00:00Z");
     assert_eq!(env.once()["outcome"], "worked");
-    assert_eq!(entries(&env), 1, "of the reminder, an hour ago");
+    assert_eq!(entries(&env), 1, "only the reminder's entry, an hour old, is left");
     assert_eq!(fs::read(logs.join("page.log")).unwrap(), b"");
     assert_eq!(fs::read(logs.join("bot.log")).unwrap(), b"a line\n");
     assert_eq!(env.cycles().len(), 3);
     assert!(env.wake(&["show", &cycle]).ok().stdout.contains("tea is at five"));
     assert!(env.memory(SEMANTIC).contains("tea is at five"));
 
-    // An idle wake goes on to write nothing, not even a new fence: now, and when it is time again and nothing is old.
+    // Idle wakes still write nothing, not even a new fence: right away, and when the next cleaning finds nothing old.
     let fence = env.fence();
     for time in ["2026-11-21T15:05:00Z", "2026-11-23T15:00:00Z", "2026-12-05T15:00:00Z"] {
         assert_eq!(env.at(time).once()["outcome"], "idle");
@@ -366,7 +366,7 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
 }
 
 #[test]
-fn kept_for_ever_is_kept() {
+fn with_unlimited_keep_days_nothing_is_deleted() {
     let mut env = TestEnv::new();
     env.set("KEEP_DAYS", "0").at("2020-10-01T09:00:00Z");
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();

@@ -1,4 +1,4 @@
-//! `health check` as a person's first help: what Telegram and the model's server say, what wakes it and what that finds, and `--fix`.
+//! Tests of `health check` as a person's first help: the checks of Telegram, of the model's server, and of the timers, and `--fix`.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::support::{
     claude::{API_KEY, FakeClaude},
     dialog::Dialog,
-    env::{Ran, TestEnv},
+    env::{ProgramOutput, TestEnv},
     telegram::FakeTelegram,
 };
 
@@ -17,7 +17,7 @@ fn report(env: &TestEnv, args: &[&str]) -> Value {
     env.health(&[&["check", "--json"], args].concat()).json()
 }
 
-/// A check's status and what it says.
+/// The status and the detail of a check.
 #[track_caller]
 fn found(report: &Value, id: &str) -> (String, String) {
     let checks = report["checks"].as_array().unwrap();
@@ -26,7 +26,7 @@ fn found(report: &Value, id: &str) -> (String, String) {
 }
 
 #[test]
-fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
+fn telegram_and_the_model_are_asked_and_a_missing_network_is_reported() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = TestEnv::with_telegram(&telegram);
     env.think_with(&claude);
@@ -38,7 +38,7 @@ fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
     assert!(status == "ok" && key.contains("Claude accepts the key"), "{key}");
     assert!(found(&report(&env, &["--offline"]), "token").1.ends_with("allowed chats: 1"));
 
-    // A webhook takes the messages, and a key is mistyped.
+    // A webhook takes the messages, and the key is mistyped.
     telegram.set_webhook("https://hooks.example.org/secret-path");
     env.set("ANTHROPIC_API_KEY", &format!("{API_KEY}x"));
     let wrong = report(&env, &[]);
@@ -47,7 +47,7 @@ fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
     assert!(!token.contains("secret-path"), "{token}");
     assert_eq!(found(&wrong, "key").0, "warn", "{wrong:#}");
 
-    // Nobody answers: no fault of the settings.
+    // Nobody answers, which isn't an error in the settings.
     env.set("TELEGRAM_API_URL", "http://127.0.0.1:9").set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
     let dead = report(&env, &[]);
     for (id, said) in [("token", "Telegram couldn't be reached"), ("key", "it couldn't be reached now")] {
@@ -57,7 +57,7 @@ fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
 }
 
 #[test]
-fn a_token_that_telegram_does_not_know_is_critical_with_its_reason_and_its_remedy() {
+fn an_unknown_token_is_critical_with_its_reason_and_its_remedy() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
@@ -76,7 +76,7 @@ fn program(path: &Path, script: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A unit that is installed, with a manager that says this of it.
+/// Installs a systemd unit, and a fake `systemctl` that reports this state.
 fn with_unit(env: &mut TestEnv, state: &str) {
     let wake = env!("CARGO_BIN_EXE_wake");
     let unit = env.path("home/.config/systemd/user/reveille-wake.service");
@@ -90,7 +90,7 @@ fn with_unit(env: &mut TestEnv, state: &str) {
 }
 
 #[test]
-fn what_does_not_wake_it_and_what_that_does_not_find_is_told() {
+fn missing_timers_and_programs_missing_from_their_path_are_reported() {
     let mut env = TestEnv::new();
     env.wake(&["--once", "--reason", "cron"]).ok();
     assert_eq!(found(&report(&env, &[]), "timers").0, "ok");
@@ -113,7 +113,7 @@ fn what_does_not_wake_it_and_what_that_does_not_find_is_told() {
 }
 
 #[test]
-fn a_server_of_mcp_toml_that_can_not_start_is_told() {
+fn an_mcp_server_that_cannot_start_is_reported() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     assert_eq!(found(&report(&env, &[]), "mcp").1, "none set up");
@@ -124,14 +124,14 @@ fn a_server_of_mcp_toml_that_can_not_start_is_told() {
     assert!(status == "warn" && detail.contains("the server notes can't start: no-such-program"), "{detail}");
 }
 
-/// A workspace that is open to others, a webhook, and nothing that wakes it.
+/// An environment with three problems: a workspace that is open to others, a webhook, and no timers.
 fn ailing() -> (FakeTelegram, TestEnv) {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
     telegram.set_webhook("https://hooks.example.org/x");
     env.at("2026-11-21T17:00:00Z");
-    // Nobody's own timers are looked at.
+    // A fake `crontab`, so that the real machine's timers aren't checked.
     program(&env.path("tools/crontab"), "echo 'no crontab for ann' >&2; exit 1");
     let path = format!("{}:{}", env.path("tools").display(), env.get("PATH"));
     env.set("PATH", &path);
@@ -144,21 +144,21 @@ fn mode(env: &TestEnv) -> u32 {
 }
 
 #[test]
-fn without_a_terminal_fix_does_what_is_safe_and_names_the_rest() {
+fn without_a_terminal_fix_makes_safe_repairs_and_names_the_rest() {
     let (telegram, env) = ailing();
-    let Ran { code, stdout, .. } = env.health(&["check", "--fix"]);
+    let ProgramOutput { code, stdout, .. } = env.health(&["check", "--fix"]);
     assert_eq!((code, mode(&env)), (1, 0o750), "{stdout}");
     assert!(telegram.has_webhook());
     assert!(stdout.contains("Done: Close ") && stdout.contains(": bot webhook delete\n"), "{stdout}");
     assert!(stdout.contains("For you to do: Install automatic wakes every five minutes: wake install"), "{stdout}");
-    // A check without it changes nothing of the kind.
+    // A check without `--fix` doesn't change the permissions.
     fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o755)).unwrap();
     env.health(&["check"]);
     assert_eq!(mode(&env), 0o755);
 }
 
 #[test]
-fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
+fn at_a_terminal_fix_asks_before_repairs_a_person_may_not_want() {
     let (telegram, env) = ailing();
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
     dialog.answer("every five minutes? [y/N] ", "");
@@ -166,12 +166,12 @@ fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
     dialog.answer("Remove the webhook at hooks.example.org, so that the bot gets its messages? [y/N] ", "yes");
     let ran = dialog.end();
     assert!(!telegram.has_webhook() && ran.code == 0, "{ran:?}");
-    assert!(ran.stdout.contains("Telegram knows it as @"), "it has looked again: {ran:?}");
+    assert!(ran.stdout.contains("Telegram knows it as @"), "the checks ran again: {ran:?}");
     assert_eq!(mode(&env), 0o750);
 }
 
 #[test]
-fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
+fn at_a_terminal_fix_offers_suggested_commands_and_a_wake_at_last() {
     let (_telegram, mut env) = ailing();
     env.at("2026-11-21T17:00:00Z");
     env.once();
@@ -193,7 +193,7 @@ fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
 }
 
 #[test]
-fn at_a_terminal_fix_offers_another_try_for_what_was_given_up() {
+fn at_a_terminal_fix_offers_to_retry_messages_given_up() {
     let (_telegram, env) = ailing();
     env.once();
     env.queue_by_hand(77, "hello");

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    bot::{Stage, keeps_the_secret, times},
+    bot::{Stage, assert_token_hidden, times},
     env::{CHAT, NOW, Running, eventually},
     telegram::Fault,
 };
@@ -60,14 +60,14 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
     stage.say("let me in");
     stage.telegram.push_text(STRANGER, STRANGER, &wrong(&code, 0));
     stage.telegram.push_text(-1001, CHAT, &code);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (0, 0));
     assert_eq!(stage.env.pairing_codes()[0].wrong, 1);
 
     // The code, as people type it, and at once a message: that one is heard.
     stage.say(&code.to_lowercase().replace('-', " "));
     stage.say("can you hear me?");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let welcome = stage.telegram.wait_for_sent(1, PATIENCE);
     assert_eq!((welcome[0].chat_id, welcome[0].visible.contains("We're paired")), (CHAT, true));
     eventually("the message is stored", || stage.stored() == 1);
@@ -78,7 +78,7 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
 
     // It was for once, and the bot doesn't ask any more.
     stage.telegram.push_text(STRANGER, STRANGER, &code);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.env.paired().len(), 1);
     assert_eq!(stage.telegram.sent().len(), 1);
     stage.end(bot);
@@ -116,9 +116,9 @@ fn wrong_codes_spoil_the_code_and_a_new_one_comes() {
     for n in 0..10 {
         stage.telegram.push_text(STRANGER, STRANGER, &wrong(&code, n % 10));
     }
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.say(&code);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.env.paired().len(), 0);
     stage.end(bot);
 
@@ -130,7 +130,7 @@ fn wrong_codes_spoil_the_code_and_a_new_one_comes() {
     assert_eq!(until.unwrap(), "2026-11-21T14:10:00.000Z", "ten minutes");
     stage.env.expire_pairing_codes("2026-11-21T13:59:59.000Z");
     stage.say(&late);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!((stage.env.paired().len(), stage.telegram.sent().len()), (0, 0));
     stage.end(bot);
 
@@ -159,7 +159,7 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     let taken_back = code_in(&ran.stdout).unwrap();
     assert_eq!((ran.code, stage.env.pairing_codes().len()), (1, 0));
     stage.telegram.push_text(BOB, BOB, &taken_back);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.env.paired().len(), 0);
 
     let mut asking = stage.env.command(env!("CARGO_BIN_EXE_bot"), &["pair"]);
@@ -183,7 +183,7 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     let listed = stage.env.wake(&["queue", "list", "--all"]).ok().stdout;
     assert!(listed.contains("dropped  chat 5555  hello from Bob"), "{listed}");
     stage.telegram.push_text(BOB, BOB, "still there?");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 1);
     assert_eq!(stage.env.bot(&["unpair", "5555"]).code, 2);
     stage.env.bot(&["unpair", &CHAT.to_string()]).assert_tells("ALLOWED_CHAT_IDS lists them");
@@ -198,9 +198,9 @@ fn a_code_in_the_terminal_is_void_once_somebody_may_speak() {
     stage.env.pair(7, "Ana", "2026-11-01T10:00:00Z");
     stage.telegram.push_text(7, 7, "hello");
     eventually("it is stored", || stage.stored() == 1);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.telegram.push_text(BOB, BOB, &code);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.env.paired(), [7]);
     stage.answer_all();
     stage.end(bot);
@@ -231,7 +231,7 @@ fn a_webhook_is_explained_once_without_its_secret_and_removed_when_asked() {
     assert!(stage.telegram.calls("deleteWebhook").is_empty());
     stage.env.bot(&["webhook", "delete"]).ok();
     stage.say("hello");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert_eq!(stage.stored(), 1);
     assert_eq!(stage.telegram.calls("deleteWebhook")[0]["drop_pending_updates"], json!(false));
     stage.answer_all();
@@ -254,7 +254,7 @@ fn a_token_that_worked_once_is_tried_for_ever() {
     stage.say("hello");
     stage.say("hello again");
     eventually("both are stored", || stage.stored() == 2);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.answer_all();
     let ran = stage.end(bot);
     assert_eq!(times(&ran, "doesn't accept the bot's token"), 1, "{}", ran.notices());
@@ -263,7 +263,7 @@ fn a_token_that_worked_once_is_tried_for_ever() {
     let bot = stage.start();
     stage.say("and now?");
     eventually("it is stored", || stage.stored() == 3);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.answer_all();
     stage.end(bot);
 }
@@ -279,7 +279,7 @@ fn a_captive_portal_ends_nothing_not_even_at_the_first_start() {
         let bot = stage.start_polling();
         stage.say("hello");
         eventually("it is stored", || stage.stored() == stored);
-        stage.all_confirmed();
+        stage.wait_until_confirmed();
         stage.answer_all();
         stage.end(bot);
     }
@@ -308,7 +308,7 @@ fn an_outage_of_more_than_a_day_is_told_once_to_each_who_may_have_lost_something
     let bot = stage.start_polling();
     stage.say("before");
     stage.telegram.push_text(5555, 5555, "before, too");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.answer_all();
     stage.end(bot);
 
@@ -316,7 +316,7 @@ fn an_outage_of_more_than_a_day_is_told_once_to_each_who_may_have_lost_something
     stage.env.at("2026-11-22T14:00:00Z");
     let bot = stage.start();
     stage.say("a day later");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.answer_all();
     stage.end(bot);
     assert!(stage.telegram.sent().is_empty());
@@ -327,7 +327,7 @@ fn an_outage_of_more_than_a_day_is_told_once_to_each_who_may_have_lost_something
         let bot = stage.start();
         stage.say("late");
         stage.telegram.wait_for_calls("getUpdates", polls + 2, PATIENCE);
-        stage.all_confirmed();
+        stage.wait_until_confirmed();
         stage.answer_all();
         stage.telegram.wait_for_sent(2, PATIENCE);
         stage.end(bot);
@@ -386,7 +386,7 @@ fn no_fault_shows_the_token_in_a_log_or_a_store() {
         stage.say("/status");
         stage.telegram.wait_for_calls("getUpdates", polls + 3, PATIENCE);
         stage.telegram.wait_for_calls("sendMessage", n + 1, PATIENCE);
-        stage.all_confirmed();
+        stage.wait_until_confirmed();
         stage.env.fail_unsent("as if it failed");
         stage.end(bot);
         let log = read(&log);
@@ -395,7 +395,7 @@ fn no_fault_shows_the_token_in_a_log_or_a_store() {
             [("getWebhookInfo", &["webhook"][..]), ("sendMessage", &["send", "--chat", "4242", "hi"])]
         {
             stage.telegram.fail_next(method, fault(echo));
-            keeps_the_secret(&stage.env.bot(arguments));
+            assert_token_hidden(&stage.env.bot(arguments));
             stage.env.fail_unsent("as if it failed");
         }
         stage.env.empty_queue();
@@ -415,7 +415,7 @@ fn a_refused_connection_is_made_anew() {
     stage.say("hello");
     stage.say("hello again");
     eventually("both are stored", || stage.stored() == 2);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     assert!(stage.telegram.connections() >= before + 2, "the old connection was used again after a conflict");
     stage.answer_all();
     stage.end(bot);
@@ -437,7 +437,7 @@ fn a_flood_is_stored_whole_and_told_politely_once() {
         )
     );
     stage.say("and another");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     stage.answer_all();
     stage.end(bot);
     assert_eq!((stage.stored(), stage.telegram.sent().len()), (1002, 1));

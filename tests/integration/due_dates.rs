@@ -1,4 +1,4 @@
-//! A task's last day speaks: where it is looked at, on the day, and once when it is over.
+//! Tests of due dates: they are shown with their tasks, and a message is sent on the day, and once afterwards.
 
 use super::support::env::TestEnv;
 
@@ -12,7 +12,7 @@ fn say(env: &TestEnv, text: &str) -> String {
 }
 
 #[test]
-fn a_last_day_is_set_in_words_shown_everywhere_and_told_twice() {
+fn a_due_date_is_set_in_words_shown_everywhere_and_reported_twice() {
     let mut env = TestEnv::new();
     has(&say(&env, "add task renew passport due monday"), "Added to the active tasks: renew passport, due Mon 23 Nov");
     has(&env.memory("memory/project-memory/active.md"), "- due: 2026-11-23");
@@ -22,7 +22,7 @@ fn a_last_day_is_set_in_words_shown_everywhere_and_told_twice() {
     has(&today, "**Due**");
     has(&today, "renew passport, due today");
     has(&say(&env, "what's due today?"), "Task: renew passport, due today");
-    // A due date is a day, which is not over in the morning.
+    // A due date is a whole day, so it isn't missed in the morning.
     let added = env.wake(&["task", "add", "call the office", "--due", "2026-11-23"]).ok();
     added.assert_tells("call the office, due today");
     let told = |env: &TestEnv| {

@@ -15,7 +15,7 @@ use super::{
     replay::{last_wake, world},
     support::{
         claude::{FakeClaude, Reply},
-        env::{Ran, TestEnv, eventually},
+        env::{ProgramOutput, TestEnv, eventually},
     },
 };
 
@@ -54,7 +54,7 @@ fn one(env: &TestEnv, name: &str, change: impl Fn(String) -> String) -> String {
 
 /// The scores, a line each, and the total.
 #[track_caller]
-fn scores(ran: &Ran) -> (Vec<Value>, Value) {
+fn scores(ran: &ProgramOutput) -> (Vec<Value>, Value) {
     let mut lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let total = lines.pop().unwrap_or_else(|| panic!("{ran:#?}"));
     (lines, total)

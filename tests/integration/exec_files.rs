@@ -1,4 +1,4 @@
-//! What a mind does with files and with the machine: within what was granted, and not one step beyond.
+//! Tests of the tools for files and the machine: the model reaches what was granted, and nothing else.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const EDITOR: &str = "str_replace_based_edit_tool";
 const SECRET: &str = "nobody's business";
 
-/// A folder of the person's, granted for reading and writing.
+/// A person's folder, granted for reading and writing.
 fn granted(env: &TestEnv) -> PathBuf {
     let folder = env.path("documents");
     fs::create_dir(&folder).unwrap();
@@ -30,7 +30,7 @@ fn granted(env: &TestEnv) -> PathBuf {
     folder
 }
 
-/// One wake in which the mind makes these calls, one after the other, and answers "Done.".
+/// Runs one wake in which the model makes these calls in order and answers "Done.". Returns the calls' results.
 #[track_caller]
 fn calls(env: &TestEnv, claude: &FakeClaude, calls: &[(&str, Value)]) -> Vec<(String, bool)> {
     env.receive(CHAT, "open the files on this machine, show what the system is, or undo a wake");
@@ -49,7 +49,7 @@ fn all_well(results: &[(String, bool)]) {
 }
 
 #[test]
-fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
+fn a_granted_file_is_found_and_edited_and_the_log_says_so() {
     let (_telegram, claude, env) = with_claude();
     let folder = granted(&env);
     fs::write(folder.join("list.md"), "- milk\n- bread\n").unwrap();
@@ -75,14 +75,18 @@ fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
     assert_eq!(told[6].0, "     1\t- oat milk\n     2\t- bread");
     assert!(told[7].0.contains(&format!("- {}: may be read and written", folder.display())), "{}", told[7].0);
     let declared = last(&claude).json["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == EDITOR).cloned();
-    assert_eq!(declared, Some(json!({"type": "text_editor_20250728", "name": EDITOR})), "the mind was trained on it");
+    assert_eq!(
+        declared,
+        Some(json!({"type": "text_editor_20250728", "name": EDITOR})),
+        "the model was trained on this declaration"
+    );
     let log = env.memory("memory/agent-memory/episodic-memory.md");
     assert!(log.contains("Edited the file list.md") && log.contains("Created the file draft.md"), "{log}");
-    assert_eq!(env.outcomes_with("a file (list.md)").len(), 1, "whose words it read is written down");
+    assert_eq!(env.outcomes_with("a file (list.md)").len(), 1, "the journal names the untrusted text that was read");
     env.check_sound();
 }
 
-/// A world with a secret outside and inside of what is granted, and every kind of way to it.
+/// Prepares secrets outside and inside the granted folder, with every kind of path to them.
 fn besieged(env: &TestEnv) -> PathBuf {
     let folder = granted(env);
     let (outside, scratch) = (env.path("outside"), env.workspace().join("scratch"));
@@ -104,7 +108,7 @@ fn besieged(env: &TestEnv) -> PathBuf {
 }
 
 #[test]
-fn a_hostile_mind_gets_nowhere() {
+fn a_hostile_model_reaches_nothing_outside() {
     let (_telegram, claude, env) = with_claude();
     let folder = besieged(&env);
     let scratch = env.workspace().join("scratch");
@@ -117,7 +121,7 @@ fn a_hostile_mind_gets_nowhere() {
         &env,
         &claude,
         &[
-            // What writes or opens comes first: who has named what was left in the scratch is asked about that.
+            // Calls that write or open come first: after the model has read the scratch folder, they would need an approval.
             ("open", json!({"target": "javascript.desktop"})),
             (
                 EDITOR,
@@ -158,9 +162,9 @@ fn a_hostile_mind_gets_nowhere() {
     env.check_sound();
 }
 
-/// A person may say yes without seeing what a path leads to; nothing follows it all the same.
+/// A person may approve a path without seeing where it leads. It isn't followed even then.
 #[test]
-fn a_yes_to_a_path_does_not_make_it_lead_out() {
+fn an_approved_path_still_cannot_lead_outside() {
     let (_telegram, claude, env) = with_claude();
     besieged(&env);
     env.receive(CHAT, "look at the file");
@@ -189,7 +193,7 @@ fn shown_image(request: &ClaudeRequest) -> Option<Value> {
 }
 
 #[test]
-fn a_picture_is_shown_in_its_calls_result() {
+fn an_image_is_shown_in_the_result_of_its_call() {
     let (telegram, claude, env) = with_claude();
     let folder = granted(&env);
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
@@ -204,7 +208,7 @@ fn a_picture_is_shown_in_its_calls_result() {
 }
 
 #[test]
-fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
+fn a_page_is_opened_with_the_desktops_program_and_without_our_secrets() {
     let (_telegram, claude, mut env) = with_claude();
     let folder = granted(&env);
     fs::write(folder.join("a.pdf"), "%PDF").unwrap();
@@ -223,7 +227,7 @@ fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
         [("https://example.org/a b?q=$(id)", "1 https://example.org/a%20b?q=$(id)"), (&pdf, &format!("1 {pdf}"))]
     {
         all_well(&calls(&env, &claude, &[("open", json!({"target": target}))]));
-        eventually("it is opened", || opened.exists());
+        eventually("the target is opened", || opened.exists());
         let text = fs::read_to_string(&opened).unwrap();
         assert_eq!(text.lines().next(), Some(seen));
         assert!(text.contains("DISPLAY=:99") && !text.contains("ANTHROPIC_") && !text.contains("TELEGRAM_"), "{text}");
@@ -236,7 +240,7 @@ fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
 }
 
 #[test]
-fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
+fn an_app_is_started_only_after_an_approval_that_names_it() {
     let (telegram, claude, mut env) = with_claude();
     let (programs, opened) = (env.path("programs"), env.path("opened"));
     fs::create_dir(&programs).unwrap();
@@ -245,7 +249,7 @@ fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
     let script = format!("#!/bin/sh\n{{ echo \"$*\"; env; }} >> {0}.new && mv {0}.new {0}\n", opened.display());
     fs::write(programs.join(name), script).unwrap();
     fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-    // Not even at full autonomy, nor by a rule, is it started unasked.
+    // Neither full autonomy nor a rule lets it start without an approval.
     env.set("AUTONOMY", "2").set("PATH", &format!("{}:{}", programs.display(), search_path())).set("DISPLAY", ":99");
     let rules = env.workspace().join("policy.toml");
     fs::write(&rules, "[[rule]]\ntool = \"open\"\ndecision = \"allow\"\nmatch = [\"open\"]\n").unwrap();
@@ -258,7 +262,7 @@ fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
     assert!(!opened.exists());
     claude.expect(Reply::text("There it is."));
     env.wake(&["approvals", "approve", "1"]).ok();
-    eventually("it is started", || opened.exists());
+    eventually("the app is started", || opened.exists());
     let text = fs::read_to_string(&opened).unwrap();
     assert_eq!(text.lines().next(), Some(seen));
     assert!(!text.contains("ANTHROPIC_") && !text.contains("TELEGRAM_"), "{text}");
@@ -266,17 +270,17 @@ fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
 }
 
 #[test]
-fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
+fn a_wake_is_looked_up_and_undone_by_a_later_one() {
     const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
     let (telegram, claude, mut env) = with_claude();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "Cats bark", "topic": "Animals"}))]));
     assert!(env.memory(SEMANTIC).contains("Cats bark"));
     let wake = env.trailer("Wake-Id");
-    // What isn't easily undone asks below this.
+    // At lower levels of autonomy, calls that aren't easily undone need an approval.
     env.set("AUTONOMY", "2");
     let told = calls(&env, &claude, &[("brain_log", json!({"words": "cats"})), ("brain_diff", json!({"id": wake}))]);
     assert!(told[0].0.contains(&wake) && told[1].0.contains("+- Cats bark"), "{told:#?}");
-    // What wakes wrote may be anybody's wish: one that has looked at it would ask.
+    // The log may hold untrusted text, so a cycle that has read it would need an approval: this one hasn't.
     let told =
         calls(&env, &claude, &[("brain_revert", json!({"wake": wake})), ("brain_revert", json!({"wake": wake}))]);
     assert_eq!(told.iter().map(|(_, is_error)| *is_error).collect::<Vec<_>>(), [false, true]);
@@ -289,7 +293,7 @@ fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
 }
 
 #[test]
-fn taking_back_asks_its_person() {
+fn undoing_a_wake_needs_an_approval() {
     let (_telegram, claude, env) = with_claude();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "Cats purr"}))]));
     let wake = env.trailer("Wake-Id");

@@ -1,5 +1,5 @@
-//! `scripts/fetch-model` against a hub that cuts downloads off: what came is kept, the next run goes on from its end, and
-//! nothing gets the model's name that isn't the model. A small file stands in for the model.
+//! Tests of `scripts/fetch-model` with a hub that cuts downloads off: the received part is kept, the next run continues from its end, and
+//! only the right file gets the model's name. A small file replaces the model.
 
 use std::{
     fs,
@@ -8,31 +8,31 @@ use std::{
 };
 
 use crate::support::{
-    env::{Ran, TestEnv},
+    env::{ProgramOutput, TestEnv},
     http::{HttpServer, Request, Response, lock},
 };
 
-/// The name that is asked for; there is no other source of it than the hub.
+/// The model to fetch, which has no other source than the hub.
 const NAME: &str = "small.en";
-/// The sum that the script knows it by.
+/// The model's checksum in the script.
 const PUBLISHED: &str = "c6138d6d58ecc8322097e0f987c32f1be8bb0a18532a3f88f734d1bbf9c41e5d";
 
 fn model() -> Vec<u8> {
     (0..100_000_u32).map(|n| (n % 251) as u8).collect()
 }
 
-/// What the hub does with the next download.
+/// The hub's behaviour at the next download.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Hub {
-    /// Gives what is asked for.
+    /// Sends the requested bytes.
     Good,
-    /// Breaks off after so many bytes.
+    /// Closes the connection after this number of bytes.
     Cut(usize),
-    /// Gives another file of the same length.
+    /// Sends another file of the same length.
     Wrong,
 }
 
-/// A hub, what it does next, and what it was asked for.
+/// A hub with its next behaviour, and the requests so far.
 struct Stage {
     env: TestEnv,
     _server: HttpServer,
@@ -50,7 +50,7 @@ impl Stage {
             answer(request, *lock(&does))
         });
         env.set("HF_ENDPOINT", &format!("{}/", server.url()));
-        // The script as it is, but for the sum of what stands in for the model.
+        // The real script, except for the checksum, which is that of the replacement file.
         fs::create_dir(env.path("scripts")).unwrap();
         let stand_in = env.path("stand-in");
         fs::write(&stand_in, model()).unwrap();
@@ -66,7 +66,7 @@ impl Stage {
         Self { env, _server: server, next, asked }
     }
 
-    fn fetch(&self, hub: Hub) -> Ran {
+    fn fetch(&self, hub: Hub) -> ProgramOutput {
         *lock(&self.next) = hub;
         let (script, dir) = (self.env.path("scripts/fetch-model"), self.env.path("models"));
         self.env.run("sh", &[&script.display().to_string(), NAME, &dir.display().to_string()])
@@ -76,7 +76,7 @@ impl Stage {
         fs::read(self.env.path("models").join(format!("ggml-{NAME}.bin{ending}"))).ok()
     }
 
-    /// The bytes that were asked for, each time.
+    /// The byte range of each request.
     fn ranges(&self) -> Vec<Option<String>> {
         let (asked, path) = (lock(&self.asked), format!("/ggerganov/whisper.cpp/resolve/main/ggml-{NAME}.bin"));
         assert!(asked.iter().all(|request| request.target == path));
@@ -84,7 +84,7 @@ impl Stage {
     }
 }
 
-/// Serves the file, or the end of it that is asked for.
+/// Serves the file, or the requested end of it.
 fn answer(request: &Request, hub: Hub) -> Response {
     let bytes = if hub == Hub::Wrong { vec![7; model().len()] } else { model() };
     let begin = request.header("range").map(|range| {
@@ -101,7 +101,7 @@ fn answer(request: &Request, hub: Hub) -> Response {
 }
 
 #[test]
-fn a_download_that_was_cut_off_is_taken_up_again_and_checked_whole() {
+fn an_interrupted_download_is_continued_and_checked_as_a_whole() {
     let stage = Stage::new();
     let ran = stage.fetch(Hub::Cut(30_000));
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
@@ -114,24 +114,24 @@ fn a_download_that_was_cut_off_is_taken_up_again_and_checked_whole() {
     assert_eq!((stage.kept(""), stage.kept(".part")), (Some(model()), None));
     assert_eq!(stage.ranges(), [None, Some("bytes=30000-".to_owned())]);
 
-    // What is there is checked and used.
+    // An existing file is checked and used.
     assert_eq!(stage.fetch(Hub::Wrong).ok().stdout, ran.stdout);
     assert_eq!(stage.ranges().len(), 2);
 }
 
 #[test]
-fn what_is_not_the_model_is_thrown_away() {
+fn a_file_that_is_not_the_model_is_deleted() {
     let stage = Stage::new();
-    // A part of the right file, the rest of another.
+    // The beginning comes from the right file, the rest from another one.
     stage.fetch(Hub::Cut(30_000));
     let ran = stage.fetch(Hub::Wrong);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
     ran.assert_tells("isn't small.en");
     assert_eq!((stage.kept(""), stage.kept(".part")), (None, None));
-    // Nothing of it is left to go on from.
+    // No part is left from which a download could continue.
     stage.fetch(Hub::Good).ok();
     assert_eq!(stage.ranges().last(), Some(&None));
-    // A file that was damaged in its place is fetched anew.
+    // A damaged model is fetched again.
     fs::write(stage.env.path("models").join(format!("ggml-{NAME}.bin")), "damaged").unwrap();
     stage.fetch(Hub::Good).ok();
     assert_eq!(stage.kept(""), Some(model()));

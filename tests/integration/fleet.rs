@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 
 use super::{
     sandbox::world::probe,
-    support::story::asked,
+    support::story::wait_for_request,
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         database::Database,
-        env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
+        env::{CHAT, ProgramOutput, Running, TestEnv, eventually, sandbox_visible_dir},
         http::Gate,
         telegram::{FakeTelegram, TOKEN},
     },
@@ -41,7 +41,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let mut env = TestEnv::within(&seen_inside());
+        let mut env = TestEnv::within(&sandbox_visible_dir());
         // Each assistant has settings of its own; whoever runs the fleet has none.
         env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
         Self { env, telegrams: Vec::new() }
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// The command behind `wake fleet`, about this fleet.
-    fn fleet(&self, command: &str, more: &[&str]) -> Ran {
+    fn fleet(&self, command: &str, more: &[&str]) -> ProgramOutput {
         let dir = self.dir().display().to_string();
         self.env.wake(&[&["fleet", command, &dir], more].concat())
     }
@@ -122,14 +122,14 @@ impl World {
     }
 
     /// Works until nobody is due.
-    fn work(&self, slots: &str) -> Ran {
+    fn work(&self, slots: &str) -> ProgramOutput {
         self.env.wake(&["--fleet", &self.dir().display().to_string(), "--once", "--workers", slots])
     }
 
     /// As the person of one of them, outside its box.
-    fn as_one(&self, name: &str, args: &[&str]) -> Ran {
+    fn as_one(&self, name: &str, args: &[&str]) -> ProgramOutput {
         let mut command = self.env.command(env!("CARGO_BIN_EXE_wake"), args);
-        Ran::of(&command.env("WORKSPACE_DIR", self.workspace(name)).output().unwrap())
+        ProgramOutput::of(&command.env("WORKSPACE_DIR", self.workspace(name)).output().unwrap())
     }
 
     fn members(&self) -> Vec<Value> {
@@ -407,7 +407,7 @@ fn assistants_whose_models_never_answer_keep_nobody_waiting() {
     world.leave("dan", &said(10, "what do you think?"));
     world.add_heard("eve", "");
     let receiver = Receiver::start_with(&world, &["--workers", "2"]);
-    asked(&claude, silent.len());
+    wait_for_request(&claude, silent.len());
     assert_eq!(receiver.post("eve", &world.secret("eve"), &said(11, "remember that box 1 is blue")), 200);
     let answers = world.telegram("eve").wait_for_sent(1, std::time::Duration::from_secs(20));
     assert!(answers[0].visible.contains("box 1 is blue"), "{answers:#?}");
@@ -625,7 +625,7 @@ fn two_workers_that_hold_one_assistant_answer_once() {
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();
     let first = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     // It was paused for longer than its claim lasts, and another worker takes the turn.
     world.expire_claims();
     world.make_due("ana");
@@ -650,7 +650,7 @@ fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();
     let worker = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     worker.signal(Signal::KILL);
     worker.end();
     gate.open();
@@ -687,7 +687,7 @@ fn a_worker_that_stays_outlives_its_database() {
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();
     let worker = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--workers", "1"]);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     // In the middle of a turn, which waits for it a while.
     assert!(server.stop("immediate"), "it ran");
     gate.open();

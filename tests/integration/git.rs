@@ -1,10 +1,11 @@
-//! A person works in the same repository: their edits, their branches, their commits, and a wake that is killed.
+//! Tests of a person who works in the same repository: their edits, branches and commits. Also tests of tasks and reminders over time,
+//! and of killed wakes.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
     claude::{Block, FakeClaude, Reply},
-    env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
+    env::{CHAT, NOW, ProgramOutput, Running, TestEnv, eventually},
     http::Gate,
     telegram::FakeTelegram,
 };
@@ -15,7 +16,7 @@ const CONTEXT: &str = "memory/project-memory/context.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
-/// A world that has its memory already, and a person whom git knows.
+/// An environment with a memory, and a person whose name git knows.
 fn lived_in() -> TestEnv {
     let env = TestEnv::new();
     known_to_git(&env);
@@ -27,7 +28,7 @@ fn known_to_git(env: &TestEnv) {
     fs::write(env.path("home/.gitconfig"), "[user]\n\tname = Ann\n\temail = ann@example.org\n").unwrap();
 }
 
-fn say(env: &TestEnv, text: &str) -> Ran {
+fn say(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["--once", "--say", text]).ok()
 }
 
@@ -36,7 +37,7 @@ fn append(env: &TestEnv, path: &str, text: &str) {
     env.write_memory(path, &(old + text));
 }
 
-/// Files of a commit, one a line.
+/// The files of a commit, one per line.
 fn files(env: &TestEnv, commit: &str) -> String {
     env.git(&["show", "--name-only", "--format=", commit])
 }
@@ -69,7 +70,7 @@ fn a_persons_edit_is_committed_as_theirs_before_the_wakes_commit() {
 }
 
 #[test]
-fn whom_git_does_not_know_commits_as_the_owner() {
+fn a_person_unknown_to_git_commits_as_the_owner() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     append(&env, CONTEXT, "- tea\n");
@@ -80,7 +81,7 @@ fn whom_git_does_not_know_commits_as_the_owner() {
     );
 }
 
-/// Whatever the home says: that is where git looks, then.
+/// They take precedence over the person's own settings, as in git.
 #[test]
 fn a_person_is_known_by_the_settings_that_the_environment_names() {
     let mut env = lived_in();
@@ -100,7 +101,7 @@ fn a_person_is_known_by_the_settings_that_the_environment_names() {
 }
 
 #[test]
-fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
+fn large_secret_and_non_markdown_files_are_named_and_left_alone() {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
@@ -120,7 +121,7 @@ fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
         assert_eq!(env.memory(path), text);
         assert_eq!(env.git(&["log", "--format=%h", "--", path]), "", "{path} was committed");
     }
-    assert_eq!(env.git(&["ls-files", "--stage", "memory/keys.md"]), before, "what was staged stays staged");
+    assert_eq!(env.git(&["ls-files", "--stage", "memory/keys.md"]), before, "the staged file stays staged");
     let message = env.git(&["log", "-1", "--format=%B"]);
     for left in
         ["memory/large.md (is 1 MB or larger)", "memory/keys.md (seems to hold a secret)", "photo.jpg (isn't Markdown)"]
@@ -131,7 +132,7 @@ fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_staged_half_of_an_edit_ends_up_whole_in_the_persons_commit() {
+fn a_half_staged_edit_ends_up_whole_in_the_persons_commit() {
     let env = lived_in();
     append(&env, CONTEXT, "- the staged half\n");
     env.git(&["add", CONTEXT]);
@@ -162,7 +163,7 @@ impl Held {
         Self { claude, gate, wake: Some(wake) }
     }
 
-    fn let_go(mut self) -> (Ran, FakeClaude) {
+    fn let_go(mut self) -> (ProgramOutput, FakeClaude) {
         self.gate.open();
         let ran = self.wake.take().unwrap().end();
         (ran.ok(), self.claude)
@@ -177,7 +178,7 @@ fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
     let edited = env.memory(SEMANTIC).replace("Anna lives in Bonn", "Anna lives in Rome");
     env.write_memory(SEMANTIC, &(edited + "- typed by hand\n"));
     append(&env, CONTEXT, "- tea, never coffee\n");
-    // What a person did meanwhile is a reason of its own, at once.
+    // The person's change in the meantime is a reason for another cycle at once.
     held.claude.expect(Reply::text("Seen."));
     let (ran, _claude) = held.let_go();
     assert_eq!(ran.json()["answered"], 1);
@@ -188,18 +189,18 @@ fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
     assert!(!facts.contains("Bonn"), "{facts}");
     assert_eq!(committed(&env, "HEAD", SEMANTIC), facts.trim_end());
     assert_eq!(env.git(&["log", "-4", "--format=%an"]), "Reveille\nAnn\nReveille\nAnn");
-    assert_eq!(files(&env, "HEAD~3"), SEMANTIC, "the person's own, below the wake's");
+    assert_eq!(files(&env, "HEAD~3"), SEMANTIC, "the person's own commit, below the wake's");
     let theirs = committed(&env, "HEAD~3", SEMANTIC);
     assert!(theirs.contains("Rome") && theirs.contains("typed by hand") && !theirs.contains("1234"), "{theirs}");
 
-    // The other file was theirs until the next cycle, which committed it as theirs.
+    // The other file stayed uncommitted until the next cycle, which committed it as the person's.
     assert!(env.memory(CONTEXT).ends_with("- tea, never coffee\n"));
     assert_eq!(files(&env, "HEAD~1"), CONTEXT);
     env.check_sound();
 }
 
 #[test]
-fn what_a_person_staged_while_a_cycle_ran_is_all_that_their_next_commit_holds() {
+fn a_persons_next_commit_holds_only_what_they_staged_while_a_cycle_ran() {
     let mut env = lived_in();
     let held = Held::start(&mut env);
     append(&env, CONTEXT, "- tea\n");
@@ -227,9 +228,9 @@ fn a_commit_made_while_a_cycle_runs_stays_below_the_wakes() {
     env.check_sound();
 }
 
-/// What must hold wherever HEAD is: the work is on a branch, the person is told, HEAD and the work tree are as they were.
+/// Checks that the work is parked on a branch, that the person is told, and that main doesn't move. Returns the branch.
 #[track_caller]
-fn check_parked(env: &TestEnv, ran: &Ran, main: &str) -> String {
+fn check_parked(env: &TestEnv, ran: &ProgramOutput, main: &str) -> String {
     assert_eq!(env.git(&["rev-parse", "main"]), main, "main doesn't move");
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
@@ -241,7 +242,7 @@ fn check_parked(env: &TestEnv, ran: &Ran, main: &str) -> String {
     branch
 }
 
-/// Back on main, the next wake brings the parked work in, before it reads its memory, and goes on.
+/// Checks that, back on main, the next wake merges the parked work before it reads its memory, and continues normally.
 #[track_caller]
 fn check_return(env: &TestEnv, branch: &str) {
     let ran = say(env, "what do you know about the wifi code?");
@@ -317,7 +318,7 @@ fn in_the_middle_of_a_merge_the_work_is_parked_and_the_merge_is_not_disturbed() 
 }
 
 #[test]
-fn a_head_that_leaves_while_the_cycle_runs_loses_nothing() {
+fn switching_branches_while_a_cycle_runs_loses_nothing() {
     let mut env = lived_in();
     let main = env.git(&["rev-parse", "main"]);
     let held = Held::start(&mut env);
@@ -333,7 +334,7 @@ fn a_head_that_leaves_while_the_cycle_runs_loses_nothing() {
 }
 
 #[test]
-fn away_for_long_is_told_once_and_all_of_it_comes_in_by_itself() {
+fn a_long_time_on_another_branch_is_reported_once_and_its_work_merged_later() {
     let mut env = lived_in();
     let notices = |env: &TestEnv| env.outbox_of("notice").len();
     env.git(&["switch", "-q", "-c", "idea"]);
@@ -348,20 +349,20 @@ fn away_for_long_is_told_once_and_all_of_it_comes_in_by_itself() {
     assert_eq!(notices(&env), 1);
     assert_eq!(env.git(&["for-each-ref", "--format=x", "refs/heads/parked"]).lines().count(), 3);
     env.at("2026-11-21T15:10:00Z");
-    assert_eq!(env.once()["outcome"], "idle", "as long as HEAD is away nothing is due");
+    assert_eq!(env.once()["outcome"], "idle", "nothing is due while HEAD is elsewhere");
 
     env.git(&["switch", "-q", "main"]);
     assert_eq!(env.once()["outcome"], "worked");
     let memory = env.memory(SEMANTIC);
     assert!(facts.iter().all(|fact| memory.matches(fact).count() == 1), "{memory}");
-    assert!(!memory.contains("of the idea alone"), "another branch's files stay there: {memory}");
+    assert!(!memory.contains("of the idea alone"), "the other branch's own changes stay there: {memory}");
     assert!(!memory.contains("Both of us changed"), "{memory}");
     let log = env.memory(EPISODIC);
     assert!(facts.iter().all(|fact| log.matches(&format!("Remembered: {fact}")).count() == 1), "{log}");
     assert_eq!(env.git(&["for-each-ref", "refs/heads/parked", "refs/reveille/parked"]), "");
     assert_eq!(env.once()["outcome"], "idle");
 
-    // Another stretch is told of again.
+    // The next time away is reported again.
     env.git(&["switch", "-q", "idea"]);
     env.at("2026-11-21T16:00:00Z");
     say(&env, "remember that tea is at five");
@@ -372,7 +373,7 @@ fn away_for_long_is_told_once_and_all_of_it_comes_in_by_itself() {
 }
 
 #[test]
-fn what_a_person_deletes_merges_or_goes_on_with_is_theirs() {
+fn parked_branches_that_a_person_deletes_merges_or_continues_are_theirs() {
     let mut env = lived_in();
     env.git(&["switch", "-q", "-c", "idea"]);
     let facts = ["the wifi code is 1234", "Anna lives in Bonn", "Bob has a cat"];
@@ -395,12 +396,12 @@ fn what_a_person_deletes_merges_or_goes_on_with_is_theirs() {
 }
 
 #[test]
-fn parked_work_that_something_is_in_the_way_of_waits_and_is_told() {
+fn parked_work_that_is_blocked_waits_and_is_reported() {
     let mut env = lived_in();
     env.git(&["switch", "-q", "-c", "idea"]);
     say(&env, "remember that the wifi code is 1234");
     env.git(&["switch", "-q", "main"]);
-    // Too large to be committed for the person, and in a file that was to be changed.
+    // A person's edit that is too large to be committed for them, in a file that the parked work changes.
     let mine = env.memory(SEMANTIC) + &"all work and no play\n".repeat(50_000);
     env.write_memory(SEMANTIC, &mine);
     for minute in 1..=5 {
@@ -418,7 +419,7 @@ fn parked_work_that_something_is_in_the_way_of_waits_and_is_told() {
 }
 
 #[test]
-fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
+fn a_neglected_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
@@ -450,16 +451,16 @@ fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
 }
 
 #[test]
-fn decay_waits_for_the_end_of_quiet_hours() {
+fn a_neglected_task_is_mentioned_only_after_quiet_hours() {
     let mut env = lived_in();
     env.set("QUIET_HOURS", "22:00-07:00");
     append(&env, ACTIVE, "\n## Paint the shed\n- status: active\n- touched: 2026-11-10\n");
     env.git(&["commit", "-qam", "A task"]);
     env.at("2026-11-21T03:00:00Z");
-    let night = env.told();
+    let night = env.run_for_terminal_replies();
     assert!(!night.stdout.contains("Paint the shed"), "{night:#?}");
     env.at("2026-11-21T06:30:00Z");
-    let morning = env.told();
+    let morning = env.run_for_terminal_replies();
     assert!(morning.stdout.contains("“Paint the shed” hasn't moved for 11 days"), "{morning:#?}");
     env.at("2026-11-21T08:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
@@ -471,20 +472,20 @@ fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
     let task = "\n## Call the plumber\n- status: active\n- next: ask for a date\n- at: 2026-11-21 16:00\n";
     append(&env, ACTIVE, task);
     env.git(&["commit", "-qam", "A task"]);
-    let before = env.told();
+    let before = env.run_for_terminal_replies();
     assert!(!before.stdout.contains("plumber"), "{before:#?}");
     // 16:00 in Berlin.
     env.at("2026-11-21T15:00:00Z");
-    let due = env.told();
+    let due = env.run_for_terminal_replies();
     assert_eq!(due.stdout, "It is time for “Call the plumber”: ask for a date.\n");
-    assert_eq!(env.told().stdout, "");
+    assert_eq!(env.run_for_terminal_replies().stdout, "");
     let moved = env.memory(ACTIVE).replace("16:00", "17:30");
     env.write_memory(ACTIVE, &moved);
-    assert_eq!(env.told().stdout, "");
+    assert_eq!(env.run_for_terminal_replies().stdout, "");
     env.at("2026-11-21T16:30:00Z").set("QUIET_HOURS", "17:00-18:00");
-    assert_eq!(env.once()["outcome"], "idle", "nothing is told in quiet hours");
+    assert_eq!(env.once()["outcome"], "idle", "nothing is sent in quiet hours");
     env.set("QUIET_HOURS", "none");
-    assert_eq!(env.told().stdout, "It is time for “Call the plumber”: ask for a date.\n");
+    assert_eq!(env.run_for_terminal_replies().stdout, "It is time for “Call the plumber”: ask for a date.\n");
     env.at("2026-11-21T16:45:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
@@ -518,12 +519,12 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
     let mut env = lived_in();
     env.at("2026-10-23T12:00:00Z");
     say(&env, "remind me to water the plants every day at 9:00");
-    let shown = |env: &TestEnv| env.told().stdout;
+    let shown = |env: &TestEnv| env.run_for_terminal_replies().stdout;
     for (at, expected) in [
         ("2026-10-24T06:59:00Z", ""),
         ("2026-10-24T07:00:00Z", "⏰ water the plants\n"),
         ("2026-10-24T07:05:00Z", ""),
-        // Winter time: the same hour of the wall clock is an hour later.
+        // Winter time: the same hour on the wall clock is an hour later in UTC.
         ("2026-10-25T07:00:00Z", ""),
         ("2026-10-25T08:00:00Z", "⏰ water the plants\n"),
         ("2026-10-26T08:00:00Z", "⏰ water the plants\n"),
@@ -543,19 +544,19 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
 }
 
 #[test]
-fn an_interval_goes_on_through_the_hour_that_the_clock_change_doubles() {
+fn an_interval_continues_through_the_hour_that_the_clock_change_doubles() {
     let mut env = lived_in();
-    // 01:30 in Berlin; 02:30 comes twice.
+    // 01:30 in Berlin; 02:30 occurs twice.
     env.at("2027-10-30T23:30:00Z");
     let said = say(&env, "remind me every hour to breathe").stdout;
     assert!(said.contains("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
     for hour in ["00:30", "01:30", "02:30"] {
         env.at(&format!("2027-10-31T{hour}:00Z"));
-        assert_eq!(env.told().stdout, "⏰ breathe\n", "{hour}");
+        assert_eq!(env.run_for_terminal_replies().stdout, "⏰ breathe\n", "{hour}");
     }
     // A day and two hours later.
     env.at("2027-11-01T04:30:00Z");
-    let late = env.told().stdout;
+    let late = env.run_for_terminal_replies().stdout;
     assert!(late.contains("25 times from Sun 31 Oct 04:30 to Mon 1 Nov 04:30"), "{late}");
     env.check_sound();
 }
@@ -565,7 +566,7 @@ fn a_wall_time_that_the_clock_change_skips_still_comes_on_that_day() {
     let mut env = lived_in();
     env.at("2027-03-26T12:00:00Z");
     say(&env, "remind me to turn the bread every day at 02:30 in the morning");
-    let shown = |env: &TestEnv| env.told().stdout;
+    let shown = |env: &TestEnv| env.run_for_terminal_replies().stdout;
     for (at, expected) in [
         ("2027-03-27T01:30:00Z", "⏰ turn the bread\n"),
         // 02:30 doesn't exist on the 28th: 01:30 UTC is 03:30 there.
@@ -584,11 +585,14 @@ fn a_reminder_that_comes_late_says_when_it_was_due() {
     let mut env = lived_in();
     say(&env, "remind me to call Anna at 16:00");
     env.at("2026-11-21T17:00:00Z");
-    assert_eq!(env.told().stdout, "⏰ call Anna\n\n(It was due Sat 21 Nov 16:00. I was not running then.)\n");
+    assert_eq!(
+        env.run_for_terminal_replies().stdout,
+        "⏰ call Anna\n\n(It was due Sat 21 Nov 16:00. I was not running then.)\n"
+    );
 }
 
 #[test]
-fn an_episodic_memory_past_two_thousand_lines_moves_its_oldest_days_to_the_archive() {
+fn a_log_of_over_two_thousand_lines_moves_its_oldest_days_to_the_archive() {
     let env = lived_in();
     let mut log = env.memory(EPISODIC);
     for day in 1..=21 {
@@ -609,7 +613,7 @@ fn an_episodic_memory_past_two_thousand_lines_moves_its_oldest_days_to_the_archi
             assert_eq!(count, 1, "{entry}");
         }
     }
-    // The first of the two cycles, which notes the person's commit, has moved them.
+    // The first of the two cycles, which noted the person's commit, moved them.
     assert_eq!(files(&env, "HEAD~1"), format!("memory/agent-memory/archive/2026-10.md\n{EPISODIC}"));
     env.check_sound();
 }
@@ -630,7 +634,7 @@ fn a_persons_commit_is_noted_once() {
 }
 
 #[test]
-fn log_and_show_tell_what_wakes_did() {
+fn log_and_show_describe_the_work_of_wakes() {
     let env = TestEnv::new();
     for command in [["log", ""], ["show", "abcd"]] {
         let args: Vec<&str> = command.into_iter().filter(|arg| !arg.is_empty()).collect();
@@ -683,8 +687,8 @@ fn log_and_show_tell_what_wakes_did() {
     assert_eq!(env.count_received(), 1);
 }
 
-/// What was sent that begins so: once, or a second time with a mark when the first try was cut off before it was confirmed. Then
-/// the marked one may also be the only one.
+/// Checks that a text was sent once, or twice with a mark on the repetition: its first attempt was cut off before it was confirmed. In that
+/// case, the marked message may also be the only one.
 #[track_caller]
 fn check_sent_once(telegram: &FakeTelegram, text: &str, round: i64) {
     let marked = format!("{text}\n\n↻ This may be a repeat: the first try wasn't confirmed.");
@@ -694,13 +698,13 @@ fn check_sent_once(telegram: &FakeTelegram, text: &str, round: i64) {
         .map(|sent| sent.visible.as_str())
         .filter(|sent| *sent == text || sent.starts_with(&format!("{text}\n")))
         .collect();
-    // What a killed wake sent may be taken by the server after what the next one sent.
+    // The server may accept a killed wake's message after the next wake's.
     let is_right = all == [text] || all == [&marked] || all == [text, &marked] || all == [&marked, text];
     assert!(is_right, "round {round}: {all:#?}");
 }
 
 #[test]
-fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
+fn a_wake_killed_at_any_moment_is_completed_by_the_next() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     let remote = env.bare_remote("remote.git");
@@ -736,8 +740,8 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert!(is_pushed || next["pushed"] == false, "round {round}: {next:#}");
         pushed += i64::from(is_pushed);
     }
-    // A killed push that had no time to take its lock away holds up the later ones; the lock is left alone for ten minutes by the
-    // machine's clock, and what wasn't pushed is tried again an hour later at most.
+    // A killed push may leave its lock behind, which holds up later pushes. The lock is left alone for ten minutes by the machine's
+    // clock, and the push is tried again an hour later at most.
     assert!(pushed > 0, "no wake has pushed");
     for lock in ["refs/heads/main.lock", "HEAD.lock"].map(|lock| remote.join(lock)).iter().filter(|lock| lock.exists())
     {
@@ -750,10 +754,10 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     env.check_sound();
 }
 
-/// The worst moment of a push: the remote's branch is locked. The wake is killed alone; all that it started ends, and takes its lock
-/// away.
+/// The worst moment of a push: the remote's branch is locked. Only the wake is killed; its children end by themselves and remove the
+/// lock.
 #[test]
-fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wake() {
+fn a_push_killed_while_the_remote_is_locked_is_completed_by_the_next_wake() {
     let mut env = TestEnv::new();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string());
@@ -768,7 +772,7 @@ fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wak
     eventually("the remote's branch is locked", || locked.exists() && lock.exists());
     wake.signal(rustix::process::Signal::KILL);
     wake.end();
-    eventually("the lock is taken away", || !lock.exists());
+    eventually("the lock is removed", || !lock.exists());
     fs::remove_file(&hook).unwrap();
     let next = env.once();
     assert_eq!(next["pushed"], true, "{next:#}");
@@ -776,10 +780,10 @@ fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wak
     env.check_sound();
 }
 
-/// What takes a message up dies of it before the cycle is journalled, here in the pull that comes first: counted all the same, or
-/// it would be taken up for ever and hold up all that comes after it.
+/// The wakes die before the cycle is in the journal, here in the pull that comes first. The attempts must count nevertheless: otherwise the
+/// message would be tried for ever, and hold up all later ones.
 #[test]
-fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
+fn a_message_that_kills_three_wakes_before_they_begin_is_put_on_hold_and_reported() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.once();
@@ -787,16 +791,16 @@ fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
     let ssh = format!("sh -c 'touch {}; exec sleep 1000'", there.display());
     env.git(&["config", "core.sshCommand", &ssh]);
     env.git(&["remote", "add", "origin", "ssh://nowhere.example.org/brain.git"]);
-    // Neither is due by itself.
+    // Prevents a push; the fetch is kept from being due below.
     env.put_off_upkeep("push", "2026-11-22T14:00:00.000Z");
     let id = env.receive(CHAT, "remember that box 1 is blue");
-    // A cut is noted by the next wake.
+    // The next wake counts the interrupted attempt.
     for (hour, noted) in [(15, 0), (16, 1), (17, 2)] {
         let now = format!("2026-11-21T{hour}:00:00Z");
         env.at(&now);
         env.put_upkeep("fetch", &now);
         let wake = env.start(WAKE, &["--once"]);
-        eventually("it pulls", || there.exists());
+        eventually("the wake pulls", || there.exists());
         wake.signal(rustix::process::Signal::KILL);
         wake.end();
         fs::remove_file(&there).unwrap();
@@ -818,7 +822,7 @@ fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
 }
 
 #[test]
-fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
+fn links_are_never_followed_out_of_the_work_tree() {
     let env = lived_in();
     let outside = env.path("outside.md");
     fs::write(&outside, "Outside.\n").unwrap();
@@ -828,7 +832,7 @@ fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
     assert!(env.memory(EPISODIC).contains("Left alone, not committed: memory/link.md (is a link)"));
 }
 
-/// Loose objects beyond what a wake leaves loose: files of the person's, committed.
+/// Commits enough of the person's files to exceed the number of loose objects that a wake tolerates.
 fn litter(env: &TestEnv) {
     fs::create_dir(env.brain().join("notes")).unwrap();
     for n in 0..reveille_git::MAX_LOOSE * 3 / 2 {
@@ -844,7 +848,7 @@ fn loose(env: &TestEnv) -> usize {
 }
 
 #[test]
-fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_idle_wake() {
+fn loose_objects_are_packed_after_an_answer_once_a_day_and_never_by_an_idle_wake() {
     let mut env = lived_in();
     env.put_upkeep("maintain", NOW);
     litter(&env);
@@ -862,7 +866,7 @@ fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_id
 }
 
 #[test]
-fn housekeeping_that_fails_costs_no_answer_and_waits_a_day() {
+fn failed_housekeeping_costs_no_answer_and_waits_a_day() {
     let mut env = lived_in();
     env.git(&["config", "pack.window", "wide"]);
     litter(&env);

@@ -1,4 +1,4 @@
-//! `health`: the real thing is broken, the report says so, what can be repaired is, and then all is well again.
+//! Tests of `health`: something real is broken, the report says so, repairable faults are repaired, and then all is well again.
 
 use serde_json::Value;
 use std::{
@@ -23,7 +23,7 @@ const TOMORROW: &str = "2026-11-22T14:00:00Z";
 const ACTIVE: &str = "memory/project-memory/active.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 
-/// A world with a bot's token, in which a first wake has run and all is well.
+/// An environment with a bot's token, in which a first wake has run and all is well.
 fn healthy() -> TestEnv {
     let env = with_token();
     env.wake(&["--once", "--reason", "cron"]).ok();
@@ -39,7 +39,7 @@ fn with_token() -> TestEnv {
     env
 }
 
-/// Runs `health check --json`; the exit code and the document must say the same.
+/// Runs `health check --json` and returns the report; the exit code must agree with it.
 #[track_caller]
 fn check(env: &TestEnv, args: &[&str]) -> Value {
     let args: Vec<&str> = ["check", "--json", "--offline"].iter().chain(args).copied().collect();
@@ -50,7 +50,7 @@ fn check(env: &TestEnv, args: &[&str]) -> Value {
     report
 }
 
-/// One check of a report.
+/// Finds one check in a report.
 #[track_caller]
 fn of<'r>(report: &'r Value, id: &str) -> &'r Value {
     let checks = report["checks"].as_array().unwrap();
@@ -64,7 +64,7 @@ fn assert_all_well(env: &TestEnv) {
     assert_eq!(report["repaired"], serde_json::json!([]), "{report:#}");
 }
 
-/// Checks that a check alone has this status, that nothing was repaired, and gives what it says.
+/// Checks that a check has this status and that nothing was repaired. Returns the check's detail.
 #[track_caller]
 fn assert_found(env: &TestEnv, id: &str, status: &str) -> String {
     let report = check(env, &[]);
@@ -74,7 +74,7 @@ fn assert_found(env: &TestEnv, id: &str, status: &str) -> String {
     of(&report, id)["detail"].as_str().unwrap().to_owned()
 }
 
-/// Checks that this is found by a dry run without being touched, then repaired, and then well.
+/// Checks that a dry run finds the fault without touching anything, that a check repairs it, and that all is well afterwards.
 #[track_caller]
 fn assert_repaired(env: &TestEnv, id: &str) {
     let before = everything(env);
@@ -92,7 +92,7 @@ fn assert_repaired(env: &TestEnv, id: &str) {
     assert_eq!(report["repaired"], serde_json::json!([]), "{report:#}");
 }
 
-/// Every file of the workspace with its content. What SQLite keeps for readers of its own accord isn't ours.
+/// Every file of the workspace with its content, except those that SQLite manages for readers.
 fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
     fn walk(dir: &Path, found: &mut Vec<(String, Vec<u8>)>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -110,7 +110,7 @@ fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// A process that lived and was killed.
+/// The identity of a process that was killed.
 fn dead() -> Identity {
     let env = TestEnv::new();
     let sleeping = env.start("sleep", &["1000"]);
@@ -136,7 +136,7 @@ fn lock_line_of(identity: &Identity) -> String {
     serde_json::to_string(&holder).unwrap()
 }
 
-/// A mind that takes a question and never answers.
+/// A model that accepts a request and never answers.
 struct Silent {
     listener: TcpListener,
 }
@@ -149,7 +149,7 @@ impl Silent {
         Self { listener }
     }
 
-    /// Starts a wake, and gives it when it is in the middle of its cycle. The connection must be kept.
+    /// Starts a wake, and returns it in the middle of its cycle. The caller must keep the connection.
     fn wake(&self, env: &TestEnv) -> (Running, TcpStream) {
         let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--say", "What is love?"]);
         let (asked, _) = self.listener.accept().unwrap();
@@ -162,7 +162,7 @@ fn offline(env: &mut TestEnv) {
 }
 
 #[test]
-fn before_the_first_wake_nothing_is_wrong_and_nothing_is_made() {
+fn before_the_first_wake_nothing_is_critical_and_nothing_is_created() {
     let env = with_token();
     let report = check(&env, &[]);
     assert_eq!(report["status"], "warn", "{report:#}");
@@ -174,7 +174,7 @@ fn before_the_first_wake_nothing_is_wrong_and_nothing_is_made() {
 }
 
 #[test]
-fn for_people_there_is_a_line_for_each_check_and_what_to_do() {
+fn the_report_for_people_has_a_line_per_check_and_names_remedies() {
     let mut env = healthy();
     let ran = env.health(&["check"]).ok();
     assert!(ran.stdout.ends_with("\nAll is well.\n"), "{}", ran.stdout);
@@ -185,7 +185,7 @@ fn for_people_there_is_a_line_for_each_check_and_what_to_do() {
 }
 
 #[test]
-fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
+fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_logs_the_repair() {
     let mut env = healthy();
     let mind = Silent::think_with(&mut env);
     let (wake, asked) = mind.wake(&env);
@@ -198,7 +198,7 @@ fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
     assert_repaired(&env, "lock");
     assert!(!env.is_locked());
     assert_eq!(fs::read_to_string(env.workspace().join(".wake-lock")).unwrap(), "");
-    // What the next wake goes on with is only told.
+    // The cycle that the next wake will resume is only reported.
     let report = check(&env, &[]);
     for id in ["plans", "cycles"] {
         assert_eq!(of(&report, id)["status"], "warn", "{report:#}");
@@ -213,7 +213,7 @@ fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
 }
 
 #[test]
-fn a_living_wake_is_never_taken_for_stale() {
+fn a_running_wake_is_never_taken_for_stale() {
     let mut env = healthy();
     let mind = Silent::think_with(&mut env);
     let (wake, _asked) = mind.wake(&env);
@@ -224,7 +224,7 @@ fn a_living_wake_is_never_taken_for_stale() {
     let plan = env.workspace().join("plan-20261121T000000Z-1.md");
     fs::write(&plan, "nobody knows this one").unwrap();
 
-    // Within its time it is fine; a day later it is told of. It is left alone both times, and nothing is repaired beside it.
+    // Within its time limit the wake is fine; a day later it is reported. It is left alone both times, and nothing is repaired meanwhile.
     assert!(assert_found(&env, "lock", "ok").contains(&format!("pid {}", wake.pid())));
     env.at(TOMORROW);
     let report = check(&env, &[]);
@@ -257,7 +257,7 @@ fn a_lock_that_outlived_its_wake_is_reported_with_its_holder_and_left() {
 }
 
 #[test]
-fn left_over_plans_of_cycles_that_are_over_are_put_away() {
+fn leftover_plans_of_finished_cycles_are_put_away() {
     let env = healthy();
     env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     let done = env.cycles_in("done")[0].id.clone();
@@ -278,7 +278,7 @@ fn left_over_plans_of_cycles_that_are_over_are_put_away() {
 }
 
 #[test]
-fn a_waiting_cycle_that_nobody_takes_up_is_told() {
+fn a_waiting_cycle_that_nobody_resumes_is_reported() {
     let env = healthy();
     let insert = |state: &str, not_before: &str| {
         env.forget_cycle("c1");
@@ -299,7 +299,7 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
     let path = env.workspace().join("messages.db");
     let sound = fs::read(&path).unwrap();
 
-    // Its head, and a page in its middle.
+    // Damages the file's head, then a page in its middle.
     let mut head = sound.clone();
     head[..100].fill(b'x');
     let mut page = sound.clone();
@@ -316,7 +316,7 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
         for id in ["workspace", "disk", "repository", "memory", "token"] {
             assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
         }
-        assert_eq!(fs::read(&path).unwrap(), damaged, "it is a person's to mend");
+        assert_eq!(fs::read(&path).unwrap(), damaged, "the repair is left to a person");
         env.health(&["status"]).ok();
         fs::write(&path, &sound).unwrap();
         assert_all_well(&env);
@@ -324,7 +324,7 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
 }
 
 #[test]
-fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
+fn a_database_of_an_older_program_is_reported_and_migrated_by_a_wake() {
     let env = TestEnv::new();
     fs::create_dir_all(env.workspace()).unwrap();
     let first = include_str!("../../crates/store/src/tests/older/v1.sql").lines();
@@ -355,7 +355,7 @@ fn a_database_that_a_newer_program_has_changed_is_left_alone() {
 }
 
 #[test]
-fn messages_that_wait_too_long_or_are_too_many_are_told() {
+fn messages_that_wait_too_long_or_are_too_many_are_reported() {
     let env = healthy();
     let fill = |count: usize, at: &str| env.queue_many(CHAT, "hello", at, count);
     fill(50, "2026-11-21T13:30:00Z");
@@ -365,7 +365,7 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
     env.empty_queue();
     fill(1, "2026-11-21T12:30:00Z");
     assert!(assert_found(&env, "queue", "warn").contains("1 h ago"));
-    // What this mind can't answer waits as it should.
+    // A message that this model can't answer waits as it should.
     env.keep_queued_for_another_than("offline");
     assert!(assert_found(&env, "queue", "ok").contains("1 kept until an AI model can answer"));
 }
@@ -399,7 +399,7 @@ fn a_message_whose_sender_died_is_planned_once_more() {
 }
 
 #[test]
-fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
+fn undeliverable_messages_are_reported_with_the_reason() {
     let mut env = healthy();
     send(&mut env.store());
     env.fail_unsent("bot was blocked");
@@ -407,7 +407,7 @@ fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
     assert!(detail.contains("chat 4242") && detail.contains("bot was blocked"), "{detail}");
     env.put_parts("unknown", 1);
     assert!(assert_found(&env, "outbox", "warn").contains("sent twice"));
-    // One that nobody has tried for long.
+    // A message that nobody has tried to send for a long time.
     env.put_parts("planned", 0);
     assert_found(&env, "outbox", "ok");
     env.at("2026-11-21T14:16:00Z");
@@ -417,7 +417,7 @@ fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
 }
 
 #[test]
-fn a_repository_that_wakes_cannot_commit_to_is_told_with_the_way_back() {
+fn a_repository_that_wakes_cannot_commit_to_is_reported_with_the_remedy() {
     let env = healthy();
     env.git(&["checkout", "-q", "--detach"]);
     assert!(assert_found(&env, "repository", "warn").contains("detached HEAD"));
@@ -483,7 +483,7 @@ fn a_commit_that_was_cut_off_is_cleared_up() {
 #[test]
 fn a_repository_with_missing_objects_is_critical() {
     let env = healthy();
-    // A commit of git's own is no pack: its objects can be taken away one by one.
+    // A commit by git itself isn't packed, so a single object can be removed.
     env.write_memory(ACTIVE, "# Active\n\n## Boat\n- status: active\n- touched: 2026-11-21\n");
     env.git(&["commit", "-q", "-a", "-m", "Boat"]);
     env.wake(&["--once", "--reason", "cron"]).ok();
@@ -504,7 +504,7 @@ fn a_repository_with_missing_objects_is_critical() {
 }
 
 #[test]
-fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
+fn a_dead_remote_is_reported_with_its_error_until_it_is_back() {
     let mut env = with_token();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string());
@@ -522,7 +522,7 @@ fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
 }
 
 #[test]
-fn memory_that_is_not_understood_is_told_line_by_line() {
+fn memory_with_faults_is_reported_in_detail() {
     let env = healthy();
     let sound = env.memory(ACTIVE);
     let tasks: String = (1..=8).map(|n| format!("\n## Task {n}\n- touched: 2026-11-20\n")).collect();
@@ -539,7 +539,7 @@ fn memory_that_is_not_understood_is_told_line_by_line() {
 }
 
 #[test]
-fn a_workspace_that_others_can_read_is_told() {
+fn a_workspace_that_others_can_read_is_reported() {
     let env = healthy();
     let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let dot_env = env.workspace().join(".env");
@@ -555,7 +555,7 @@ fn a_workspace_that_others_can_read_is_told() {
 }
 
 #[test]
-fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
+fn a_missing_token_a_failing_model_and_a_spent_budget_are_reported() {
     let mut env = healthy();
     env.unset("ALLOWED_CHAT_IDS");
     assert!(assert_found(&env, "token", "warn").contains("nobody may talk to the bot yet"));
@@ -579,7 +579,7 @@ fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
 }
 
 #[test]
-fn a_clock_that_went_back_is_told() {
+fn a_clock_that_went_back_is_reported() {
     let mut env = healthy();
     env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     env.at("2026-11-20T14:00:00Z");
@@ -591,7 +591,7 @@ fn a_clock_that_went_back_is_told() {
 }
 
 #[test]
-fn the_room_on_the_disk_is_told() {
+fn free_space_on_the_disk_is_reported() {
     let env = healthy();
     let report = check(&env, &[]);
     let detail = of(&report, "disk")["detail"].as_str().unwrap();
@@ -613,15 +613,15 @@ fn wrong_settings_are_one_critical_check_and_exit_78() {
     ran.assert_tells("TIMEZONE");
 }
 
-/// What cron mails: each trouble once, and again when it has been gone.
+/// The mails that cron sends: each problem is reported once, and again if it returns after being solved.
 #[test]
-fn a_quiet_check_prints_what_is_wrong_and_new() {
+fn a_quiet_check_prints_only_new_problems() {
     let env = healthy();
     let quietly = |env: &TestEnv| {
         let ran = env.health(&["check", "--quiet"]);
         (ran.code, ran.stdout.clone(), ran.notices().to_owned())
     };
-    // A note about the settings is said once, too.
+    // A note about the settings is printed only once too.
     let (code, said, notes) = quietly(&env);
     assert!(code == 0 && said.is_empty() && notes.contains("REVEILLE_NOW"), "{said}{notes}");
     assert_eq!(quietly(&env), (0, String::new(), String::new()));
@@ -634,7 +634,7 @@ fn a_quiet_check_prints_what_is_wrong_and_new() {
     assert_eq!(quietly(&env), (0, String::new(), String::new()));
     open(0o755);
     assert!(quietly(&env).1.contains("workspace"));
-    // What doesn't work is told once, too; monitors see it by the exit code each time.
+    // A critical problem is printed only once too; monitoring sees it by the exit code each time.
     for log in ["-wal", "-shm"] {
         fs::remove_file(env.workspace().join(format!("messages.db{log}"))).ok();
     }
@@ -643,12 +643,12 @@ fn a_quiet_check_prints_what_is_wrong_and_new() {
     assert!(code == 1 && said.contains("critical database"), "{said}");
     let (code, said, _) = quietly(&env);
     assert_eq!((code, said.as_str()), (1, ""));
-    // A loud check neither reads nor changes what was told.
+    // A check without `--quiet` neither reads nor changes the list of reported problems.
     assert_eq!(of(&check(&env, &[]), "database")["status"], "critical");
 }
 
 #[test]
-fn the_command_line_teaches() {
+fn the_command_line_explains_its_usage() {
     let env = TestEnv::new();
     let ran = env.health(&[]);
     assert_eq!(ran.code, 2);
@@ -658,7 +658,7 @@ fn the_command_line_teaches() {
 }
 
 #[test]
-fn status_is_one_screen_of_what_is_so() {
+fn status_shows_the_present_state_on_one_screen() {
     let env = healthy();
     env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
     let ran = env.health(&["status"]).ok();
@@ -682,7 +682,7 @@ fn status_is_one_screen_of_what_is_so() {
 }
 
 #[test]
-fn a_disk_that_runs_full_is_told_and_well_again_with_more_room() {
+fn a_full_disk_is_reported_and_fine_again_with_more_space() {
     let outer = TestEnv::new();
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let mut env = with_token();

@@ -1,5 +1,5 @@
-//! Exports and notes on which importers went wrong, as people reported them, each through the front door. A new report is one line: its
-//! name, its files, what has to stand in the documents or tasks, and what has to be left out.
+//! Tests of imports that failed for people who reported them, each through the command line. To cover a new report, add one line: its
+//! name, its files, the texts that the documents or tasks must contain, and the number of things left out.
 
 use std::{io::Write as _, path::PathBuf};
 
@@ -10,8 +10,8 @@ use crate::support::env::TestEnv;
 
 const BACKLOG: &str = "memory/project-memory/backlog.md";
 
-/// A report: its name, the files of the source with their bytes (`a.zip!b` is a file in an archive), more arguments, what has to be in
-/// what was imported, and what was left out with its count.
+/// A report: its name, the files of the source with their bytes (`a.zip!b` is a file in an archive), more arguments, the expected texts in
+/// the imported documents, and the expected number of things left out, by reason.
 type Report =
     (&'static str, Vec<(&'static str, Vec<u8>)>, Vec<&'static str>, Vec<&'static str>, Vec<(&'static str, u64)>);
 
@@ -62,7 +62,7 @@ fn import(env: &TestEnv, name: &str, files: &[(&str, Vec<u8>)], more: &[&str]) -
     env.wake(&[&["import", &source.display().to_string(), "--json"], more].concat()).ok().json()
 }
 
-/// All that was imported: paths and texts of documents, and the backlog.
+/// Everything that was imported: the paths and texts of documents, and the backlog.
 fn imported(env: &TestEnv, account: &Value) -> String {
     let paths = account["documents"].as_array().unwrap().iter().map(|path| path.as_str().unwrap());
     let documents: String = paths.map(|path| format!("{path}\n{}\n", env.memory(path))).collect();
@@ -135,7 +135,7 @@ fn reports() -> Vec<Report> {
 }
 
 #[test]
-fn what_importers_went_wrong_on_comes_in() {
+fn reported_sources_are_imported() {
     for (name, files, more, expected, left) in reports() {
         let env = TestEnv::new();
         env.wake(&["say", "remember that the gate is green"]).ok();

@@ -2,7 +2,7 @@
 
 use super::{
     approvals::{end_bot, start_bot},
-    support::story::{asked, end_well, last, opening, results, start_wake, with_claude},
+    support::story::{end_well, last, opening, results, start_wake, wait_for_request, with_claude},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
@@ -94,7 +94,7 @@ fn a_cycle_that_runs_ends_as_it_was_and_what_is_said_after_new_has_its_own() {
     claude.expect(Reply::text("He is a good dog.").stalled_after(2, &gate));
     claude.expect(Reply::text("Hello."));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     let told = command(&telegram, &env, CHAT, "/new");
     assert!(told.contains("I'll finish what I'm working on first."), "{told}");
     env.receive(CHAT, "Hello?");

@@ -1,4 +1,4 @@
-//! `wake init`: each answer is checked at once, nothing is written before the end, and the end is an answer.
+//! Tests of `wake init`: each answer is checked at once, nothing is written before the end, and at the end the assistant answers.
 
 #![cfg(target_os = "linux")]
 
@@ -12,25 +12,25 @@ use super::support::{
     claude::{API_KEY, FakeClaude, Reply},
     dialog::Dialog,
     disk::Small,
-    env::{Ran, TestEnv, search_path},
+    env::{ProgramOutput, TestEnv, search_path},
     openai::{FakeOpenAi, OPENAI_KEY, text},
     telegram::{FakeTelegram, TOKEN},
 };
 
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
-/// Shaped like a token, and nobody's.
+/// A string shaped like a token, but not a real one.
 const WRONG_TOKEN: &str = "99:AAwrongWrongWrongWrong-Wrong_xyz0123";
-/// Shaped like a key, and nobody's.
+/// A string shaped like a key, but not a real one.
 const WRONG_KEY: &str = "sk-ant-api03-wrong-key-0123456789";
 
-/// A world that nobody has set up.
+/// An environment before its set-up.
 pub(crate) fn fresh() -> TestEnv {
     let mut env = TestEnv::new();
     env.unset("TIMEZONE").set("TERM", "dumb").set("TZ", "Europe/Berlin");
-    // Whoever runs this may have the Claude Code command, which is a choice more.
+    // The machine that runs the tests may have the Claude Code command, which would be an additional choice.
     let path = search_path();
     let dirs: Vec<&str> = path.split(':').filter(|dir| !Path::new(dir).join("claude").exists()).collect();
-    // Nor does what could start programs here: it would be offered, and its crontab is nobody's to change.
+    // The machine's cron and systemd are hidden too: they would be offered, and its crontab mustn't be changed.
     let none = env.path("no-starter");
     fs::create_dir_all(&none).unwrap();
     for name in ["crontab", "systemctl"] {
@@ -41,7 +41,7 @@ pub(crate) fn fresh() -> TestEnv {
     env
 }
 
-/// The same with both servers.
+/// An environment before its set-up, with both servers.
 pub(crate) fn with_servers(telegram: &FakeTelegram, claude: &FakeClaude) -> TestEnv {
     let mut env = fresh();
     env.set("TELEGRAM_API_URL", &telegram.url()).set("ANTHROPIC_BASE_URL", &claude.url());
@@ -62,7 +62,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Takes what is proposed until the end, and gives the dialog back where it asks whether to write.
+/// Accepts all further proposals, up to the question whether to write the settings.
 #[track_caller]
 pub(crate) fn take_all(dialog: &mut Dialog) {
     if reveille_media::speech::IS_BUILT {
@@ -74,7 +74,7 @@ pub(crate) fn take_all(dialog: &mut Dialog) {
 }
 
 #[test]
-fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
+fn each_answer_is_checked_at_once_and_the_assistant_answers_at_the_end() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let env = with_servers(&telegram, &claude);
     let remote = env.bare_remote("remote.git").display().to_string();
@@ -154,7 +154,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
 #[test]
 fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
     let env = fresh();
-    // Enter takes what is proposed; a question ends so.
+    // Enter accepts the proposal of each question.
     let questions = if reveille_media::speech::IS_BUILT { 12 } else { 11 };
     for n in 0..questions {
         let mut dialog = Dialog::start(&env, WAKE, &["init"]);
@@ -177,7 +177,7 @@ fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn without_a_model_and_a_bot_the_first_words_are_answered_offline() {
+fn without_a_model_and_a_bot_the_first_message_is_answered_offline() {
     let env = fresh();
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     dialog.answer("[1] > ", "2");
@@ -197,7 +197,7 @@ fn without_a_model_and_a_bot_the_first_words_are_answered_offline() {
 }
 
 #[test]
-fn another_folder_is_told_to_the_programs_that_look_elsewhere() {
+fn another_folder_is_named_in_the_commands_for_other_programs() {
     let mut env = fresh();
     env.unset("WORKSPACE_DIR");
     let usual = env.path("home/.local/share/reveille");
@@ -224,7 +224,7 @@ fn another_folder_is_told_to_the_programs_that_look_elsewhere() {
 }
 
 #[test]
-fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked() {
+fn a_second_run_shows_settings_and_failures_and_changes_only_chosen_ones() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let env = with_servers(&telegram, &claude);
     let text = format!(
@@ -258,7 +258,7 @@ fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked
     let summary = dialog.answer("Write this? [Y/n] ", "");
     assert!(!summary.contains("ANTHROPIC_API_KEY"), "{summary}");
     dialog.until("Written to ");
-    // A setting that isn't asked about is still wrong, and said so.
+    // A setting that isn't asked about is still wrong, and is reported.
     let ran = dialog.end();
     assert!(ran.code == 78 && ran.stdout.contains("TELL_PER_DAY"), "{ran:#?}");
     assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), text.replace(WRONG_TOKEN, TOKEN));
@@ -274,7 +274,7 @@ fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked
     assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), fixed);
 }
 
-/// The number of the choice with these words.
+/// Finds the number of the choice with these words.
 fn number_of(offered: &str, words: &str) -> String {
     let line = offered.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} in {offered}"));
     line.split_whitespace().next().unwrap().to_owned()
@@ -319,7 +319,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
         assert!(text.lines().any(|said| said == line), "{line} in {text}");
     }
 
-    // A key of the environment is for the server that is set there.
+    // A key from the environment belongs to the server that is set there.
     let mut elsewhere = fresh();
     elsewhere.set("OPENAI_API_KEY", OPENAI_KEY);
     let mut dialog = Dialog::start(&elsewhere, WAKE, &["init"]);
@@ -329,7 +329,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     dialog.interrupt();
     dialog.end();
 
-    // Nobody's server is asked for a key, and nothing of it is kept.
+    // For the example's address no key is asked, and nothing of it is kept.
     let mut dialog = Dialog::start(&fresh(), WAKE, &["init"]);
     let offered = dialog.until("[1] > ");
     dialog.say(&number_of(&offered, "another OpenAI-compatible server"));
@@ -339,7 +339,7 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     dialog.interrupt();
     dialog.end();
 
-    // The key was for that server, and goes to no other.
+    // The key was given for that server, and isn't sent to another.
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     let shown = dialog.until("Enter for nothing: ");
     assert!(shown.contains("✓ Its model   openai:test-70b"), "{shown}");
@@ -355,9 +355,9 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
     assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), text);
 }
 
-/// A network that is down mustn't cost the answers.
+/// Answers mustn't be lost because the network is down.
 #[test]
-fn what_cannot_be_reached_may_be_kept() {
+fn settings_of_unreachable_servers_may_be_kept() {
     let mut env = fresh();
     env.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").set("TELEGRAM_API_URL", "http://127.0.0.1:9");
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
@@ -388,15 +388,15 @@ fn what_cannot_be_reached_may_be_kept() {
         fs::read_to_string(env_file(&env)).unwrap(),
         format!("ANTHROPIC_API_KEY={API_KEY}\nTELEGRAM_BOT_TOKEN={TOKEN}\n")
     );
-    assert_eq!(env.count_received(), 1, "the first words are kept");
+    assert_eq!(env.count_received(), 1, "the first message is kept");
 }
 
-fn scripted(env: &TestEnv, args: &[&str]) -> Ran {
+fn scripted(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     env.wake(&[&["init", "--non-interactive"], args].concat())
 }
 
 #[test]
-fn scripts_keep_what_the_environment_says_and_secrets_stay_in_their_files() {
+fn a_non_interactive_run_saves_the_environment_and_leaves_secrets_in_their_files() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = with_servers(&telegram, &claude);
     write(&env.path("token"), &format!("{TOKEN}\n"));
@@ -416,7 +416,7 @@ fn scripts_keep_what_the_environment_says_and_secrets_stay_in_their_files() {
 }
 
 #[test]
-fn scripts_are_told_by_the_exit_code_and_nothing_is_written_then() {
+fn a_failed_non_interactive_run_exits_with_an_error_and_writes_nothing() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = with_servers(&telegram, &claude);
     env.set("TELEGRAM_BOT_TOKEN", WRONG_TOKEN);
@@ -444,7 +444,7 @@ fn without_a_terminal_nothing_is_asked_and_a_broken_file_is_named() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_the_old_settings_stay() {
+fn a_full_disk_is_reported_and_the_old_settings_stay() {
     let env = fresh();
     let Some(small) = Small::mount(&env, "small", 1) else { return };
     let file = Path::new(small.at()).join(".env");
@@ -457,16 +457,16 @@ fn a_full_disk_is_said_and_the_old_settings_stay() {
         let mut command = env.command(WAKE, &["init", "--non-interactive", "--no-check"]);
         command.env("WORKSPACE_DIR", small.at()).env("DISK_RESERVE_MB", reserve);
         command.env("EMBED_MODEL", format!("/{}", "x".repeat(40_000)));
-        let ran = Ran::of(&command.output().unwrap());
+        let ran = ProgramOutput::of(&command.output().unwrap());
         assert!(ran.code == 1 && ran.shown().contains(said), "{ran:#?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), old);
         assert_eq!(fs::read_dir(small.at()).unwrap().count(), 2, "a new file was left");
     }
 }
 
-/// Eleven answers are a pity to lose.
+/// The person can free space and try again without repeating the answers.
 #[test]
-fn the_answers_outlive_a_disk_that_is_full() {
+fn the_answers_survive_a_full_disk() {
     let (mut env, elsewhere) = (fresh(), TestEnv::new());
     let Some(small) = Small::mount(&elsewhere, "small", 4) else { return };
     let file = Path::new(small.at()).join(".env");

@@ -1,4 +1,4 @@
-//! Something useful that nobody asked for: off by default, weighed by a written rule, and one message at most until it is answered.
+//! Tests of initiative: off by default, weighed by a written rule, and at most one message until it is answered.
 
 use serde_json::json;
 
@@ -13,12 +13,12 @@ use super::{
 
 const ACTIVE: &str = "memory/project-memory/active.md";
 const LOG: &str = "memory/agent-memory/episodic-memory.md";
-/// 09:00 in Berlin, the next day.
+/// 09:00 in Berlin on the next day; the other times are 13:00 and 17:00.
 const NINE: &str = "2026-11-22T08:00:00Z";
 const ONE: &str = "2026-11-22T12:00:00Z";
 const FIVE: &str = "2026-11-22T16:00:00Z";
 
-/// A world with a task that is due the day after tomorrow, and one that nothing presses.
+/// An environment with a task that is due the day after tomorrow, and one that isn't urgent.
 fn with_tasks(level: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
@@ -29,7 +29,7 @@ fn with_tasks(level: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
 }
 
 #[test]
-fn by_default_a_day_asks_for_nothing() {
+fn nothing_is_done_unasked_by_default() {
     let (_telegram, claude, mut env) = with_tasks("off");
     let before = commits(&env);
     for at in ["2026-11-22T06:00:00Z", NINE, "2026-11-22T09:59:00Z", ONE, FIVE, "2026-11-22T22:00:00Z"] {
@@ -40,7 +40,7 @@ fn by_default_a_day_asks_for_nothing() {
 }
 
 #[test]
-fn one_useful_thing_is_done_and_the_log_tells_what_it_was_weighed_against() {
+fn one_useful_thing_is_done_and_the_log_names_the_alternatives() {
     let (telegram, claude, mut env) = with_tasks("low");
     let before = commits(&env);
     env.at("2026-11-22T07:59:00Z");
@@ -59,7 +59,7 @@ fn one_useful_thing_is_done_and_the_log_tells_what_it_was_weighed_against() {
     );
     assert!(block.contains("Its next step: find the receipts") && !block.contains("Sail"), "{block}");
     assert!(env.memory(ACTIVE).contains("- next: sort the receipts in the blue folder"));
-    assert_eq!((sent(&telegram).len(), commits(&env)), (0, before + 1), "nobody is told, one commit");
+    assert_eq!((sent(&telegram).len(), commits(&env)), (0, before + 1), "no message, one commit");
     let log = env.memory(LOG);
     assert!(log.contains("Weighed what to do unasked: “Tax return” 13 points (urgency 3"), "{log}");
     assert!(log.contains("“Sail” 3 points"), "{log}");
@@ -74,7 +74,7 @@ fn one_useful_thing_is_done_and_the_log_tells_what_it_was_weighed_against() {
 }
 
 #[test]
-fn what_is_not_worth_it_costs_a_line_of_the_log_and_no_call() {
+fn unworthy_tasks_cost_a_line_of_the_log_and_no_request() {
     let (_telegram, claude, mut env) = with_tasks("low");
     env.wake(&["task", "done", "Tax return"]).ok();
     let before = commits(&env);
@@ -85,16 +85,16 @@ fn what_is_not_worth_it_costs_a_line_of_the_log_and_no_call() {
     assert!(log.contains(line), "{log}");
     assert_eq!(env.once()["outcome"], "idle");
     env.at("2026-11-23T10:30:00Z");
-    assert_eq!(env.once()["outcome"], "idle", "what was missed for two hours is left out");
+    assert_eq!(env.once()["outcome"], "idle", "a time missed by over two hours is skipped");
     env.wake(&["task", "drop", "Sail"]).ok();
     env.at("2026-11-24T08:00:00Z");
-    assert_eq!(env.once()["outcome"], "idle", "nothing at all isn't worth a line");
+    assert_eq!(env.once()["outcome"], "idle", "without any task there isn't even a line in the log");
     assert_eq!((claude.requests().len(), commits(&env)), (0, before + 2));
     env.check_sound();
 }
 
 #[test]
-fn the_next_time_is_left_out_until_the_last_proposal_is_answered() {
+fn the_next_time_is_skipped_until_the_last_proposal_is_answered() {
     let (telegram, claude, mut env) = with_tasks("high");
     let tell = |key: &str| json!({"key": key, "text": "Shall I sort the receipts?", "task": "Tax return"});
     claude.expect(Reply::tool("t1", "tell", tell("tax"))).expect(Reply::tool("t2", "tell", tell("again")));
@@ -116,7 +116,7 @@ fn the_next_time_is_left_out_until_the_last_proposal_is_answered() {
 }
 
 #[test]
-fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_paid_for_again() {
+fn a_plain_text_proposal_is_sent_and_a_fruitless_request_is_not_repeated() {
     let (telegram, claude, mut env) = with_tasks("high");
     claude.expect(Reply::text("Shall I sort the receipts?"));
     env.at(NINE);
@@ -124,7 +124,7 @@ fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_p
     assert_eq!(sent(&telegram), ["Shall I sort the receipts?"]);
     assert!(env.memory(LOG).contains("Told unasked: Shall I sort the receipts?"), "{}", env.memory(LOG));
     env.at(ONE);
-    assert_eq!(env.once()["outcome"], "idle", "it waits for its answer");
+    assert_eq!(env.once()["outcome"], "idle", "the proposal waits for its answer");
     env.at("2026-11-22T15:00:00Z").receive(CHAT, "no");
     claude.expect(Reply::text("Fine."));
     env.once();
@@ -137,7 +137,7 @@ fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_p
         assert_eq!(env.at(later).once()["outcome"], "idle", "{later}");
     }
     claude.expect(Reply::text(""));
-    assert_eq!(env.at("2026-11-23T08:00:00Z").once()["outcome"], "worked", "it presses more now");
+    assert_eq!(env.at("2026-11-23T08:00:00Z").once()["outcome"], "worked", "the task is more urgent now");
     for later in ["2026-11-23T12:00:00Z", "2026-11-23T16:00:00Z"] {
         assert_eq!(env.at(later).once()["outcome"], "idle", "{later}");
     }
@@ -148,7 +148,7 @@ fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_p
 }
 
 #[test]
-fn what_would_ask_is_refused_and_proposed_and_never_parked() {
+fn calls_that_need_approval_are_refused_and_proposed_instead() {
     let (telegram, claude, mut env) = with_tasks("low");
     env.set("AUTONOMY", "0");
     let change = json!({"do": "update", "task": "Tax return", "key": "next", "value": "x"});
@@ -166,10 +166,10 @@ fn what_would_ask_is_refused_and_proposed_and_never_parked() {
 }
 
 #[test]
-fn without_a_model_the_time_waits_and_then_passes_with_a_line_in_the_log() {
+fn without_a_model_the_time_waits_and_is_then_skipped_with_a_line_in_the_log() {
     let (telegram, claude, mut env) = with_tasks("low");
     env.set("DAILY_BUDGET_USD", "0").at(NINE);
-    assert_eq!(env.once()["outcome"], "idle", "it waits");
+    assert_eq!(env.once()["outcome"], "idle", "the time waits for a model");
     env.at("2026-11-22T09:30:00Z");
     assert_eq!(env.once()["outcome"], "worked");
     let log = env.memory(LOG);
@@ -180,7 +180,7 @@ fn without_a_model_the_time_waits_and_then_passes_with_a_line_in_the_log() {
 }
 
 #[test]
-fn it_ends_after_eight_turns_and_asks_nobody_to_go_on() {
+fn initiative_ends_after_eight_turns_without_asking_to_continue() {
     let (telegram, claude, mut env) = with_tasks("low");
     for n in 0..8 {
         let look = json!({"do": "file", "path": ACTIVE, "from_line": n + 1});
@@ -195,12 +195,12 @@ fn it_ends_after_eight_turns_and_asks_nobody_to_go_on() {
 }
 
 #[test]
-fn low_energy_leaves_what_presses_and_nudges_that_are_off_leave_nothing() {
+fn low_energy_leaves_only_urgent_tasks_and_disabled_nudges_leave_none() {
     let (_telegram, claude, mut env) = with_tasks("low");
     env.wake(&["task", "set", "Tax return", "due", "2026-11-28"]).ok();
     env.wake(&["task", "set", "Tax return", "priority", "high"]).ok();
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
-    // What a person wrote is a reason of its own, once it was seen.
+    // The person's edit is a separate reason for a cycle, and comes first.
     claude.expect(Reply::text(""));
     env.at(NINE);
     env.once();

@@ -1,5 +1,5 @@
-//! `wake install`: the texts that systems read, held against their own checkers; and an installation with cron, which comes and
-//! goes without a trace. cron's command is a strict stand-in: it keeps a table in a file, and refuses what the real one refuses.
+//! Tests of `wake install`: the files for systemd and launchd are checked with their own checkers, and an installation with cron is made
+//! and removed without a trace. A strict fake `crontab` keeps its table in a file, and refuses what the real one refuses.
 
 #![cfg(target_os = "linux")]
 
@@ -25,7 +25,7 @@ use super::{
 
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 
-/// A person whose directories have what each format must escape.
+/// An installation whose directories contain characters that each format must escape.
 fn odd(root: &Path) -> Installation {
     Installation {
         home: root.join("home"),
@@ -37,7 +37,7 @@ fn odd(root: &Path) -> Installation {
 }
 
 #[test]
-fn crons_lines_are_there_once_and_leave_every_other_byte() {
+fn crons_lines_are_added_once_and_leave_every_other_byte() {
     let to = odd(Path::new("/r"));
     for old in ["", "MAILTO=ann\n0 4 * * * backup # nightly\n", "# no end of line"] {
         let new = with_lines(old, &to);
@@ -57,7 +57,7 @@ fn crons_lines_are_there_once_and_leave_every_other_byte() {
 }
 
 #[test]
-fn paths_that_no_format_takes_are_refused() {
+fn paths_that_a_format_cannot_hold_are_refused() {
     for path in ["/a\nb", "/a'b", "/a\"b", "/a$b", "/a\\b", "/a`b"] {
         let to = Installation { bin: PathBuf::from(path), ..odd(Path::new("/r")) };
         assert_eq!(to.find_unwritable_path(), Some(Path::new(path)));
@@ -84,13 +84,13 @@ fn systemd_accepts_the_installed_units_with_odd_paths() {
     let Some(output) = run("systemd-analyze", &args) else { return };
     output.ok().assert_never_tells("reveille-");
 
-    // A program that isn't there would be named.
+    // The checker does report a missing program.
     fs::remove_file(to.bin.join("bot")).unwrap();
     run("systemd-analyze", &args).unwrap().assert_tells("reveille-bot.service");
 }
 
 #[test]
-fn launchd_agents_hold_the_persons_own_paths() {
+fn launchd_agents_contain_the_persons_own_paths() {
     let root = tempfile::tempdir().unwrap();
     let to = odd(root.path());
     for (short, path, text) in launchd_agents(&to) {
@@ -113,7 +113,7 @@ pub(crate) fn program(path: &Path, line: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A machine with cron and no session's manager, and a build: the real `wake`, and stand-ins for the rest.
+/// A machine with cron, without a systemd session, and with a build: the real `wake`, and fakes for the other programs.
 pub(crate) fn machine() -> TestEnv {
     let mut env = fresh();
     let table = env.path("crontab");
@@ -141,7 +141,7 @@ pub(crate) fn machine() -> TestEnv {
 }
 
 #[test]
-fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
+fn cron_gets_its_lines_once_and_uninstalling_removes_all_but_the_memory() {
     let env = machine();
     let (wake, bin, table) = (env.path("build/wake"), env.path("home/.local/bin"), env.path("crontab"));
     let theirs = "0 4 * * * backup\n";
@@ -166,13 +166,13 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
         assert!(bin.join(name).is_file() && !bin.join(format!("{name}.old")).exists(), "{name}");
     }
 
-    // By the installed one, in place; then a newer build.
+    // Installs again with the installed program, then with a newer build.
     env.run(bin.join("wake"), &["install"]).ok();
     program(&env.path("build/health"), "exit 0 # newer");
     env.run(&wake, &["install"]).ok();
     assert_eq!(fs::read_to_string(&table).unwrap(), lines);
     assert!(fs::read_to_string(bin.join("health")).unwrap().contains("newer"));
-    assert!(!bin.join("health.old").exists(), "it has reported in");
+    assert!(!bin.join("health.old").exists(), "the new program has started successfully");
 
     env.run(bin.join("wake"), &["install", "--uninstall"]).ok();
     assert_eq!(fs::read_to_string(&table).unwrap(), theirs);
@@ -182,7 +182,7 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
     again.assert_tells("Nothing was installed.");
 }
 
-/// The bot that an installation started, which goes with the test.
+/// The bot that an installation started; dropping the value ends it.
 pub(crate) struct StartedBot(pub(crate) Identity);
 
 impl StartedBot {
@@ -199,7 +199,7 @@ impl Drop for StartedBot {
 }
 
 #[test]
-fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() {
+fn a_bot_is_started_once_restarted_for_new_programs_and_ended_when_uninstalled() {
     let mut env = machine();
     let telegram = FakeTelegram::start();
     env.set("TELEGRAM_API_URL", &telegram.url()).set("ALLOWED_CHAT_IDS", "4242");
@@ -213,7 +213,7 @@ fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() 
     let first = StartedBot::find(&env).unwrap();
     assert!(fs::read_to_string(env.path("crontab")).unwrap().contains("--unless-running"));
     env.run(&wake, &["install"]).ok();
-    assert!(first.0.is_alive(), "nothing was new");
+    assert!(first.0.is_alive(), "without new programs the bot keeps running");
 
     program(&env.path("build/health"), "exit 0 # newer");
     env.run(&wake, &["install"]).ok();
@@ -221,11 +221,11 @@ fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() 
     assert!(!first.0.is_alive() && second.0 != first.0);
 
     env.run(&wake, &["install", "--uninstall"]).ok();
-    assert!(!second.0.is_alive(), "no bot outlives what started it");
+    assert!(!second.0.is_alive(), "no bot outlives its installation");
 }
 
 #[test]
-fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
+fn wrong_settings_have_their_own_exit_code_and_a_foreign_program_stays() {
     let mut env = machine();
     let (wake, bin) = (env.path("build/wake"), env.path("home/.local/bin"));
     program(&bin.join("bot"), "echo another");
@@ -243,7 +243,7 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     }
 }
 
-/// The answers of a person who has no model and no bot, until the settings are written.
+/// Answers the questions of `wake init` without a model and a bot, until the settings are written.
 fn set_up(env: &TestEnv) -> Dialog {
     let wake = env.path("build/wake").display().to_string();
     let mut dialog = Dialog::start(env, &wake, &["init"]);
@@ -258,7 +258,7 @@ fn set_up(env: &TestEnv) -> Dialog {
 }
 
 #[test]
-fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
+fn init_offers_the_installation_and_a_yes_installs() {
     let env = machine();
     let mut dialog = set_up(&env);
     dialog.answer("Start it automatically? [Y/n] ", "what?");
@@ -274,7 +274,7 @@ fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
 }
 
 #[test]
-fn init_installs_nothing_after_a_no_and_says_how() {
+fn init_installs_nothing_after_a_no_and_explains_how() {
     let env = machine();
     let mut dialog = set_up(&env);
     dialog.answer("Start it automatically? [Y/n] ", "n");
@@ -298,7 +298,7 @@ fn ctrl_c_at_the_last_question_keeps_the_settings_and_installs_nothing() {
 }
 
 #[test]
-fn a_crontab_that_cant_be_read_is_never_written_over() {
+fn an_unreadable_crontab_is_never_overwritten() {
     let env = machine();
     program(&env.path("tools/crontab"), "echo \"$*\" >> \"$HOME/asked\"; echo 'you are not allowed' >&2; exit 1");
     fs::create_dir_all(env.path("home")).unwrap();
@@ -310,7 +310,7 @@ fn a_crontab_that_cant_be_read_is_never_written_over() {
 }
 
 #[test]
-fn the_version_is_told_by_every_program_that_people_call() {
+fn every_program_that_people_call_prints_its_version() {
     let env = TestEnv::new();
     for program in [WAKE, env!("CARGO_BIN_EXE_bot"), env!("CARGO_BIN_EXE_health")] {
         for option in ["--version", "-V"] {

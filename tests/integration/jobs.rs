@@ -1,4 +1,4 @@
-//! Standing jobs and watching: what a person writes into `memory/jobs` runs at its time, once, and says what it found.
+//! Tests of standing jobs and watches: a job in `memory/jobs` runs once at its time, and reports what it found.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     exec_shell::approve,
-    support::story::{asked, commits, last, opening, results, sent, start_wake, with_claude},
+    support::story::{commits, last, opening, results, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
@@ -20,7 +20,7 @@ use serde_json::json;
 
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 
-/// A world without a model, after its first wake.
+/// An environment without a model, after its first wake.
 fn offline() -> (FakeTelegram, TestEnv) {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
@@ -28,7 +28,7 @@ fn offline() -> (FakeTelegram, TestEnv) {
     (telegram, env)
 }
 
-/// Writes a job as a person does, by hand.
+/// Writes a job by hand, as a person does.
 fn write(env: &TestEnv, name: &str, front: &str, body: &str) {
     std::fs::create_dir_all(env.brain().join("memory/jobs")).unwrap();
     env.write_memory(&format!("memory/jobs/{name}.md"), &format!("---\n{front}\n---\n{body}"));
@@ -40,7 +40,7 @@ fn grant(env: &TestEnv, policy: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// All is sound. What a person wrote and nobody has committed yet they commit themselves.
+/// Commits the person's uncommitted edits, then checks that all is sound.
 #[track_caller]
 fn sound(env: &TestEnv) {
     env.git(&["add", "-A"]);
@@ -55,7 +55,7 @@ fn states(env: &TestEnv, name: &str) -> Vec<String> {
     runs.iter().map(|run| run.state.as_str().to_owned()).collect()
 }
 
-/// A server whose page the test changes, and the rule that grants it.
+/// A server with a page whose text the test can change.
 fn page(text: &str) -> (HttpServer, Arc<Mutex<String>>) {
     let said = Arc::new(Mutex::new(text.to_owned()));
     let shown = Arc::clone(&said);
@@ -70,7 +70,7 @@ fn granted(env: &TestEnv, server: &HttpServer) -> String {
 }
 
 #[test]
-fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
+fn a_job_written_by_hand_runs_at_its_time_and_reports_its_result() {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");
@@ -88,7 +88,7 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
     assert!(env.memory(EPISODIC).contains("Ran the job water-plants: The fern."), "{}", env.memory(EPISODIC));
     assert_eq!(env.once()["outcome"], "idle");
 
-    // The same again is told, too, and `nothing` is silent.
+    // The same answer is sent again, but `nothing` isn't sent.
     for (at, answer) in [("2026-11-22T15:01:00Z", "The fern."), ("2026-11-23T15:01:00Z", "nothing")] {
         env.at(at);
         claude.expect(Reply::text(answer));
@@ -96,7 +96,7 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
         assert!(last(&claude).raw.contains("<last_time>\\nThe fern.\\n</last_time>"));
     }
     assert_eq!(sent(&telegram), ["water-plants\n\nThe fern."; 2]);
-    // Who starts a run hears of it, whatever it came to.
+    // A person who starts a run is told its result in any case.
     env.wake(&["jobs", "run", "water-plants"]).ok();
     claude.expect(Reply::text("nothing"));
     env.once();
@@ -107,7 +107,7 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
 }
 
 #[test]
-fn a_run_that_is_killed_is_done_once() {
+fn a_killed_run_is_completed_once() {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00", "Say hello.");
@@ -120,7 +120,7 @@ fn a_run_that_is_killed_is_done_once() {
     let gate = Gate::default();
     claude.expect(Reply::text("Hello.").stalled_after(1, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     wake.signal(Signal::KILL);
     wake.end();
     gate.open();
@@ -130,19 +130,19 @@ fn a_run_that_is_killed_is_done_once() {
     assert_eq!((sent(&telegram), states(&env, "a")), (vec!["a\n\nHello.".to_owned()], vec!["worked".to_owned()]));
     assert_eq!(claude.requests()[1].raw, claude.requests()[2].raw);
 
-    // Killed after the look and before the cycle began: as the database stands then.
+    // The state of the database after a kill between the claim of the run and the start of its cycle.
     env.put_open_job_run("b", "2026-11-21T17:00:00", "2026-11-21T16:00:00.000Z");
     env.at("2026-11-21T16:01:00Z");
     claude.expect(Reply::text("Again."));
     env.once();
     env.once();
-    assert_eq!(states(&env, "b"), ["worked"], "its slot has run");
+    assert_eq!(states(&env, "b"), ["worked"], "the job doesn't run twice for its time");
     assert_eq!(sent(&telegram).len(), 2);
     sound(&env);
 }
 
 #[test]
-fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() {
+fn a_failing_condition_asks_no_model_and_a_true_one_shows_its_output() {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     let inbox = env.path("inbox");
@@ -162,14 +162,14 @@ fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() 
     let opened = opening(&last(&claude), "<job");
     assert!(opened.contains("a &lt;b>.txt\n</found>"), "{opened}");
     assert_eq!(states(&env, "sort"), ["nothing", "worked"]);
-    // What others named had a hand in it: it makes no link, and a later cycle isn't shown it.
+    // The file's name is untrusted text, which taints the answer: its link isn't clickable, and later cycles aren't shown it.
     assert!(telegram.sent()[0].visible.contains("https://evil.example"), "{:?}", telegram.sent()[0]);
     assert!(env.outbox()[0].taint.clone().unwrap().contains("the job sort"));
     sound(&env);
 }
 
 #[test]
-fn a_gates_command_is_given_nothing() {
+fn a_conditions_command_gets_no_secrets_and_no_write_access() {
     let (telegram, mut env) = offline();
     let shared = env.path("shared");
     std::fs::create_dir(&shared).unwrap();
@@ -188,7 +188,7 @@ fn a_gates_command_is_given_nothing() {
 }
 
 #[test]
-fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
+fn a_changed_page_is_reported_once_with_its_changes_and_without_links() {
     let (telegram, mut env) = offline();
     let (server, said) = page("<p>Opens Monday</p><p>Prices</p>");
     let url = granted(&env, &server);
@@ -198,7 +198,7 @@ fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
     assert_eq!(
         (states(&env, "shop"), telegram.sent().len()),
         (vec!["nothing".to_owned(); 2], 0),
-        "the first look, which is at once, records"
+        "the first look, right away, only records the page"
     );
     env.at("2026-11-21T18:00:00Z").once();
     assert_eq!(states(&env, "shop"), ["nothing"; 3]);
@@ -217,7 +217,7 @@ fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
 }
 
 #[test]
-fn a_feed_tells_its_new_entries() {
+fn new_entries_of_a_feed_are_reported() {
     let (telegram, mut env) = offline();
     let feed = |items: &[u32]| {
         let item = |n: &u32| {
@@ -248,7 +248,7 @@ fn a_feed_tells_its_new_entries() {
 }
 
 #[test]
-fn a_feed_is_one_behind_comments_and_its_ids_may_change() {
+fn a_feed_is_recognised_behind_comments_and_its_ids_may_change() {
     let (telegram, mut env) = offline();
     let feed = |look: u32, items: &[u32]| {
         let item = |n: &u32| {
@@ -305,7 +305,7 @@ fn a_file_and_a_commands_output_are_watched_too() {
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(told[1].starts_with("count: command: ls ") && told[1].ends_with("- 1\n+ 2"), "{told:?}");
     assert!(told[2].ends_with("x.md has changed.\n\n+ two"), "{told:?}");
-    // A person is told of what fails again and again, once.
+    // A repeated failure is reported once.
     env.at("2026-11-21T20:00:00Z").once();
     env.at("2026-11-21T22:00:00Z").once();
     let of_key: Vec<_> = sent(&telegram).into_iter().filter(|text| text.starts_with("The job key")).collect();
@@ -314,7 +314,7 @@ fn a_file_and_a_commands_output_are_watched_too() {
 }
 
 #[test]
-fn what_is_found_in_quiet_hours_is_told_when_they_end() {
+fn findings_in_quiet_hours_are_sent_when_they_end() {
     let (telegram, mut env) = offline();
     env.set("QUIET_HOURS", "22:00-07:00");
     write(&env, "night", "when: every day at 23:00\nif: echo found\nnotify: always", "");
@@ -322,7 +322,7 @@ fn what_is_found_in_quiet_hours_is_told_when_they_end() {
     env.at("2026-11-21T22:01:00Z").once();
     assert_eq!((states(&env, "night"), telegram.sent().len()), (vec!["told".to_owned()], 0));
     assert_eq!(env.once()["outcome"], "idle");
-    // Who asks for a run is awake.
+    // A person who asks for a run is awake, so the result is sent even in quiet hours.
     env.wake(&["jobs", "run", "night"]).ok();
     env.once();
     assert_eq!(telegram.sent().len(), 1);
@@ -333,13 +333,13 @@ fn what_is_found_in_quiet_hours_is_told_when_they_end() {
 }
 
 #[test]
-fn what_was_missed_is_recorded_and_caught_up_by_its_rule() {
+fn missed_runs_are_recorded_and_caught_up_by_the_jobs_rule() {
     let (telegram, mut env) = offline();
     for missed in ["run", "skip", "tell"] {
         write(&env, missed, &format!("when: every day at 16:00\nif: echo found\nmissed: {missed}"), "");
     }
     env.once();
-    // Two times were missed altogether, and the last one by hours.
+    // All times since the first day were missed, the last one by hours.
     env.at("2026-11-24T20:00:00Z").once();
     assert_eq!(states(&env, "run"), ["missed", "told"]);
     assert_eq!((states(&env, "skip"), states(&env, "tell")), (vec!["missed".to_owned()], vec!["missed".to_owned()]));
@@ -389,7 +389,7 @@ fn a_damaged_file_is_named_and_does_not_run() {
 }
 
 #[test]
-fn a_job_rests_and_runs_when_its_person_says_so() {
+fn a_job_is_paused_run_and_resumed_when_a_person_says_so() {
     let (telegram, mut env) = offline();
     write(&env, "a", "when: every day at 16:00\nif: echo found\nnotify: always", "");
     env.once();
@@ -400,10 +400,14 @@ fn a_job_rests_and_runs_when_its_person_says_so() {
     assert_eq!(states(&env, "a").len(), 0);
     env.wake(&["jobs", "run", "a"]).ok();
     env.once();
-    assert_eq!((states(&env, "a"), sent(&telegram).len()), (vec!["told".to_owned()], 1), "by its person's word");
+    assert_eq!(
+        (states(&env, "a"), sent(&telegram).len()),
+        (vec!["told".to_owned()], 1),
+        "a person may run a paused job"
+    );
     env.wake(&["jobs", "resume", "a"]).ok();
     env.once();
-    assert_eq!(env.once()["outcome"], "idle", "what came while it rested isn't made up for");
+    assert_eq!(env.once()["outcome"], "idle", "times that passed during the pause aren't made up for");
     env.at("2026-11-23T15:01:00Z").once();
     assert_eq!(sent(&telegram).len(), 2);
     let json = env.wake(&["jobs", "list", "--json"]).ok().json();
@@ -415,7 +419,7 @@ fn a_job_rests_and_runs_when_its_person_says_so() {
 }
 
 #[test]
-fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
+fn a_job_that_the_model_writes_needs_an_approval_that_shows_it() {
     let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "sort my inbox each day, write it to /memories/jobs");
     let text = "---\nwhen: every day at 8\nif: test -s ~/inbox\ntools: task_add\n---\nSort it.";
@@ -431,7 +435,7 @@ fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
     claude.expect(Reply::text("Done."));
     env.once();
     assert!(env.memory("memory/jobs/sort.md").contains("Sort it."));
-    // An edit shows the whole of what it would come to.
+    // The question about an edit shows the whole resulting job.
     env.receive(CHAT, "and at 9, in /memories/jobs");
     let edit =
         json!({"command": "str_replace", "path": "/memories/jobs/sort.md", "old_str": "at 8", "new_str": "at 9"});
@@ -443,7 +447,7 @@ fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
 }
 
 #[test]
-fn a_run_has_the_tools_that_its_file_names_and_no_others() {
+fn a_run_has_only_the_tools_that_its_file_names() {
     let (_telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00\ntools: task_list", "Look at the tasks.");
@@ -464,7 +468,7 @@ fn a_run_has_the_tools_that_its_file_names_and_no_others() {
 }
 
 #[test]
-fn a_run_ends_when_its_budget_is_spent_and_says_so() {
+fn a_run_ends_when_its_budget_is_spent_and_reports_it() {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00\nbudget: 0.01", "Go on for ever.");
@@ -483,7 +487,7 @@ fn a_run_ends_when_its_budget_is_spent_and_says_so() {
 }
 
 #[test]
-fn watch_makes_a_job_unasked_and_asks_for_a_command() {
+fn watching_a_page_needs_no_approval_but_a_command_does() {
     let (telegram, claude, mut env) = with_claude();
     env.receive(CHAT, "let me know if https://a.example changes");
     let page = json!({"what": "https://a.example/", "when": "every 2 hours"});
@@ -493,7 +497,7 @@ fn watch_makes_a_job_unasked_and_asks_for_a_command() {
     assert!(claude.requests()[0].tools.contains("\"watch\""));
     let written = env.memory("memory/jobs/watch-a-example.md");
     assert_eq!(written, "---\nwhen: every 2 hours\nwatch: 'https://a.example/'\n---\n");
-    // The host isn't there: its person hears so right after the answer.
+    // The host doesn't exist, which the person is told right after the answer.
     let said = sent(&telegram);
     assert!(said.len() == 2 && said[1].starts_with("The job watch-a-example couldn't be done"), "{said:?}");
     assert!(env.wake(&["jobs"]).ok().stdout.contains("next Sat 2026-11-21 17:00"), "{}", env.wake(&["jobs"]).stdout);
@@ -506,7 +510,7 @@ fn watch_makes_a_job_unasked_and_asks_for_a_command() {
 }
 
 #[test]
-fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
+fn a_watch_that_never_worked_is_reported_at_its_first_look() {
     let (telegram, mut env) = offline();
     let (missing, there) = (env.path("missing.md"), env.path("there.md"));
     std::fs::write(&there, "one\n").unwrap();
@@ -514,7 +518,7 @@ fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
     for (name, file) in [("gone", &missing), ("there", &there)] {
         write(&env, name, &format!("when: every day at 16:00\nwatch: 'file:{}'", file.display()), "");
     }
-    // Long before their time.
+    // Long before the jobs' time.
     env.once();
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("The job gone couldn't be done"), "{said:?}");
@@ -522,8 +526,13 @@ fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
     assert_eq!(env.once()["outcome"], "idle", "one look is enough");
     env.at("2026-11-21T15:01:00Z");
     env.once();
-    assert_eq!(sent(&telegram).len(), 1, "it was told, and waits for its time: {:?}", sent(&telegram));
-    // One that has worked before is tried again first.
+    assert_eq!(
+        sent(&telegram).len(),
+        1,
+        "the failure was reported, and the job waits for its time: {:?}",
+        sent(&telegram)
+    );
+    // A watch that has worked before is tried again before a failure is reported.
     std::fs::remove_file(&there).unwrap();
     env.at("2026-11-22T15:01:00Z");
     env.once();
@@ -531,7 +540,7 @@ fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
 }
 
 #[test]
-fn a_guest_sees_no_job_and_makes_none() {
+fn a_guest_can_neither_see_nor_create_jobs() {
     const GUEST: i64 = 5555;
     let (_telegram, claude, mut env) = with_claude();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
@@ -562,7 +571,7 @@ fn a_guest_sees_no_job_and_makes_none() {
 }
 
 #[test]
-fn a_run_whose_first_request_fails_is_taken_up_later() {
+fn a_run_whose_first_request_fails_is_resumed_later() {
     let (telegram, claude, mut env) = with_claude();
     env.wake(&["--once"]).ok();
     write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");

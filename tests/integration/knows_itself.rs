@@ -1,4 +1,5 @@
-//! What the assistant says of itself comes from what is so: its build, its settings, what it was granted. A guest gets the general part.
+//! Tests of the tool `about_me`: the assistant describes itself by its build, its settings and its permissions. A guest gets only the
+//! general part.
 
 use serde_json::json;
 
@@ -15,7 +16,7 @@ fn offered(request: &super::support::claude::ClaudeRequest) -> bool {
     request.json["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "about_me")
 }
 
-/// Asks in a chat, and gives what the tool told.
+/// Asks in a chat, and returns the tool's result.
 fn told(env: &TestEnv, claude: &super::support::claude::FakeClaude, chat: i64) -> String {
     env.receive(chat, "What can you do, and which version are you?");
     claude.expect(Reply::tool("t1", "about_me", json!({}))).expect(Reply::text("That."));
@@ -25,7 +26,7 @@ fn told(env: &TestEnv, claude: &super::support::claude::FakeClaude, chat: i64) -
 }
 
 #[test]
-fn it_tells_what_it_is_and_keeps_its_secrets() {
+fn it_describes_itself_and_keeps_its_secrets() {
     let (_telegram, claude, mut env) = with_claude();
     env.set("INITIATIVE", "low").set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
     env.wake(&["--once"]).ok();
@@ -60,5 +61,5 @@ fn it_tells_what_it_is_and_keeps_its_secrets() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hi."));
     env.once();
-    assert!(!offered(&last(&claude)), "it costs nothing where nobody asks");
+    assert!(!offered(&last(&claude)), "the tool costs nothing if nobody asks");
 }

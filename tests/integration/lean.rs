@@ -1,4 +1,4 @@
-//! What a prompt costs: its parts, what the next wake finds of it in the cache, and tools that are verbs of one.
+//! Tests of a prompt's cost: its size, the share that the next wake finds in the cache, and tools grouped as verbs of one tool.
 
 use super::{
     support::story::{last, plan, results, sent, with_claude},
@@ -9,12 +9,12 @@ use super::{
 };
 use serde_json::{Value, json};
 
-/// The most that a "hello" on a fresh memory may be, in tokens of four bytes. It only goes down.
+/// The maximum size of the request for a "hello" on a fresh memory, in tokens of four bytes. This limit may only be lowered.
 const MAX_HELLO_TOKENS: usize = 3_500;
 /// The shortest prefix that Claude Sonnet keeps in its cache, in tokens.
 const MIN_CACHED_TOKENS: usize = 1_024;
 
-/// A part of a prompt in the order in which the cache reads it, and how long a mark behind it keeps all up to there.
+/// A part of a prompt, in the order of the cache. A mark after a part keeps the prompt up to there in the cache for the time `kept_for`.
 struct Part {
     bytes: String,
     kept_for: Option<String>,
@@ -37,8 +37,9 @@ fn tokens<'a>(parts: impl IntoIterator<Item = &'a Part>) -> usize {
     parts.into_iter().map(|part| part.bytes.len()).sum::<usize>().div_ceil(4)
 }
 
-/// What the second prompt costs when the first was asked up to an hour ago, as a part of its price without a cache. Reading costs a
-/// tenth, writing for an hour twice, for five minutes 1.25 times. The mark at the request's top keeps all of it for five minutes.
+/// The cost of the second prompt up to an hour after the first, relative to its price without a cache. Reading from the cache costs a
+/// tenth of the price, writing for an hour twice the price, and writing for five minutes 1.25 times. The request's own mark keeps all of
+/// it for five minutes.
 fn second_costs(first: &ClaudeRequest, second: &ClaudeRequest) -> f64 {
     assert_eq!(second.json["cache_control"], json!({"type": "ephemeral"}));
     let (first, second) = (parts(first), parts(second));
@@ -77,7 +78,7 @@ fn a_hello_on_a_fresh_memory_is_short() {
 }
 
 #[test]
-fn the_next_wake_within_the_hour_finds_what_stays_the_same_in_the_cache() {
+fn the_next_wake_within_the_hour_finds_the_unchanged_parts_in_the_cache() {
     let (_telegram, claude, mut env) = with_claude();
     let first = hello(&env, &claude, "hello");
     assert!(first.raw.matches("cache_control").count() <= 4);
@@ -85,7 +86,7 @@ fn the_next_wake_within_the_hour_finds_what_stays_the_same_in_the_cache() {
     let second = hello(&env, &claude, "and how are you?");
     let costs = second_costs(&first, &second);
     assert!(costs <= 0.4, "{costs}");
-    // With a memory that has grown, and tools that the words call for.
+    // The same with a memory that has grown.
     let facts: String = (0..120).map(|n| format!("- A fact that is kept for good, number {n} of many\n")).collect();
     std::fs::write(
         env.brain().join("memory/agent-memory/semantic-memory.md"),
@@ -100,7 +101,7 @@ fn the_next_wake_within_the_hour_finds_what_stays_the_same_in_the_cache() {
     env.check_sound();
 }
 
-/// A day by the tools' own names, and by the verbs'.
+/// Plays a day with calls by the tools' own names, or by groups and verbs. Returns the number of requests, and the output of `wake show`.
 fn day(env: &TestEnv, claude: &FakeClaude, is_by_verb: bool) -> (usize, String) {
     let call = |id: &str, (group, verb): (&str, &str), tool: &str, mut input: Value| {
         if !is_by_verb {
@@ -134,12 +135,12 @@ fn day(env: &TestEnv, claude: &FakeClaude, is_by_verb: bool) -> (usize, String) 
 }
 
 #[test]
-fn a_day_by_verbs_takes_as_many_rounds_and_is_told_by_the_same_names() {
+fn a_day_by_verbs_takes_as_many_requests_and_is_shown_by_the_same_names() {
     let told = [false, true].map(|is_by_verb| {
         let (telegram, claude, env) = with_claude();
         env.wake(&["--once"]).ok();
         let (rounds, shown) = day(&env, &claude, is_by_verb);
-        assert_eq!(sent(&telegram), ["All set."], "nothing was told as not done");
+        assert_eq!(sent(&telegram), ["All set."], "nothing is reported as not done");
         let log = env.memory("memory/agent-memory/episodic-memory.md");
         assert!(
             log.contains("Added the task “Sail” to the active tasks") && log.contains("Set the reminder “Sail”"),
@@ -159,7 +160,7 @@ fn a_day_by_verbs_takes_as_many_rounds_and_is_told_by_the_same_names() {
 }
 
 #[test]
-fn a_call_that_waits_under_either_name_is_run_by_the_yes_to_it() {
+fn a_waiting_call_under_either_name_is_run_after_its_approval() {
     for (name, input) in [("task_add", json!({"title": "Sail"})), ("tasks", json!({"do": "add", "title": "Sail"}))] {
         let (_telegram, claude, mut env) = with_claude();
         env.wake(&["--once"]).ok();

@@ -6,7 +6,7 @@ use reveille_base::process::Identity;
 use reveille_store::wake_lock;
 
 use super::{
-    support::story::{asked, commits, end_well, sent, start_wake, with_claude},
+    support::story::{commits, end_well, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv, eventually},
@@ -45,7 +45,7 @@ fn a_wake_that_stopped_past_its_lease_is_ended_and_its_work_gone_on_with() {
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
     claude.expect(Reply::text("Kept, I think.").stalled_after(4, &Gate::default()));
     let first = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     first.signal(Signal::STOP);
     let (held, before) = (silence(&env), fence(&env));
     assert_eq!(held.pid, first.pid());
@@ -79,7 +79,7 @@ fn a_holder_that_showed_life_is_never_touched() {
     let gate = Gate::default();
     claude.expect(Reply::text("Hello.").stalled_after(2, &gate));
     let first = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     // Even if it is stopped: its lease isn't over.
     first.signal(Signal::STOP);
     let before = fence(&env);
@@ -217,7 +217,7 @@ fn the_lock_file_is_the_same_one_for_ever() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     let inode = || fs::metadata(env.workspace().join(".wake-lock")).unwrap().ino();
     let first = inode();
     wake.signal(Signal::KILL);
@@ -235,7 +235,7 @@ fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "hello");
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     let pid = wake_lock::read_holder(&env.workspace().join(".wake-lock")).unwrap().pid;
     let number = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(number, Signal::STOP).unwrap();

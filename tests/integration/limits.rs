@@ -10,7 +10,7 @@ use reveille_model::{Conversation, Model, Progress, Turn, TurnFuture};
 
 use super::{
     approvals::{press, question},
-    support::story::{asked, end_well, last, results, sent, start_wake, with_claude},
+    support::story::{end_well, last, results, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, NOW, TestEnv, eventually},
@@ -150,7 +150,7 @@ fn working_time_is_counted_over_wakes_and_bounded() {
     claude.expect(keep(1));
     claude.expect(Reply::text("Kept.").stalled_after(1, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     wake.signal(Signal::TERM);
     wake.end();
     let worked: i64 = env.steps("worked").iter().map(|step| step.field("ms").as_i64().unwrap()).sum();
@@ -209,7 +209,7 @@ fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello.").stalled_after(0, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     // It was set aside before the request left, and nothing has been told of it.
     let set_aside = env.reserved()[0].cost_usd;
     assert!(set_aside > 0.16, "{set_aside}: less than the longest answer");
@@ -235,7 +235,7 @@ fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
         env.receive(CHAT, "hello");
         claude.expect(Reply::text("Hello.").stalled_after(4, &Gate::default()));
         let wake = start_wake(&env);
-        asked(&claude, 1);
+        wait_for_request(&claude, 1);
         eventually("what was told is written down", || {
             env.ledger().iter().map(|charge| charge.input).max() == Some(10)
         });
@@ -304,7 +304,7 @@ fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_th
     let gate = Gate::default();
     claude.expect(Reply::tool("r", "reply", json!({"text": "I look into it."})).stalled_after(2, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     spend(&env, NOW, 4.9);
     gate.open();
     wake.end();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    support::story::{asked, end_well, results, with_claude},
+    support::story::{end_well, results, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -80,7 +80,7 @@ fn a_cycle_under_way_ends_and_its_conversation_goes_to_no_cloud_model_again() {
     let (_telegram, claude, here, env) = world(&format!("{CLOUD},{HERE}"));
     claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--say", SECRET]);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     here.expect(text("Here I am."));
     say(&env, "/local");
     end_well(wake);
@@ -94,7 +94,7 @@ fn a_database_that_cannot_be_read_is_what_a_wake_ends_for_and_not_local() {
     let (telegram, claude, _here, env) = world(&format!("{CLOUD},{HERE}"));
     claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--say", "hello"]);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     env.hide_table("local_chats");
     let ended = wake.end();
     ended.assert_fails(1, "local_chats").assert_never_tells("/local");

@@ -3,7 +3,9 @@
 use reveille_memory::steps::{StepState, TaskSteps};
 
 use super::{
-    support::story::{asked, block_of, commits, end_well, last, opening, results, sent, start_wake, with_claude},
+    support::story::{
+        block_of, commits, end_well, last, opening, results, sent, start_wake, wait_for_request, with_claude,
+    },
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         database::cycles::Cycle,
@@ -214,7 +216,7 @@ fn a_message_goes_first_and_a_paused_task_takes_no_step() {
         Reply::tool("t1", "memory_update", json!({"do": "remember", "fact": "The box is red"})).stalled_after(1, &gate),
     );
     let wake = start_wake(&env);
-    asked(&claude, 3);
+    wait_for_request(&claude, 3);
     env.receive(CHAT, "are you there?");
     let end = json!({"outcome": "done", "result": "1"});
     claude.expect(Reply::text("Here.")).expect(Reply::tool("t2", "step_end", end));
@@ -232,7 +234,7 @@ fn a_message_goes_first_and_a_paused_task_takes_no_step() {
     // What a person has edited is looked at.
     claude.expect(Reply::text("Seen."));
     let wake = start_wake(&env);
-    asked(&claude, 9);
+    wait_for_request(&claude, 9);
     let text = env.memory(ACTIVE).replace("- status: active\n- steps", "- status: paused\n- steps");
     let text = text.replace("- status: active", "- status: paused");
     env.write_memory(ACTIVE, &text);

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use super::support::{
     bot::{PATIENCE, Stage},
-    env::{CHAT, Ran, Running, TestEnv},
+    env::{CHAT, ProgramOutput, Running, TestEnv},
 };
 
 /// A stage in whose memory a wake has worked.
@@ -28,7 +28,7 @@ fn saved(env: &TestEnv) -> Vec<PathBuf> {
 }
 
 /// Waits for the bot's end, which is an error.
-fn gives_up(stage: &Stage, bot: Running) -> Ran {
+fn gives_up(stage: &Stage, bot: Running) -> ProgramOutput {
     stage.let_wakes_end();
     let ran = bot.end();
     assert_eq!(ran.code, 1, "{ran:#?}");
@@ -46,7 +46,7 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
     let stage = lived_in();
     let bot = stage.start_polling();
     stage.say("before");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     for ending in ["", "-wal", "-shm"] {
         fs::remove_file(file(&stage.env, ending)).unwrap();
     }
@@ -78,7 +78,7 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
 
     // Put back, it goes on where it was without being started again; what wasn't confirmed comes again.
     fs::rename(saved, file(&stage.env, "")).unwrap();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let written = fs::read_to_string(log).unwrap();
     assert_eq!(written.matches("can't open my database").count(), 1, "{written}");
     stage.answer_all();
@@ -94,7 +94,7 @@ fn a_bot_whose_database_was_replaced_or_emptied_confirms_nothing_more() {
         let stage = lived_in();
         let bot = stage.start_polling();
         stage.say("before");
-        stage.all_confirmed();
+        stage.wait_until_confirmed();
         let other = stage.env.workspace().join("other");
         if is_emptied {
             fs::OpenOptions::new().write(true).open(file(&stage.env, "")).unwrap().set_len(0).unwrap();

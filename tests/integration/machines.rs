@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use reveille_store::wake_lock;
 
 use super::{
-    support::story::{asked, end_well, sent, start_wake},
+    support::story::{end_well, sent, start_wake, wait_for_request},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
@@ -60,7 +60,7 @@ impl World {
         self.claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
         self.claude.expect(Reply::text("Kept.").stalled_after(4, gate));
         let wake = start_wake(&self.desk);
-        asked(&self.claude, 2);
+        wait_for_request(&self.claude, 2);
         wake
     }
 

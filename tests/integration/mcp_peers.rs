@@ -5,7 +5,7 @@
 use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::support::{
-    env::{Ran, TestEnv, eventually, is_private_inside},
+    env::{ProgramOutput, TestEnv, eventually, is_private_inside},
     http::free_port,
     peers,
 };
@@ -118,7 +118,7 @@ fn a_server_of_others_is_spoken_with_by_http() {
 fn the_inspector_works_with_our_server() {
     let Some(peers) = Peers::find("the_inspector_works_with_our_server") else { return };
     let program = peers.dir.join("node_modules/.bin/mcp-inspector");
-    let inspect = |words: &[&str]| -> Ran {
+    let inspect = |words: &[&str]| -> ProgramOutput {
         let variables = ["WORKSPACE_DIR", "HOME", "TIMEZONE"].map(|name| {
             let value = peers.env.run("sh", &["-c", &format!("printf %s \"${name}\"")]).stdout;
             format!("{name}={value}")

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
-    bot::{Stage, keeps_the_secret},
+    bot::{Stage, assert_token_hidden},
     claude::{Block, ClaudeRequest, FakeClaude, Reply},
     env::{CHAT, eventually},
     speech,
@@ -180,7 +180,7 @@ fn a_voice_note_survives_a_kill_in_the_middle_of_its_download() {
     stage.telegram.wait_for_calls("download", 1, PATIENCE);
     eventually("half of it is here", || stage.files() == ["1.ogg.part"]);
     bot.signal(Signal::KILL);
-    keeps_the_secret(&bot.end());
+    assert_token_hidden(&bot.end());
     // Nobody answers before it is heard, nor what follows it, for ten minutes; then what follows is answered.
     stage.env.receive(CHAT, "did you hear?");
     stage.env.once();
@@ -314,7 +314,7 @@ fn a_note_that_can_not_be_made_out_is_tried_three_times_and_then_told() {
     for (tries, now) in [(1, "14:00:00"), (2, "14:00:30"), (3, "14:01:30")] {
         stage.env.set("REVEILLE_NOW", &format!("2026-11-21T{now}Z"));
         let bot = stage.start_listening("echo too much noise >&2; exit 1");
-        stage.all_confirmed();
+        stage.wait_until_confirmed();
         eventually("it was tried", || {
             stage.env.attachments()[0].attempts == tries
                 && stage.env.attachments()[0].error.clone().unwrap_or_default() == "too much noise"
@@ -373,7 +373,7 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
     stage.end(bot);
     let bot = stage.start_listening(&slow_ear(&stage));
     stage.say("/status");
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let transcriber = stage.env.path("transcriber").display().to_string();
     stage.env.run(env!("CARGO_BIN_EXE_bot"), &["listen", "--with", &transcriber]).ok();
     assert_eq!((ears(&stage).len(), kept()), (1, true));

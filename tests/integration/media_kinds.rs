@@ -6,9 +6,9 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    support::story::{asked, with_claude},
+    support::story::{wait_for_request, with_claude},
     support::{
-        bot::keeps_the_secret,
+        bot::assert_token_hidden,
         claude::{ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
         speech,
@@ -59,7 +59,7 @@ impl Scene {
     /// Lets the bot and its wakes work until the mind was asked and has answered; what it was shown.
     pub(crate) fn shown(&self) -> ClaudeRequest {
         let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
-        asked(&self.claude, 1);
+        wait_for_request(&self.claude, 1);
         eventually("it is answered", || self.said().iter().any(|text| text == "Seen."));
         self.end(bot);
         self.claude.requests().remove(0)
@@ -67,7 +67,7 @@ impl Scene {
 
     fn end(&self, bot: Running) {
         bot.signal(rustix::process::Signal::TERM);
-        keeps_the_secret(&bot.end().ok());
+        assert_token_hidden(&bot.end().ok());
         self.env.wait_for_end_of_wake();
         self.env.check_sound();
     }

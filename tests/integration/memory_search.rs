@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::{
     database::Database,
-    env::{NOW, Ran, TestEnv},
+    env::{NOW, ProgramOutput, TestEnv},
 };
 
 const FACTS: &str = "memory/agent-memory/semantic-memory.md";
@@ -22,7 +22,7 @@ fn found(env: &TestEnv, args: &[&str]) -> Vec<Value> {
     hits(&env.wake(&args).ok())
 }
 
-fn hits(ran: &Ran) -> Vec<Value> {
+fn hits(ran: &ProgramOutput) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -196,7 +196,7 @@ fn several_at_once_find_the_same() {
     let lines: String = (0..500).map(|n| format!("- book {n} stands on shelf {}\n", n % 7)).collect();
     env.write_memory("memory/talks/books.md", &lines);
     std::fs::remove_file(env.workspace().join("index.db")).ok();
-    let ran: Vec<Ran> = std::thread::scope(|scope| {
+    let ran: Vec<ProgramOutput> = std::thread::scope(|scope| {
         let search = || scope.spawn(|| env.wake(&["memory", "search", "--json", "book 77"]));
         let running: Vec<_> = (0..4).map(|_| search()).collect();
         running.into_iter().map(|ran| ran.join().unwrap().ok()).collect()

@@ -26,7 +26,7 @@ use super::support::{
         FakeClaude, Reply,
         cloud::{Aws, Google},
     },
-    env::{NOW, Ran, TestEnv},
+    env::{NOW, ProgramOutput, TestEnv},
 };
 
 /// A key that was made for these tests and opens nothing.
@@ -127,7 +127,7 @@ fn answers(env: &TestEnv, fake: &FakeClaude) -> serde_json::Value {
 /// One wake that fails, and what it says; no secret is in it.
 #[track_caller]
 fn fails(env: &TestEnv) -> String {
-    let ran: Ran = env.wake(&["--once", "--say", "hello", "--json"]);
+    let ran: ProgramOutput = env.wake(&["--once", "--say", "hello", "--json"]);
     assert_eq!((ran.code, env.queued().len()), (1, 1), "{ran:#?}");
     let shown = ran.shown();
     for secret in [BEARER, SECRET, SESSION, REFRESH_TOKEN, "ya29", "PRIVATE KEY", "client-secret"] {

@@ -13,7 +13,7 @@ use reveille_model::{
 };
 
 use crate::support::{
-    env::{Ran, TestEnv},
+    env::{ProgramOutput, TestEnv},
     http::{Gate, HttpServer, Response, Step},
     openai::{FakeOpenAi, OPENAI_KEY, call, delta, end, error, stream, text, whole_call},
 };
@@ -65,7 +65,7 @@ fn thinking_with(fake: &FakeOpenAi, model: &str) -> TestEnv {
 }
 
 /// A wake that is told this at the terminal.
-fn told(env: &TestEnv, text: &str) -> Ran {
+fn told(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["--once", "--json", "--say", text])
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    support::story::{asked, end_well, start_wake, with_claude},
+    support::story::{end_well, start_wake, wait_for_request, with_claude},
     support::{claude::Reply, env::TestEnv, http::Gate},
 };
 
@@ -112,7 +112,7 @@ fn reminders_are_set_listed_put_off_and_ended_while_a_wake_is_at_work() {
     let gate = Gate::default();
     claude.expect(Reply::text("Done.").stalled_after(2, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     let told = |args: &[&str]| env.wake(&[&["remind"], args].concat()).ok().notices().to_owned();
     assert!(told(&["call Anna", "--at", "tomorrow 9"]).contains("Reminder set: call Anna — Sun 22 Nov 2026 at 09:00"));
     told(&["stretch every weekday at 8"]);
@@ -140,7 +140,7 @@ fn a_reminder_that_has_come_can_be_put_off() {
     let mut env = world();
     env.wake(&["remind", "tea", "--at", "20min"]).ok();
     env.at("2026-11-21T14:30:00Z");
-    assert!(env.told().stdout.contains("tea"));
+    assert!(env.run_for_terminal_replies().stdout.contains("tea"));
     let ran = env.wake(&["remind", "snooze", "1", "30min"]).ok();
     ran.assert_tells("Moved: tea — Sat 21 Nov 2026 at 16:00");
     let states: Vec<String> = env.reminders().into_iter().map(|reminder| reminder.state).collect();

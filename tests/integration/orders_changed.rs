@@ -8,7 +8,7 @@ use super::{
     approvals::press,
     exec_shell::approve,
     page::ServedPage,
-    support::story::{asked as heard, commits, last, results, sent, start_wake, with_claude},
+    support::story::{commits, last, results, sent, start_wake, wait_for_request as heard, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::support::env::{Ran, TestEnv};
+use super::support::env::{ProgramOutput, TestEnv};
 
 const CONTEXT: &str = "memory/project-memory/context.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
@@ -31,7 +31,7 @@ impl Unprivileged {
         this
     }
 
-    fn run(&self, program: &str, args: &[&str]) -> Ran {
+    fn run(&self, program: &str, args: &[&str]) -> ProgramOutput {
         let env = &self.0;
         let program = env.path(program).display().to_string();
         if !rustix::process::geteuid().is_root() {
@@ -44,13 +44,13 @@ impl Unprivileged {
     }
 
     #[track_caller]
-    fn say(&self, text: &str) -> Ran {
+    fn say(&self, text: &str) -> ProgramOutput {
         self.run("wake", &["--once", "--say", text]).ok()
     }
 
     /// Says three things, each of which must be answered; gives all that was said.
     #[track_caller]
-    fn converse(&self) -> Vec<Ran> {
+    fn converse(&self) -> Vec<ProgramOutput> {
         let said = ["Anna has a dog", "the wifi code is 1234"].map(|fact| {
             let ran = self.say(&format!("remember that {fact}"));
             assert!(ran.stdout.contains(&format!("Remembered: {fact}")), "{ran:#?}");

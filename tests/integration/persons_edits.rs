@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     exec_shell::approve,
-    support::story::{asked, end_well, results, start_wake, with_claude},
+    support::story::{end_well, results, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -93,7 +93,7 @@ fn write(env: &TestEnv, claude: &FakeClaude, gate: &Mutex<Option<Gate>>, path: &
     match opened {
         Some(gate) => {
             let wake = start_wake(env);
-            asked(claude, before + 3);
+            wait_for_request(claude, before + 3);
             edit_by_hand(env, path);
             gate.open();
             end_well(wake);

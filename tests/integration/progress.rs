@@ -5,9 +5,9 @@ use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 use reveille_store::wake_lock;
 
 use super::{
-    support::story::{asked, plan, reply, with_claude},
+    support::story::{plan, reply, wait_for_request, with_claude},
     support::{
-        bot::{Stage, keeps_the_secret},
+        bot::{Stage, assert_token_hidden},
         claude::{FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
         http::Gate,
@@ -25,7 +25,7 @@ fn start_bot(env: &TestEnv) -> Running {
 fn end(bot: Running) {
     bot.signal(Signal::TERM);
     let ran = bot.end();
-    keeps_the_secret(&ran);
+    assert_token_hidden(&ran);
     ran.ok();
 }
 
@@ -66,7 +66,7 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
     let [first, second] = long_work(&claude);
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
     assert!(telegram.sent()[0].silent, "nobody is called for it");
     first.open();
@@ -90,7 +90,7 @@ fn no_step_of_a_plan_is_a_link_in_the_line() {
     claude.expect(Reply::text("Done."));
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     // Sent, and changed.
     shows(&telegram, "⏳ Step 1 of 2: open https:··evil·example/?d=tea");
     gates[0].open();
@@ -113,7 +113,7 @@ fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_p
     let [first, second] = long_work(&claude);
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
     first.open();
     second.open();
@@ -133,7 +133,7 @@ fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
     let [first, second] = long_work(&claude);
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
     // Killed before, it would leave the line for good.
     eventually("its id is written down", || env.count_sent_status_lines() == 1);
@@ -175,7 +175,7 @@ fn a_line_that_telegram_puts_off_is_sent_later() {
     telegram.fail_next("sendMessage", Fault::Status(429, Some(1)));
     let bot = start_bot(&env);
     telegram.push_text(CHAT, CHAT, "what is there?");
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
     telegram.fail_next("editMessageText", Fault::Status(429, Some(1)));
     first.open();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     embed::encoder,
-    support::story::{asked as asked_so_often, end_well, last, opening, sent, start_wake, with_claude},
+    support::story::{end_well, last, opening, sent, start_wake, wait_for_request as asked_so_often, with_claude},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},

@@ -1,7 +1,7 @@
 //! A look back at the days that are over: once a day, when nobody waits, in one commit that can be taken back.
 
 use super::{
-    support::story::{asked, commits, end_well, last, opening, sent, start_wake, with_claude},
+    support::story::{commits, end_well, last, opening, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -216,7 +216,7 @@ fn a_look_back_that_is_killed_goes_on_and_doubles_nothing() {
     let gate = Gate::default();
     claude.expect(Reply::text("").stalled_after(1, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     wake.signal(Signal::KILL);
     wake.end();
     gate.open();
@@ -275,7 +275,7 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
     let (telegram, claude, env, gate) = held();
     let before = commits(&env);
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     env.receive(CHAT, "are you there?");
     claude.expect(Reply::text("Here.")).expect(Reply::text(""));
     gate.open();
@@ -295,12 +295,12 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
 fn a_look_back_lets_a_reminder_go_first() {
     let (telegram, claude, env, gate) = held();
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     env.put_reminder(CHAT, "take the pill", "2026-11-22T03:31:00", "2026-11-22T02:31:00Z");
     let later = Gate::default();
     claude.expect(Reply::text("").stalled_after(1, &later));
     gate.open();
-    asked(&claude, 3);
+    wait_for_request(&claude, 3);
     assert_eq!(env.count_firings(), 1, "before the look back goes on");
     later.open();
     end_well(wake);

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::support::story::{opening, with_claude};
 use super::support::{
     claude::{Block, Reply},
-    env::{CHAT, Ran, Running, TestEnv, eventually},
+    env::{CHAT, ProgramOutput, Running, TestEnv, eventually},
     git_http::GitHttp,
     telegram::FakeTelegram,
     tls::Tls,
@@ -26,7 +26,7 @@ const CONTEXT: &str = "memory/project-memory/context.md";
 const ACTIVE: &str = "memory/project-memory/active.md";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
-fn say(env: &TestEnv, text: &str) -> Ran {
+fn say(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["--once", "--say", text]).ok()
 }
 
@@ -295,7 +295,7 @@ const PASSWORD: &str = "hunter2-PassWord";
 
 /// Looks for the password in everything that a wake leaves, git's own configuration aside.
 #[track_caller]
-fn check_not_shown(env: &TestEnv, ran: &[Ran], telegram: &FakeTelegram) {
+fn check_not_shown(env: &TestEnv, ran: &[ProgramOutput], telegram: &FakeTelegram) {
     for ran in ran {
         assert!(!ran.shown().contains(PASSWORD), "{ran:#?}");
     }

@@ -6,10 +6,10 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::{Value, json};
 
 use super::{
-    support::story::{asked, end_well, plan, start_wake, with_claude},
+    support::story::{end_well, plan, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, Ran, TestEnv},
+        env::{CHAT, ProgramOutput, TestEnv},
         http::Gate,
     },
 };
@@ -51,7 +51,7 @@ pub(super) fn last_wake(env: &TestEnv) -> String {
 }
 
 #[track_caller]
-fn replayed(ran: &Ran) -> Value {
+fn replayed(ran: &ProgramOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"))
 }
 
@@ -184,7 +184,7 @@ fn a_wake_that_heard_more_meanwhile_replays_with_what_it_heard() {
     claude.expect(then());
     claude.expect(Reply::text("Both are done."));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     env.receive(CHAT, "and add a task to buy food");
     gate.open();
     end_well(wake);

@@ -396,16 +396,16 @@ fn a_chat_in_the_terminal_adds_a_rule_in_place() {
     claude.expect(bash("t1", COMMAND));
     claude.expect(Reply::text("Four."));
     let mut talk = env.talk(env!("CARGO_BIN_EXE_wake"), &["chat"]);
-    talk.sees("> ");
+    talk.wait_for_text("> ");
     talk.types("count them\r");
     for answer in ["n\r", "y\r"] {
-        talk.sees("Enter to decide later:");
+        talk.wait_for_text("Enter to decide later:");
         talk.types("always\r");
-        talk.sees("y or n:");
+        talk.wait_for_text("y or n:");
         talk.types(answer);
     }
-    talk.sees("Four.");
-    talk.sees("\x1b[?2004h");
+    talk.wait_for_text("Four.");
+    talk.wait_for_text("\x1b[?2004h");
     talk.types("\x04");
     let (code, shown) = talk.end();
     assert_eq!(code, 0, "{shown}");

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
-    env::{CHAT, Ran, TestEnv, eventually},
+    env::{CHAT, ProgramOutput, TestEnv, eventually},
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -360,7 +360,7 @@ fn a_damaged_line_is_named_by_its_number_and_not_shown() {
 
 /// Everything that a run leaves, in its output and on the disk, secrets' own files aside.
 #[track_caller]
-fn check_secret(env: &TestEnv, ran: &[Ran], secret: &str) {
+fn check_secret(env: &TestEnv, ran: &[ProgramOutput], secret: &str) {
     for ran in ran {
         assert!(!ran.shown().contains(secret), "{ran:#?}");
     }

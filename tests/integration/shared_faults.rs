@@ -20,7 +20,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    support::story::{asked, start_wake},
+    support::story::{start_wake, wait_for_request},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         disk::Small,
@@ -245,7 +245,7 @@ fn a_server_that_is_killed_or_restarted_in_mid_wake_is_asked_again() {
         claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
         claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
         let wake = start_wake(&env);
-        asked(&claude, 2);
+        wait_for_request(&claude, 2);
         assert!(server.stop(mode), "it ran");
         // While it is down: what to do is said, and nothing is made in its place.
         let down = env.wake(&["--once"]);

@@ -2,7 +2,7 @@
 
 use super::{
     lease::{hanging_transport, identity_in},
-    support::story::{asked, commits, sent, start_wake, with_claude},
+    support::story::{commits, sent, start_wake, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
         database::queue::Received,
@@ -38,7 +38,7 @@ fn hold_in_second_request(env: &TestEnv, telegram: &FakeTelegram, claude: &FakeC
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
     telegram.push_text(CHAT, CHAT, "remind me to stretch, and cats purr");
-    asked(claude, 2);
+    wait_for_request(claude, 2);
     assert_eq!(env.cycle().state, "running");
 }
 
@@ -156,7 +156,7 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     let gate = Gate::default();
     claude.expect(Reply::text("It is blue.").stalled_after(1, &gate));
     telegram.push_text(CHAT, CHAT, "why is the sky blue?");
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     assert!(guests_command("/stop").starts_with("Stopped for this chat."));
     gate.open();
     eventually("the owner is answered", || sent(&telegram).iter().any(|text| text == "It is blue."));
@@ -174,7 +174,7 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     let stalled = Gate::default();
     claude.expect(Reply::text("It is deep.").stalled_after(1, &stalled));
     assert!(guests_command("/resume").starts_with("Resuming here"));
-    asked(&claude, 3);
+    wait_for_request(&claude, 3);
     guests_command("/stop");
     env.wait_for_end_of_wake();
     let guests = env.cycles().into_iter().find(|cycle| cycle.chat_id == Some(5555)).unwrap();
@@ -239,7 +239,7 @@ fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     let entries = journal(&env);
     let ran = env.wake(&["stop"]).ok();
     ran.assert_tells("`wake resume`");
@@ -296,7 +296,7 @@ fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue
     claude.expect(two_calls());
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     env.wake(&["stop"]).ok();
     wake.end().ok();
     env.wake(&["queue", "drop", &id.to_string()]).ok();
@@ -323,10 +323,10 @@ fn what_was_answered_before_the_rest_was_taken_out_of_the_queue_is_in_the_memory
     claude.expect(Reply::tools(calls).stalled_after(4, &gate));
     claude.expect(Reply::text("The sea, the sea.").stalled_after(4, &Gate::default()));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
     let second = env.receive(CHAT, "and write me a poem");
     gate.open();
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     assert!(claude.requests()[1].last_text().contains("write me a poem"), "it has joined the conversation");
     env.wake(&["stop"]).ok();
     wake.end().ok();

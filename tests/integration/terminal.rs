@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::support::{
-    env::{CHAT, Ran, TestEnv, eventually},
+    env::{CHAT, ProgramOutput, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
@@ -41,7 +41,7 @@ fn a_reminder_that_waits_is_shown_by_whatever_is_said_next() {
     env.wake(&["--once"]).ok();
     let said = env.wake(&["say", "remember that tea is at five"]).ok();
     assert_eq!(said.stdout, "⏰ call Anna\nRemembered: tea is at five\n");
-    assert_eq!(env.told().stdout, "");
+    assert_eq!(env.run_for_terminal_replies().stdout, "");
     env.check_sound();
 }
 
@@ -53,7 +53,7 @@ fn a_reminder_that_nobody_sees_at_the_terminal_goes_to_the_owners_chat() {
     env.wake(&["--once"]).ok();
     let sent = telegram.sent();
     assert_eq!((sent.len(), sent[0].chat_id, sent[0].visible.as_str()), (1, CHAT, "⏰ call Anna"));
-    assert_eq!((unshown(&env), env.told().stdout.as_str()), (0, ""));
+    assert_eq!((unshown(&env), env.run_for_terminal_replies().stdout.as_str()), (0, ""));
     env.check_sound();
 }
 
@@ -62,7 +62,7 @@ fn what_somebody_sees_at_the_terminal_goes_nowhere_else() {
     let telegram = FakeTelegram::start();
     let mut env = due();
     env.hear(&telegram);
-    assert_eq!(env.told().stdout, "⏰ call Anna\n");
+    assert_eq!(env.run_for_terminal_replies().stdout, "⏰ call Anna\n");
     env.wake(&["--once"]).ok();
     assert!(telegram.sent().is_empty());
 }
@@ -92,7 +92,7 @@ fn a_desktop_is_told_once_and_the_reminder_waits_all_the_same() {
     let notified = std::fs::read_to_string(&seen).unwrap();
     assert_eq!(notified, "--app-name=Reveille\n--\nReveille\n⏰ stretch -- $(touch pwned) &lt;b&gt;now&lt;/b&gt;\n");
     assert_eq!(unshown(&env), 1);
-    assert!(env.told().stdout.starts_with("⏰ stretch -- $(touch pwned)"));
+    assert!(env.run_for_terminal_replies().stdout.starts_with("⏰ stretch -- $(touch pwned)"));
 }
 
 #[cfg(target_os = "linux")]
@@ -165,7 +165,7 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     assert_eq!(texts(None), Vec::<String>::new());
     assert_eq!(texts(Some(&session)), ["Remembered: coffee is at nine"]);
     store.terminals_mut().close_session(&session).unwrap();
-    assert_eq!(env.told().stdout, "Remembered: coffee is at nine\n");
+    assert_eq!(env.run_for_terminal_replies().stdout, "Remembered: coffee is at nine\n");
     let asked = env.received().into_iter().find(|message| message.text.contains("tea")).unwrap();
     let told = env.outbox().into_iter().find(|message| message.text.contains("tea")).unwrap();
     assert_eq!((asked.channel.as_deref(), told.channel.as_deref()), (Some("terminal"), Some("terminal")));
@@ -181,7 +181,7 @@ fn a_terminal_that_died_waits_for_nothing() {
     asking.signal(rustix::process::Signal::KILL);
     asking.end();
     drop(lock);
-    assert_eq!(env.told().stdout, "Remembered: tea is at five\n");
+    assert_eq!(env.run_for_terminal_replies().stdout, "Remembered: tea is at five\n");
     assert_eq!(env.count_sessions(), 0);
 }
 
@@ -232,8 +232,9 @@ fn what_cannot_be_printed_fails_with_a_word_and_a_closed_pipe_ends_quietly() {
         (env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "0", "hello"]),
     ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let written_to =
-            |out: Stdio| Ran::of(&env.command(program, args).stdout(out).stderr(Stdio::piped()).output().unwrap());
+        let written_to = |out: Stdio| {
+            ProgramOutput::of(&env.command(program, args).stdout(out).stderr(Stdio::piped()).output().unwrap())
+        };
         written_to(full.into()).assert_fails(1, "output is incomplete");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

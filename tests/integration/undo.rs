@@ -1,10 +1,10 @@
 //! `/undo` and `wake undo`: what a wake did is taken back once, whatever was edited since and wherever it is killed.
 
 use super::{
-    support::story::{asked, sent, with_claude},
+    support::story::{sent, wait_for_request, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, Ran, TestEnv, eventually},
+        env::{CHAT, ProgramOutput, TestEnv, eventually},
         http::Gate,
         telegram::{FakeTelegram, Fault},
     },
@@ -25,7 +25,7 @@ fn lived_in() -> TestEnv {
     env
 }
 
-fn say(env: &TestEnv, text: &str) -> Ran {
+fn say(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["say", text]).ok()
 }
 
@@ -265,7 +265,7 @@ fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it()
     claude.expect(Reply::text("So they do.").stalled_after(4, &gate));
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "and dogs bark");
-    asked(&claude, 4);
+    wait_for_request(&claude, 4);
 
     // But for a line that tells of a long cycle's progress.
     let said = |n: usize| {
@@ -347,7 +347,7 @@ fn what_was_taken_back_before_a_commit_that_failed_is_told_with_the_one_that_is_
     assert_eq!(half_done.count(), 1);
     assert!(env.memory(SEMANTIC).contains("dogs bark"));
     std::fs::remove_dir_all(&in_the_way).unwrap();
-    let ran = env.told();
+    let ran = env.run_for_terminal_replies();
     assert!(ran.stdout.contains("Cancelled: the reminder “stretch”"), "{ran:#?}");
     assert!(
         env.memory(LOG).contains("Cancelled its reminder “stretch”") && !env.memory(SEMANTIC).contains("dogs bark")

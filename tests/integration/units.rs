@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::support::env::Ran;
+use super::support::env::ProgramOutput;
 
 /// Each unit with its program and arguments.
 const UNITS: [(&str, &str, &[&str]); 4] =
@@ -23,12 +23,12 @@ fn project(path: &str) -> PathBuf {
 
 /// Runs one of the readers in a home of its own; `None`, said aloud, on a machine that lacks it.
 #[expect(clippy::disallowed_methods, reason = "the checkers are the system's own programs")]
-pub(crate) fn run(program: &str, args: &[&str]) -> Option<Ran> {
+pub(crate) fn run(program: &str, args: &[&str]) -> Option<ProgramOutput> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
     command.args(args).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
     match command.output() {
-        Ok(output) => Some(Ran::of(&output)),
+        Ok(output) => Some(ProgramOutput::of(&output)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             eprintln!("NOT CHECKED: {program} isn't installed on this machine");
             None
@@ -98,7 +98,7 @@ fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
 }
 
 /// Copies the units to where systemd reads them, with a program that exists in place of ours, and has them verified.
-fn verify(change: impl Fn(&str) -> String) -> Option<Ran> {
+fn verify(change: impl Fn(&str) -> String) -> Option<ProgramOutput> {
     let dir = tempfile::tempdir().unwrap();
     let mut files = Vec::new();
     for entry in fs::read_dir(project("systemd")).unwrap() {
@@ -142,11 +142,11 @@ fn systemd_accepts_the_credentials_that_the_settings_page_shows() {
 
 /// Runs one of the scripts as cron does, almost without an environment.
 #[expect(clippy::disallowed_methods, reason = "cron starts them as programs of their own")]
-fn cron(script: &str, home: &Path, args: &[&str]) -> Ran {
+fn cron(script: &str, home: &Path, args: &[&str]) -> ProgramOutput {
     let mut command = Command::new(project("scripts").join(script));
     command.args(args).env_clear().current_dir(home);
     command.env("HOME", home).env("PATH", "/usr/bin:/bin").env("CARGO_TARGET_DIR", home.join("target"));
-    Ran::of(&command.output().unwrap())
+    ProgramOutput::of(&command.output().unwrap())
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_a_build_lacks(programs: &[&str]) -> String {
     let script = ". \"$(dirname \"$0\")/lib.sh\"; ensure_build_tools \"$@\"";
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).arg(project("scripts/run")).env_clear().env("HOME", home.path()).env("PATH", &bin);
-    let ran = Ran::of(&command.stdin(std::process::Stdio::null()).output().unwrap());
+    let ran = ProgramOutput::of(&command.stdin(std::process::Stdio::null()).output().unwrap());
     ran.notices().to_owned()
 }
 
@@ -270,12 +270,12 @@ fn what_a_build_lacks_is_named_all_at_once_with_the_command_that_installs_it() {
 
 /// What `scripts/run` ends with: the programs by their names.
 #[expect(clippy::disallowed_methods, reason = "a shell's function is tested by a shell")]
-fn offer_links(home: &Path) -> Ran {
+fn offer_links(home: &Path) -> ProgramOutput {
     let script = ". \"$(dirname \"$0\")/lib.sh\"; offer_links \"$1\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(project("scripts/run")).arg(home.join("target/quick")).env_clear();
     command.env("HOME", home).env("PATH", "/usr/bin:/bin").stdin(std::process::Stdio::null());
-    Ran::of(&command.output().unwrap())
+    ProgramOutput::of(&command.output().unwrap())
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn an_open_page_reminds_and_is_named() {
 fn an_open_chat_reminds_and_is_named() {
     let env = reminded_late();
     let mut talk = env.talk(env!("CARGO_BIN_EXE_wake"), &["chat"]);
-    talk.sees("⏰ call Anna");
+    talk.wait_for_text("⏰ call Anna");
     assert_eq!(check(&env, "timers")["detail"], "only `wake chat` starts wakes, while open; by a timer: never so far");
     talk.types("\x04");
     assert_eq!(talk.end().0, 0);

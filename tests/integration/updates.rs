@@ -1,5 +1,5 @@
-//! Everything a person can send, over real sockets: an update of every kind, every content of a message, each stored or
-//! ignored as the tables here say, and nothing that holds up what comes after it.
+//! Tests of everything a person can send, over real sockets: every kind of update and every content of a message. Each is stored or
+//! ignored as the tables here say, and none holds up later updates.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,21 +13,21 @@ use crate::support::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What becomes of an update.
+/// The expected outcome of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Stored, as a message of this kind.
+    /// It is stored as a message of this kind.
     Stored(&'static str),
     /// Nothing of it is kept.
     Ignored,
-    /// Counted as a stranger's.
+    /// It is counted as a stranger's.
     Refused,
-    /// It becomes a part of the message before it.
+    /// It becomes a part of the preceding message.
     Joined,
 }
 use Fate::{Ignored, Joined, Refused, Stored};
 
-/// Kinds of updates.
+/// The kinds of updates.
 const UPDATES: [(&str, Fate); 23] = [
     ("message", Stored("text")),
     ("edited_message", Stored("text")),
@@ -54,7 +54,7 @@ const UPDATES: [(&str, Fate); 23] = [
     ("removed_chat_boost", Ignored),
 ];
 
-/// What carries a message's content.
+/// The fields that hold a message's content.
 const CONTENTS: [(&str, Fate); 69] = [
     ("text", Stored("text")),
     ("animation", Stored("animation")),
@@ -123,12 +123,12 @@ const CONTENTS: [(&str, Fate); 69] = [
     ("video_chat_started", Ignored),
     ("video_chat_ended", Ignored),
     ("video_chat_participants_invited", Ignored),
-    // From a newer API than any that this program knows.
+    // Invented fields, as from a newer API than this program knows.
     ("hologram", Stored("unsupported")),
     ("smell", Stored("unsupported")),
 ];
 
-/// What stands around a message's content: the text beside it is stored. Who speaks in a chat's name is refused.
+/// The other fields of a message. The text sent with them is stored, except a text in the name of a chat, which is refused.
 const AROUND: [(&str, Fate); 35] = [
     ("message_id", Stored("text")),
     ("message_thread_id", Stored("text")),
@@ -167,19 +167,19 @@ const AROUND: [(&str, Fate); 35] = [
     ("reply_markup", Stored("text")),
 ];
 
-/// A message of Ana's without content.
+/// A message from Ana without content.
 fn bare(message_id: i64) -> Value {
     json!({"message_id": message_id, "date": 1_795_000_000, "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}})
 }
 
-/// The kind of message as which an update is stored, if it is.
+/// The kind of the stored message that an update became; empty if it wasn't stored.
 fn stored_as(stage: &Stage, update_id: i64) -> String {
     let stored = stage.env.received().into_iter().find(|message| message.update_id == Some(update_id));
     stored.map_or(String::new(), |message| message.kind)
 }
 
-/// Sends an example of everything to a bot, and checks what becomes of each.
+/// Sends an example of everything to a bot, and checks the outcome of each.
 fn everything_finds_its_place(examples: &updates::Updates) {
     let stage = Stage::new();
     let mut expected = BTreeMap::new();
@@ -218,7 +218,7 @@ fn everything_finds_its_place(examples: &updates::Updates) {
     }
     push("telepathy", json!({"from": bare(1)["from"]}), "an update of a newer API".to_owned(), Stored("unsupported"));
     let bot = stage.start_polling();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     for (update_id, (what, fate)) in &expected {
         assert_eq!(stored_as(&stage, *update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
     }
@@ -227,20 +227,20 @@ fn everything_finds_its_place(examples: &updates::Updates) {
     let stored = expected.values().filter(|(_, fate)| matches!(fate, Stored(_))).count();
     assert!(stored > 60, "{stored}");
     assert_eq!(stage.stored(), stored as i64);
-    // What comes next is still answered, and no mind is needed for it.
+    // The next command is still answered, which needs no model.
     stage.say("/status");
     stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
 }
 
 #[test]
-fn everything_that_a_person_can_send_finds_its_place() {
+fn everything_that_a_person_can_send_has_its_expected_outcome() {
     everything_finds_its_place(&updates::committed());
 }
 
 const FORUM: i64 = -1_001_234;
 
-/// Updates with what Telegram really sends in them and nothing besides, and their fates.
+/// Updates exactly as Telegram sends them: description, kind, content and expected outcome.
 fn as_sent() -> Vec<(&'static str, &'static str, Value, Fate)> {
     let ana = json!({"id": CHAT, "is_bot": false, "first_name": "Ana", "language_code": "en"});
     let us = json!({"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"});
@@ -263,7 +263,7 @@ fn as_sent() -> Vec<(&'static str, &'static str, Value, Fate)> {
         json!({"message_id": message_id, "from": ana, "chat": forum, "date": 1_795_000_000, "message_thread_id": 3,
             "is_topic_message": true, "reply_to_message": opened, "text": text, "entities": entities})
     };
-    // Of a message that is gone, or too old, Telegram says no more than where it was.
+    // For a message that is deleted or too old, Telegram sends only its chat and id.
     let old = json!({"chat": chat, "message_id": 7, "date": 0});
     let pressed = |id: &str, message: Value| json!({"id": id, "from": ana, "message": message, "chat_instance": "-7", "data": "yes:0123456789abcdef"});
     let question = json!({"message_id": 8, "from": us, "chat": chat, "date": 1_700_000_000, "text": "May I do this?",
@@ -305,7 +305,7 @@ fn as_sent() -> Vec<(&'static str, &'static str, Value, Fate)> {
 }
 
 #[test]
-fn what_telegram_really_sends_finds_its_place() {
+fn realistic_updates_have_their_expected_outcome() {
     let mut stage = Stage::new();
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{FORUM}"));
     let sent = as_sent();
@@ -313,7 +313,7 @@ fn what_telegram_really_sends_finds_its_place() {
         stage.telegram.push_raw(json!({"update_id": update_id, *kind: body}));
     }
     let bot = stage.start_polling();
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     for (update_id, (what, _, _, fate)) in (1000..).zip(&sent) {
         assert_eq!(stored_as(&stage, update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
     }
@@ -324,7 +324,7 @@ fn what_telegram_really_sends_finds_its_place() {
     assert_eq!(stage.env.attachments_of(album.id).len() as i64, 1 + is_fate(Joined));
     assert_eq!(received.iter().find(|message| message.chat_id < 0).unwrap().thread_id, Some(3));
     assert!(received.iter().all(|message| message.quoted.is_none()));
-    // Whoever presses an old button is told so.
+    // A person who presses an old button is told that it is old.
     stage.telegram.wait_for_calls("answerCallbackQuery", 2, PATIENCE);
     let answers = stage.telegram.calls("answerCallbackQuery");
     assert!(answers.iter().all(|answer| answer["text"] == "I no longer have this question. Nothing was done."));
@@ -332,7 +332,7 @@ fn what_telegram_really_sends_finds_its_place() {
     stage.end(bot);
 }
 
-/// With `TELEGRAM_API_SPEC`: the tables and the committed examples name every field that the API has.
+/// If `TELEGRAM_API_SPEC` is set, the tables and the committed examples must contain every field of the API.
 #[test]
 fn the_tables_are_complete() {
     let Some(made) = updates::from_spec() else {
@@ -351,7 +351,7 @@ fn the_tables_are_complete() {
     everything_finds_its_place(&made);
 }
 
-/// Leaves something of an update out, or puts something else into its place.
+/// Replaces a random part of an update with damaged content.
 fn damage(value: &mut Value, random: &mut fastrand::Rng) {
     let inner: Vec<&mut Value> = match value {
         Value::Object(fields) => fields.values_mut().collect(),
@@ -397,13 +397,13 @@ fn damaged_updates_hold_up_nothing() {
     stage.say("and now?");
     stage.say("/status");
     stage.telegram.wait_for_sent(1, PATIENCE);
-    stage.all_confirmed();
+    stage.wait_until_confirmed();
     let received = stage.env.received();
     assert_eq!(received.iter().filter(|message| message.text == "and now?").count(), 1);
-    // Each that was stored stands with its update, to be read by whoever wonders.
+    // Each stored message keeps its raw update, for later diagnosis.
     assert!(received.iter().all(|message| message.raw.is_some()));
     stage.end(bot);
-    // And a mind can be shown all of it.
+    // A wake can process all of them.
     assert!(stage.stored() > 25, "{}", stage.stored());
     let report = stage.env.once();
     assert_ne!(report["outcome"], "failed", "{report}");

@@ -18,7 +18,7 @@ use super::{
     support::{
         claude::API_KEY,
         database::Database,
-        env::{CHAT, Ran, TestEnv, eventually},
+        env::{CHAT, ProgramOutput, TestEnv, eventually},
         telegram::{FakeTelegram, TOKEN},
     },
 };
@@ -55,7 +55,7 @@ impl Upgraded {
     }
 
     /// Installs a build that stands in this folder of the world.
-    fn install(&self, build: &str, arguments: &[&str]) -> Ran {
+    fn install(&self, build: &str, arguments: &[&str]) -> ProgramOutput {
         self.env.run(self.env.path(build).join("wake"), &[&["install"], arguments].concat())
     }
 

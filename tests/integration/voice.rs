@@ -1,5 +1,5 @@
-//! Speech: real recordings through the real program. They need a model (`REVEILLE_TEST_MODEL`, which `scripts/test` fetches) and
-//! recordings whose words are known (`REVEILLE_TEST_SPEECH`, a directory); without them they say that they weren't run.
+//! Tests of transcription with real recordings and the real program. They need a model (`REVEILLE_TEST_MODEL`, which `scripts/test`
+//! fetches) and recordings whose words are known (`REVEILLE_TEST_SPEECH`, a directory). Without these, they print that they weren't run.
 
 use std::{fs, path::PathBuf};
 
@@ -21,7 +21,7 @@ fn recording(name: &str) -> Option<(TestEnv, PathBuf)> {
 }
 
 #[test]
-fn without_a_model_it_says_what_to_do() {
+fn without_a_model_it_explains_what_to_do() {
     let mut env = TestEnv::new();
     let file = note(&env, "note.ogg", b"OggS");
     let ran = env.bot(&["transcribe", &file]);
@@ -52,7 +52,7 @@ fn only_the_helper_loads_the_speech_engines_libraries() {
 }
 
 #[test]
-fn a_voice_note_of_human_speech_is_written_down() {
+fn a_voice_note_of_human_speech_is_transcribed() {
     for name in ["jfk.ogg", "jfk.wav"] {
         let Some((env, sample)) = recording(name) else { return };
         let ran = env.bot(&["transcribe", "--json", &sample.display().to_string()]).ok();
@@ -68,8 +68,9 @@ fn a_voice_note_of_human_speech_is_written_down() {
     }
 }
 
-/// A model of English alone says English whatever it hears. `note.mp4` and `es.ogg` are made speech (espeak-ng), the latter: "Buenos días. Por favor, recuérdame
-/// mañana a las nueve la cita con el dentista, y compra leche y pan."
+/// This needs a multilingual model, since an English-only model always reports English. `note.mp4` and `es.ogg` are synthetic speech
+/// (espeak-ng); the words of `es.ogg` are: "Buenos días. Por favor, recuérdame mañana a las nueve la cita con el dentista, y compra leche
+/// y pan."
 #[test]
 fn a_language_is_detected() {
     let Some(model) = speech::multilingual() else { return };
@@ -87,9 +88,9 @@ fn a_language_is_detected() {
     }
 }
 
-/// The model hears thirty seconds at a time: what lies across two such windows, and in the last one, is heard, too.
+/// The model processes windows of thirty seconds. Speech that spans two windows, or lies in the last one, must not be lost.
 #[test]
-fn a_recording_longer_than_the_models_window_is_written_down_whole() {
+fn a_recording_longer_than_the_models_window_is_transcribed_completely() {
     const TIMES: usize = 6;
     let Some((env, sample)) = recording("jfk.wav") else { return };
     let speech = samples_of(&fs::read(sample).unwrap());
@@ -106,7 +107,7 @@ fn a_recording_longer_than_the_models_window_is_written_down_whole() {
 }
 
 #[test]
-fn a_model_that_was_cut_off_is_named() {
+fn a_truncated_model_is_reported() {
     let Some((mut env, sample)) = recording("jfk.ogg") else { return };
     let (model, _) = speech::found("jfk.ogg").unwrap();
     let bytes = fs::read(model).unwrap();
@@ -120,7 +121,7 @@ fn a_model_that_was_cut_off_is_named() {
 }
 
 #[test]
-fn a_note_that_is_cut_off_gives_what_could_be_read() {
+fn a_truncated_note_yields_its_readable_part() {
     let Some((env, sample)) = recording("jfk.ogg") else { return };
     let bytes = fs::read(sample).unwrap();
     let file = note(&env, "cut.ogg", &bytes[..bytes.len() / 2]);
@@ -131,7 +132,7 @@ fn a_note_that_is_cut_off_gives_what_could_be_read() {
 }
 
 #[test]
-fn silence_noise_and_files_without_sound_are_told_apart() {
+fn silence_noise_and_files_without_sound_are_distinguished() {
     let Some((env, _)) = recording("jfk.ogg") else { return };
     let mut random = white_noise();
     let noise: Vec<u8> = (0..32_000).flat_map(|_| random().to_le_bytes()).collect();
@@ -159,13 +160,13 @@ fn white_noise() -> impl FnMut() -> i16 {
     }
 }
 
-/// The samples of such a file, as bytes.
+/// The samples of a WAV file, as bytes.
 fn samples_of(wav: &[u8]) -> Vec<u8> {
     let at = wav.windows(4).position(|name| name == b"data").unwrap();
     wav[at + 8..].to_vec()
 }
 
-/// 16 kHz mono.
+/// A WAV file with 16 kHz mono.
 fn wav(data: &[u8]) -> Vec<u8> {
     let mut file = b"RIFF".to_vec();
     file.extend((36 + data.len() as u32).to_le_bytes());

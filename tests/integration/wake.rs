@@ -211,7 +211,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     env.wake(&["queue", "retry", "1"]).ok();
     env.put_text(1, "list reminders");
     env.at("2026-11-21T14:05:00Z");
-    let ran = env.told();
+    let ran = env.run_for_terminal_replies();
     assert!(ran.stdout.contains("No reminders are set."), "{ran:#?}");
 }
 

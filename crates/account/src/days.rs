@@ -14,7 +14,7 @@ use super::{
     since::day_begin,
 };
 
-/// The maximum number of models in a chart; cheaper ones are merged.
+/// The maximum number of models in a chart. The cheapest ones beyond it are merged.
 const MAX_MODELS: usize = 5;
 /// The name for merged models.
 const OTHERS: &str = "others";
@@ -24,13 +24,13 @@ const OTHERS: &str = "others";
 pub struct DaysReport {
     /// The days, oldest first, ending today.
     pub days: Vec<DayFigures>,
-    /// The models by falling cost.
+    /// The models by cost, the most expensive first.
     pub models: Vec<String>,
-    /// `DAILY_BUDGET_USD`.
+    /// The setting `DAILY_BUDGET_USD`.
     pub daily_budget_usd: f64,
     /// The cost of today in US dollars, including reserved amounts.
     pub today_usd: f64,
-    /// `MONTHLY_BUDGET_USD`; `None` for no limit.
+    /// The setting `MONTHLY_BUDGET_USD`; `None` for no limit.
     pub monthly_budget_usd: Option<f64>,
     /// The cost of this month in US dollars, including reserved amounts.
     pub month_usd: f64,
@@ -43,7 +43,7 @@ pub struct DaysReport {
 /// The figures of one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DayFigures {
-    /// The person's day.
+    /// The day in the person's time zone.
     pub day: NaiveDate,
     /// The cost in US dollars by model, in the order of [`DaysReport::models`].
     pub cost_usd: Vec<f64>,
@@ -152,7 +152,7 @@ impl Kept {
         (models, figures)
     }
 
-    /// The models by falling cost. The last name stands for all that exceed the maximum.
+    /// The models by cost, the most expensive first. The last name stands for all that exceed the maximum.
     fn list_models(&self) -> Vec<String> {
         let mut usd: BTreeMap<&str, f64> = BTreeMap::new();
         for paid in &self.paid {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_money_by_model_and_its_wakes_by_their_end() {
+    fn a_day_has_its_costs_by_model_and_its_wakes_by_outcome() {
         let days = [20, 21].map(|day| NaiveDate::from_ymd_opt(2026, 11, day).unwrap());
         let state = |day, state, cycles| StateDay { day, state, cycles };
         let turns = TurnTimes { day: 1, turns: 3, median_ms: 900, p95_ms: 2_000 };
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn many_models_are_few_and_others() {
+    fn the_cheapest_of_many_models_are_merged() {
         let usd = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
         let paid = usd.iter().map(|usd| paid(0, &format!("m{usd}"), *usd)).collect();
         let kept = Kept { paid, turns: Vec::new(), states: Vec::new() };

@@ -9,9 +9,9 @@ use reveille_store::{CycleRow, Store, StoreError};
 pub enum FoundWake {
     /// A cycle of this database.
     Cycle(Box<CycleRow>),
-    /// A commit of the memory without a cycle in this database: a person's, or an older one.
+    /// A commit of the memory without a cycle in this database: it is a person's, or older than the database.
     Commit(String),
-    /// Nothing; holds the reason for people.
+    /// Nothing was found. Holds an explanation for people.
     Nothing(String),
 }
 

@@ -1,7 +1,7 @@
-//! The parts of prompts: orders, tools, memory, conversation. Does no I/O.
+//! The parts of prompts: standing orders, tools, memory, conversation. Does no I/O.
 //!
-//! A journal has each byte of a prompt, but the answer gives only the total of tokens. Tokens are attributed by length, which is an
-//! estimate: neither the cached part nor the length of words is known for each part.
+//! A journal has each byte of a prompt, but the model's answer states only the total number of tokens. So the tokens are attributed to the
+//! parts in proportion to their length. This is an estimate, since the bytes per token and the cached share of a part are unknown.
 
 use reveille_base::types::Usage;
 use reveille_model::{anthropic::price::message_bytes, conversation::SpokenMessage};
@@ -111,14 +111,18 @@ mod tests {
     }
 
     #[test]
-    fn a_prompts_tokens_are_shared_out_by_the_length_of_its_parts() {
+    fn a_prompts_tokens_are_split_by_the_length_of_its_parts() {
         let memory = format!("<memory>{}", "m".repeat(1_992));
         let parts = estimate_parts(&"s".repeat(1_000), &"t".repeat(3_000), &[said(&[&memory, "hello"]), turn(6_000)]);
         assert_eq!((parts.requests, parts.memory / 10), (1, 197));
         assert!(parts.tools > parts.memory && parts.memory > parts.system, "{parts:?}");
         assert!(parts.tokens() <= 6_000 && parts.tokens() >= 5_996, "{parts:?}");
         let later = estimate_parts("s", "t", &[said(&[&memory]), turn(100), said(&["and"]), turn(200)]);
-        assert!(later.conversation > 50 && later.requests == 2, "a turn is in the next prompt: {later:?}");
-        assert_eq!(estimate_parts("s", "t", &[said(&["x"]), turn(0)]), PromptParts::default(), "nothing was told");
+        assert!(later.conversation > 50 && later.requests == 2, "a turn is part of the next prompt: {later:?}");
+        assert_eq!(
+            estimate_parts("s", "t", &[said(&["x"]), turn(0)]),
+            PromptParts::default(),
+            "a turn without tokens isn't counted"
+        );
     }
 }

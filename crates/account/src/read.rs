@@ -1,4 +1,4 @@
-//! Reads a cycle's story from the store. The journal is folded line by line, like in the cycle itself.
+//! Reads a cycle's story from the store. The journal is reduced line by line, as in the cycle itself.
 
 use chrono::{DateTime, Utc};
 
@@ -20,7 +20,7 @@ use super::{
     },
 };
 
-/// Reads the present story of a cycle.
+/// Reads the story of a cycle so far.
 pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<WakeStory, StoreError> {
     store.with_snapshot(|| {
         let id = &row.cycle.id;
@@ -79,7 +79,7 @@ pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<
     })
 }
 
-/// Sums the use and the cost of requests.
+/// Sums the tokens and the cost of requests.
 pub(super) fn sum_spent<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>) -> Spent {
     let mut all = Spent::default();
     for paid in requests {
@@ -92,9 +92,9 @@ pub(super) fn sum_spent<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>)
 struct StoryFold<'a> {
     masked: &'a dyn Fn(&str) -> String,
     approvals: Vec<Approval>,
-    /// The requests without a matching turn so far.
+    /// The paid requests that no turn has matched yet.
     requests: Vec<PaidRequest>,
-    /// The time of the pending request. The inner `None` means an unreadable time.
+    /// The time of the pending request; `None` if no request is pending, `Some(None)` if its time is unreadable.
     asked_at: Option<Option<DateTime<Utc>>>,
 }
 
@@ -222,7 +222,7 @@ impl StoryFold<'_> {
         }
     }
 
-    /// The cost of a request in US dollars, from the ledger's row with the same time and use. A request without any use has no row.
+    /// The cost of a request in US dollars, from the ledger's row with the same time and tokens. A request without tokens has no row.
     fn find_cost(&mut self, usage: &Usage) -> Option<f64> {
         if *usage == Usage::default() {
             return Some(0.0);
@@ -242,7 +242,7 @@ impl StoryFold<'_> {
     }
 }
 
-/// Returns true for the question about continuing at a limit, which isn't a tool call.
+/// Returns true if the id is that of the question whether to continue at a limit, which isn't a tool call.
 fn is_limit(call: &str) -> bool {
     call.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }

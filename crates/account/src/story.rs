@@ -19,7 +19,7 @@ pub struct WakeStory {
     pub state: &'static str,
     /// The trigger of the wake: `cron`, `nudge`, `say`, …
     pub trigger: String,
-    /// The reasons for the wake, for people.
+    /// The reasons for the wake, in words.
     pub reasons: Vec<String>,
     /// The chat that the wake answered.
     #[serde(rename = "chat_id")]
@@ -36,7 +36,7 @@ pub struct WakeStory {
     pub error: Option<String>,
     /// The commit of the wake.
     pub commit: Option<String>,
-    /// `true` if the wake was undone, `false` if the undo is pending.
+    /// `true` if the wake was undone, `false` if the undo is pending, `None` if nobody asked for one.
     pub undone: Option<bool>,
     /// The messages that the cycle handled.
     pub asked: Vec<AskedMessage>,
@@ -56,7 +56,7 @@ pub struct WakeStory {
     pub recording: Option<StoryRecording>,
     /// The tokens and the cost of all requests.
     pub spent: Spent,
-    /// The part of the cost in US dollars that is reserved for requests with an unknown end.
+    /// The part of the cost in US dollars that is reserved for requests with an unknown outcome.
     pub reserved_usd: f64,
 }
 
@@ -83,7 +83,7 @@ pub struct AskedMessage {
     /// The chat of the message.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// The sender's own name for themselves.
+    /// The name that the sender has chosen.
     pub from: Option<String>,
     /// The time of receipt.
     pub at: Option<DateTime<Utc>>,
@@ -94,7 +94,7 @@ pub struct AskedMessage {
 }
 
 impl AskedMessage {
-    /// Converts a row, and passes its texts through `shown`.
+    /// Converts a row. `shown` prepares each text for display.
     pub fn from_incoming(message: &Incoming, shown: impl Fn(&str) -> String) -> Self {
         Self {
             id: message.id,
@@ -237,7 +237,7 @@ pub struct StoryCall {
     pub decided: Option<CallDecision>,
     /// The start of the call; `None` if the call never ran.
     pub began_at: Option<DateTime<Utc>>,
-    /// The result; `None` without an end.
+    /// The result; `None` if the call hasn't ended.
     pub result: Option<CallResultTold>,
     /// The duration in milliseconds.
     pub took_ms: Option<i64>,
@@ -248,11 +248,11 @@ pub struct StoryCall {
 pub struct CallDecision {
     /// True if the call may run, or the work may continue.
     pub is_approved: bool,
-    /// The decider: a person's number, or `console`; `None` if the question expired or the decider is unknown.
+    /// Who decided: a person's number, or `console`; `None` if the question expired or this is unknown.
     pub by: Option<String>,
     /// The time.
     pub at: Option<DateTime<Utc>>,
-    /// The reason that the model gets for a refusal.
+    /// The reason for a refusal, as the model gets it.
     pub why: String,
 }
 

@@ -34,7 +34,7 @@ pub struct StoryTelling {
 
 /// Renders the story, without its commit.
 pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
-    let teller = Teller { story, how };
+    let teller = StoryTeller { story, how };
     let parts = [
         teller.render_head(),
         teller.render_plan(),
@@ -46,12 +46,12 @@ pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-struct Teller<'a> {
+struct StoryTeller<'a> {
     story: &'a WakeStory,
     how: StoryTelling,
 }
 
-impl Teller<'_> {
+impl StoryTeller<'_> {
     fn render_head(&self) -> String {
         let story = self.story;
         let at =

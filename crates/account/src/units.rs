@@ -14,7 +14,7 @@ pub fn format_tokens(usage: &Usage) -> String {
     format!("{} tokens in{cached}, {} out", format_large_number(read), format_large_number(usage.output))
 }
 
-/// The tokens of the prompts.
+/// The number of tokens in the prompts.
 pub fn count_prompt_tokens(usage: &Usage) -> u64 {
     usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_sums_show_their_cents_and_long_times_their_hours() {
+    fn sums_durations_and_tokens_are_formatted_for_people() {
         assert_eq!([0.0, 0.00421, 0.5, 12.345].map(format_usd), ["$0.00", "$0.0042", "$0.5000", "$12.35"]);
         assert_eq!(
             [-5, 12, 2_140, 200_000, 7_500_000].map(format_duration),

@@ -93,7 +93,7 @@ pub fn fold_name(name: &str) -> String {
 
 /// Returns true if an error is the machine's fault rather than the file's: no descriptors, no space, a failing disk. Such an
 /// error proves nothing about the file.
-pub fn is_the_machines(error: &io::Error) -> bool {
+pub fn is_machine_fault(error: &io::Error) -> bool {
     use rustix::io::Errno;
     const MACHINES: [Errno; 6] = [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
     Errno::from_io_error(error).is_some_and(|errno| MACHINES.contains(&errno))

@@ -1,7 +1,7 @@
 //! Private and durable files and directories.
 //!
 //! A private file is readable only by its owner (mode 0600, directories 0700) from the first byte on. A durable file survives a power
-//! cut: its bytes are synced before it gets its name, and afterwards the directory that holds the name.
+//! cut: its bytes are synced before it gets its name, and its directory is synced afterwards.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -46,7 +46,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     create_new(path, PRIVATE_FILE)
 }
 
-/// Creates a private file in an open directory, so that no link on the way can lead elsewhere.
+/// Creates a private file in an open directory, so that no symbolic link in the path can lead elsewhere.
 ///
 /// # Errors
 /// `AlreadyExists` if the path exists, or the system's error.
@@ -67,7 +67,7 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Returns the system's error.
-pub fn empty_private(path: &Path) -> io::Result<File> {
+pub fn create_or_truncate_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(path)
 }
 
@@ -98,8 +98,8 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     })
 }
 
-/// Replaces a private file atomically, even across a power cut. Only one writer at a time: the new file is written next to the
-/// old one under a fixed name.
+/// Replaces a private file atomically, even across a power cut. Allows only one writer at a time, because the new file
+/// is written next to the old one under a fixed name.
 ///
 /// # Errors
 /// Returns the system's error. The old file is unchanged, unless only the sync of the directory failed.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_is_its_owners_alone() {
+    fn private_files_and_directories_are_accessible_only_to_their_owner() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         create_private_dirs(&deep).unwrap();
@@ -200,7 +200,7 @@ mod tests {
             ("made", &(|path: &Path| create_private(path).map(drop)) as &dyn Fn(&Path) -> io::Result<()>),
             ("made-beneath", &|path| create_private_at(File::open(parent_directory(path))?, "made-beneath").map(drop)),
             ("opened", &|path| open_private(path).map(drop)),
-            ("emptied", &|path| empty_private(path).map(drop)),
+            ("emptied", &|path| create_or_truncate_private(path).map(drop)),
             ("added-to", &|path| append_private(path, b"x")),
             ("written", &|path| write_private(path, b"x")),
             ("replaced", &|path| replace_durably(path, b"x")),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_takes_the_place_of_nothing_and_follows_no_link() {
+    fn creating_a_file_replaces_nothing_and_follows_no_link() {
         let dir = tempfile::tempdir().unwrap();
         let (theirs, link) = (dir.path().join("theirs"), dir.path().join("link"));
         fs::write(&theirs, "theirs").unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_over_what_a_kill_left() {
+    fn a_file_is_replaced_whole_despite_leftovers_of_a_killed_process() {
         for replace in [replace_durably, replace_unsynced] {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("note.json");
@@ -241,12 +241,12 @@ mod tests {
             let taken = dir.path().join("taken");
             fs::create_dir(&taken).unwrap();
             replace(&taken, b"x").unwrap_err();
-            assert_eq!(names(dir.path()), ["note.json", "taken"], "nothing is left of what could not be put in place");
+            assert_eq!(names(dir.path()), ["note.json", "taken"], "a failed replacement leaves no temporary file");
         }
     }
 
     #[test]
-    fn a_file_without_a_directory_in_its_path_stands_in_the_present_one() {
+    fn the_parent_of_a_bare_file_name_is_the_current_directory() {
         assert_eq!(parent_directory(Path::new("backup.tar")), Path::new("."));
         assert_eq!(parent_directory(Path::new("/a/b")), Path::new("/a"));
         assert_eq!(add_ending(Path::new("/a/b.md"), ".new"), Path::new("/a/b.md.new"));

@@ -1,4 +1,4 @@
-//! Tells public internet addresses from those that lead into a private machine or network.
+//! Distinguishes public internet addresses from those of private machines and networks.
 //!
 //! Code that connects on behalf of untrusted text (the sandbox's proxy, page fetches) resolves a name itself, checks the address here
 //! and dials exactly this address. This module does no I/O.
@@ -49,8 +49,8 @@ pub fn is_public(address: IpAddr) -> bool {
     why_not_public(address).is_none()
 }
 
-/// The reason for refusing an address, worded to follow "it is"; `None` for a public address. An address that embeds an IPv4
-/// address is judged by the embedded address, where packets may end.
+/// The reason for refusing an address, worded to follow "it is"; `None` for a public address. An IPv6 address that embeds an
+/// IPv4 address is judged by the embedded one, because packets may end there.
 pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => why_not_public_v4(address),
@@ -69,13 +69,13 @@ fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
     let [a, b, c, d, ..] = address.segments();
     match (a, b, c, d) {
         // Mapped (RFC 4291) and the well-known NAT64 prefix (RFC 6052): IPv4 in another spelling.
-        (0, 0, 0, 0) | (0x64, 0xff9b, 0, 0) => match carried_v4(address) {
+        (0, 0, 0, 0) | (0x64, 0xff9b, 0, 0) => match embedded_v4(address) {
             // fault: ipv4-within-ipv6-isnt
             Some(carried) => why_not_public_v4(carried),
             None => Some("this machine, or unspecified (RFC 4291)"),
         },
         // 6to4 (RFC 3056): packets go to the router of that IPv4 address.
-        (0x2002, ..) => carried_v4(address).and_then(why_not_public_v4),
+        (0x2002, ..) => embedded_v4(address).and_then(why_not_public_v4),
         (a, ..) if a & 0xe000 != 0x2000 => Some("outside the public part of IPv6 (RFC 4291)"),
         _ => {
             let is_within = |&&(first, bits, _): &&RangeV6| {
@@ -90,7 +90,7 @@ fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
 
 /// The IPv4 address embedded in a mapped, NAT64 or 6to4 address. The compatible form (`::a.b.c.d`), deprecated by RFC 4291, gives
 /// `None`.
-pub fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+pub fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn is_refused(text: &str) -> bool {
-        !is_public(text.parse().unwrap_or_else(|_| panic!("{text} is no address")))
+        !is_public(text.parse().unwrap_or_else(|_| panic!("{text} is not an address")))
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_carries_another_is_judged_by_it() {
+    fn an_address_that_embeds_another_is_judged_by_it() {
         for shape in ["::ffff:{}", "64:ff9b::{}"] {
             assert!(
                 is_refused(&shape.replace("{}", "127.0.0.1")) && is_refused(&shape.replace("{}", "169.254.169.254"))
@@ -164,15 +164,15 @@ mod tests {
         assert!(is_refused("2a00::5efe:10.0.0.1") && is_refused("2a00::200:5efe:a00:1"));
         assert!(!is_refused("2a00::5efe:8.8.8.8"));
         // Refused regardless of the address inside: compatible, translated (RFC 2765), the local prefix of NAT64, Teredo.
-        for given_up in
+        for address in
             ["::8.8.8.8", "::127.0.0.1", "::ffff:0:8.8.8.8", "64:ff9b:1::808:808", "2001:0:808:808::f7f7:f7f7"]
         {
-            assert!(is_refused(given_up), "{given_up}");
+            assert!(is_refused(address), "{address}");
         }
     }
 
     #[test]
-    fn the_clouds_metadata_and_neighbours_on_the_link_are_refused() {
+    fn cloud_metadata_and_link_local_addresses_are_refused() {
         for address in [
             "169.254.169.254",
             "fd00:ec2::254",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the standard library's definition of some of the ranges, in every spelling.
+        /// Some ranges are compared with the standard library's definition. Each address is tried in every IPv6 spelling.
         #[test]
         fn no_spelling_makes_a_refused_address_public(bits: u32, host: u64) {
             let v4 = Ipv4Addr::from(bits);

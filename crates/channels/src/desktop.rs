@@ -16,7 +16,7 @@ const MAX_CHARS: usize = 300;
 const APPLE_SCRIPT: [&str; 3] =
     ["on run argv", "display notification (item 1 of argv) with title \"Reveille\"", "end run"];
 
-/// Shows a notification. Returns true on success.
+/// Shows a notification. Returns true if the command succeeded.
 pub fn notify(markdown: &str) -> bool {
     let taken = process::run(&build_notification(markdown, cfg!(target_os = "macos")));
     taken.is_ok_and(|output| output.status.success())

@@ -1,8 +1,8 @@
 //! The channels by which messages arrive and leave.
 //!
 //! A reply is Markdown until delivery: [`reveille_memory::render`] turns it into parts for Telegram, and [`telegram`] sends a part and
-//! reports the result. The keeper of the outbox decides on further attempts and their times, so that each is recorded. A channel
-//! never waits or repeats on its own.
+//! reports the result. [`delivery`] decides on further attempts and their times, so that each is recorded. A channel never waits or
+//! repeats on its own.
 
 pub mod delivery;
 pub mod desktop;
@@ -22,7 +22,7 @@ pub type DoneFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + '
 
 /// A channel that delivers parts of messages.
 pub trait Channel {
-    /// Tries once to deliver a part. The caller decides by the error on the next step.
+    /// Tries once to deliver a part. The error tells the caller what to do next.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a>;
 }
 
@@ -43,7 +43,7 @@ pub trait Presence: Channel {
 
 /// A channel with buttons under messages; see [`Outgoing::question`].
 pub trait Buttons: Presence {
-    /// Replaces the caption of a file of ours, without formatting and buttons.
+    /// Replaces the caption of a file of ours. The new caption has neither formatting nor buttons.
     fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
     /// Answers the press of a button.
@@ -76,7 +76,7 @@ pub struct Outgoing {
 pub struct Sent {
     /// The channel's id of the new message.
     pub message_id: i64,
-    /// The time of sending by the channel's clock. `None` if unknown; then typed answers to a question don't count.
+    /// The time of sending by the channel's clock. If it is `None` (unknown), a question can't be answered by a typed yes or no.
     pub date: Option<DateTime<Utc>>,
     /// The delivered form of the text.
     pub form: Form,
@@ -91,7 +91,7 @@ pub enum Form {
     Plain,
 }
 
-/// The reason for an unconfirmed part, by the caller's next step. Texts contain no secrets.
+/// The reason why a part wasn't confirmed, sorted by the caller's next step. Texts contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// Certainly not delivered: try again after `after`.
@@ -102,13 +102,13 @@ pub enum SendError {
         /// The reason.
         why: String,
     },
-    /// Certainly not delivered: try again with our own back-off.
+    /// Certainly not delivered: try again after a wait of our own choice.
     #[error("{why}")]
     NotSent {
         /// The reason.
         why: String,
     },
-    /// Certainly not delivered: the chat has a new id, to which the part belongs.
+    /// Certainly not delivered: the chat has a new id, and the part must be sent there.
     #[error("{why}")]
     Moved {
         /// The new id of the chat.

@@ -14,7 +14,7 @@ pub struct BedrockSettings {
     pub region: Option<String>,
     /// A server in place of the region's own, without a trailing slash (`BEDROCK_BASE_URL`).
     pub base_url: Option<String>,
-    /// A key for Bedrock alone (`AWS_BEARER_TOKEN_BEDROCK`), preferred to the access key.
+    /// A key for Bedrock only (`AWS_BEARER_TOKEN_BEDROCK`), preferred over the access key.
     pub bearer_token: Option<Secret>,
     /// The id of the signing access key (`AWS_ACCESS_KEY_ID`).
     pub access_key_id: Option<String>,
@@ -46,9 +46,8 @@ impl BedrockSettings {
             return Some("there is no AWS_REGION");
         }
         let is_signing = self.access_key_id.is_some() && self.secret_access_key.is_some();
-        let is_known = self.bearer_token.is_some() || is_signing;
-        (!is_known)
-            .then_some("neither AWS_BEARER_TOKEN_BEDROCK nor AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY is set")
+        let has_key = self.bearer_token.is_some() || is_signing;
+        (!has_key).then_some("neither AWS_BEARER_TOKEN_BEDROCK nor AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY is set")
     }
 
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
@@ -69,7 +68,7 @@ impl VertexSettings {
     }
 }
 
-/// The login file of Google's own tool, if present.
+/// The login file of the `gcloud` tool, if present.
 pub(super) fn gcloud_login(home: Option<&Path>) -> Option<PathBuf> {
     home.map(|home| home.join(GCLOUD_LOGIN)).filter(|path| path.exists())
 }

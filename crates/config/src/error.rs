@@ -1,4 +1,4 @@
-//! Problems with the settings, with all that a person needs for a correction: name, expected value, given value.
+//! Problems with the settings. Each has what a person needs to correct it: name, expected value and given value.
 
 use super::raw::Source;
 

@@ -1,5 +1,5 @@
-//! Reads files with secrets. A writer of such a file decides on our connections, so owner and mode are checked on the opened
-//! file rather than the path: the checked file is the one read.
+//! Reads files with secrets. Whoever can write such a file decides where we connect, so owner and mode are checked. The check uses the
+//! opened file rather than its path, so the checked file is the one that is read.
 
 use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -8,16 +8,16 @@ use rustix::fs::{Mode, OFlags};
 /// The maximum size of a file in bytes.
 pub const MAX_BYTES: u64 = 64 * 1024;
 
-/// The text of a file, and true if other users could read it.
+/// The text of a file, with a flag that is true if other users could read it.
 #[derive(Debug)]
 pub struct Private {
     pub text: String,
     pub readable_by_others: bool,
 }
 
-/// Reads a small text file that only we or root can have written.
+/// Reads a small text file that only this user or root can have written.
 ///
-/// A symbolic link is followed if we or root own it; its target must pass the same checks.
+/// A symbolic link is followed if this user or root owns it; its target must pass the same checks.
 ///
 /// # Errors
 /// Returns the reason for refusing the file as a sentence.
@@ -74,7 +74,7 @@ mod tests {
     const US: u32 = 1000;
 
     #[test]
-    fn only_our_own_and_roots_regular_files_are_believed() {
+    fn only_our_own_and_roots_regular_files_are_trusted() {
         assert_eq!(check_file(true, US, 0o100_600, US), Ok(()));
         assert_eq!(check_file(true, 0, 0o100_644, US), Ok(()));
         assert!(check_file(true, 1001, 0o100_600, US).unwrap_err().contains("uid 1001"));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_judged_through_a_link_to_it() {
+    fn a_link_is_followed_and_its_target_checked() {
         let (dir, path) = file(0o600, b"A=1");
         let link = dir.path().join("link");
         symlink(&path, &link).unwrap();
@@ -118,7 +118,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_pipe_without_a_writer_is_refused_and_not_waited_for() {
+    fn a_pipe_without_a_writer_is_refused_without_waiting() {
         use rustix::fs::{CWD, FileType, mknodat};
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");

@@ -25,7 +25,7 @@ impl InitiativeLevel {
         }
     }
 
-    /// Describes the level for a choice.
+    /// Describes the level in a list of choices.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Off => "nothing that you didn't ask for",

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The maximum term in seconds, during which other machines wait for a lost one.
+/// The maximum term in seconds. If a machine is lost, the others wait this long.
 pub const MAX_TERM_S: u64 = 3_600;
-/// The default term in seconds. Each term is renewed three times: a push every 100 seconds while a bot polls.
+/// The default term in seconds. The lease is renewed three times per term: a push every 100 seconds while a bot polls.
 const DEFAULT_TERM_S: u64 = 300;
-/// The default reference, with `bot` and `wake` below it.
+/// The default git reference. The leases `bot` and `wake` are kept below it.
 const DEFAULT_REFERENCE: &str = "refs/reveille/lease";
 /// The maximum length of a machine's name in characters.
 pub const MAX_NAME_CHARS: usize = 40;
@@ -21,9 +21,9 @@ pub enum LeaseHome {
     Remote,
 }
 
-/// The choice of the machine for unrequested work, such as scheduled tasks and reflection (`LEASE_DUTY`).
+/// The machine that does unrequested work, such as scheduled tasks and reflection (`LEASE_DUTY`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Duty {
+pub enum UnrequestedWork {
     /// This machine, while its bot holds the bot's lease.
     #[default]
     Bot,
@@ -44,8 +44,8 @@ pub struct LeaseSettings {
     pub name: Option<String>,
     /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`).
     pub term: Duration,
-    /// The choice of the machine for unrequested work (`LEASE_DUTY`).
-    pub duty: Duty,
+    /// The machine that does unrequested work (`LEASE_DUTY`).
+    pub duty: UnrequestedWork,
 }
 
 impl Default for LeaseSettings {
@@ -55,7 +55,7 @@ impl Default for LeaseSettings {
             reference: DEFAULT_REFERENCE.to_owned(),
             name: None,
             term: Duration::from_secs(DEFAULT_TERM_S),
-            duty: Duty::Bot,
+            duty: UnrequestedWork::Bot,
         }
     }
 }
@@ -77,7 +77,7 @@ impl LeaseHome {
     }
 }
 
-impl Duty {
+impl UnrequestedWork {
     /// The value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,8 +94,8 @@ pub(super) fn parse_home(value: &str) -> Result<LeaseHome, String> {
     all.into_iter().find(|home| home.as_str() == value).ok_or_else(|| expected.to_owned())
 }
 
-pub(super) fn parse_duty(value: &str) -> Result<Duty, String> {
-    let all = [Duty::Bot, Duty::Always, Duty::Never];
+pub(super) fn parse_duty(value: &str) -> Result<UnrequestedWork, String> {
+    let all = [UnrequestedWork::Bot, UnrequestedWork::Always, UnrequestedWork::Never];
     all.into_iter().find(|duty| duty.as_str() == value).ok_or_else(|| "bot, always or never".to_owned())
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_one_that_git_and_hosts_take() {
+    fn only_references_that_git_and_hosts_accept_are_valid() {
         for fine in ["refs/reveille/lease", "refs/heads/lease", "refs/tags/my-lease.2", DEFAULT_REFERENCE] {
             assert_eq!(parse_reference(fine).as_deref(), Ok(fine));
         }

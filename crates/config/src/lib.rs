@@ -45,11 +45,11 @@ pub use self::{
     env_file::EditError,
     error::{ConfigError, SettingProblem},
     initiative::InitiativeLevel,
-    lease::{Duty, LeaseHome, LeaseSettings},
+    lease::{LeaseHome, LeaseSettings, UnrequestedWork},
     model_name::Provider,
     old::OldSetting,
     raw::{Source, VARIABLES},
-    said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
+    said::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
 };
 pub use {
@@ -67,7 +67,7 @@ pub const CLAUDE_CODE: &str = "claude-code";
 /// The settings of one run, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The absolute path of the workspace, which holds all files without a place of their own in other settings (`WORKSPACE_DIR`).
+    /// The absolute path of the workspace, which holds every file that no other setting places elsewhere (`WORKSPACE_DIR`).
     pub workspace_dir: PathBuf,
     /// The name of the repository's directory in the workspace (`REPO_NAME`).
     pub repo_name: String,
@@ -79,18 +79,18 @@ pub struct Config {
     pub database_password: Option<Secret>,
     /// The folder for files from messages: the workspace, or a folder shared by all machines of one database (`MEDIA_DIR`).
     pub media_dir: PathBuf,
-    /// The sharing of work among several machines with one memory (`LEASE` and related settings).
+    /// The settings for sharing work among several machines with one memory (`LEASE` and related settings).
     pub lease: LeaseSettings,
     /// The bot's token in the form `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
     pub telegram_token: Option<Secret>,
     /// Telegram's server, without a trailing slash (`TELEGRAM_API_URL`).
     pub telegram_api_url: String,
-    /// The allowed chats, and in groups the allowed people, without duplicates in the given order (`ALLOWED_CHAT_IDS`).
-    /// `reveille_store::access::admitted` adds paired people.
+    /// The allowed chats (in groups: the allowed people), in the given order without duplicates (`ALLOWED_CHAT_IDS`).
+    /// `reveille_store::access::admit_paired_people` adds paired people.
     pub allowed_chats: Vec<ChatRef>,
     /// The only chat that gets unasked messages; [`ChatRef::TERMINAL`] if the list of allowed chats is empty (`OWNER_CHAT_ID`).
     pub owner_chat: ChatRef,
-    /// True if `OWNER_CHAT_ID` is set. Then pairing can't make another owner.
+    /// True if `OWNER_CHAT_ID` is set. Then pairing can't choose another owner.
     pub is_owner_chosen: bool,
     /// The key for the Messages API (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<Secret>,
@@ -102,15 +102,15 @@ pub struct Config {
     pub vertex: VertexSettings,
     /// The requested models, separated by commas, preferred first (`MODEL`). [`Config::list_usable_models`] lists the usable ones.
     pub model: String,
-    /// The model for the first turns of a request and for plans called quick (`MODEL_SIMPLE`).
+    /// The model for the first turns of a request and for plans marked as quick (`MODEL_SIMPLE`).
     pub model_simple: Option<String>,
     /// The model for reflection (`MODEL_REFLECT`).
     pub model_reflect: Option<String>,
-    /// The model that the owner chose in a chat, which goes before `model`; see `reveille_store::in_force`.
+    /// The model that the owner chose in a chat, which takes precedence over `model`; see `reveille_store::in_force`.
     pub chosen_model: Option<String>,
     /// The Claude Code command, by path or name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
-    /// The maximum number of pictures in the opening of a conversation, newest first (`IMAGES_MAX`).
+    /// The maximum number of pictures in the first prompt of a conversation, newest first (`IMAGES_MAX`).
     pub images_max: usize,
     /// The model that Claude Code uses (`CLAUDE_CODE_MODEL`).
     pub claude_code_model: String,
@@ -142,10 +142,10 @@ pub struct Config {
     pub monthly_budget_usd: Option<f64>,
     /// The time-out of one wake (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
-    /// The silence after which the next wake replaces a wake. Health reports a wake that outlives its time-out by this long, and a
-    /// cycle or a reply that waits this long (`STALE_LOCK_MIN`).
+    /// The time a wake may be silent before the next one replaces it. The health check reports a wake that exceeds its time-out by
+    /// this much, and a cycle or a reply that waits this long (`STALE_LOCK_MIN`).
     pub stale_lock: Duration,
-    /// The minimum time between two routine fetches (`PULL_EVERY_MIN`).
+    /// The minimum time between two routine fetches from the remote (`PULL_EVERY_MIN`).
     pub pull_every: Duration,
     /// The free disk space reserved for answering queued messages (`DISK_RESERVE_MB`).
     pub disk_reserve: Reserve,
@@ -165,7 +165,7 @@ pub struct Config {
     pub fixed_now: Option<DateTime<Utc>>,
     /// The level of the log; `None` for the program's default (`REVEILLE_LOG`).
     pub log_level: Option<tracing::Level>,
-    /// Log levels by module, which go before `log_level` (`RUST_LOG`).
+    /// Log levels by module, which override `log_level` (`RUST_LOG`).
     pub log_targets: Option<Targets>,
     /// The format of log files (`LOG_FORMAT`).
     pub log_format: LogFormat,
@@ -195,7 +195,7 @@ impl Config {
         let zone = iana_time_zone::get_timezone().ok();
         let mut config = Self::from_sources(&read_environment(), absolute.as_deref(), zone.as_deref())?;
         if let Ok(cwd) = std::env::current_dir() {
-            config.pass_over(&cwd);
+            config.note_ignored_env_file(&cwd);
         }
         Ok(config)
     }
@@ -215,9 +215,9 @@ impl Config {
         Ok(config)
     }
 
-    /// Adds a note about an ignored `.env` in the current directory, which earlier versions read. A folder from elsewhere must not choose
-    /// the destination of the key and the memory, or prevent a start.
-    fn pass_over(&mut self, cwd: &Path) {
+    /// Adds a note about an ignored `.env` in the current directory, which earlier versions read. Somebody else's folder must not
+    /// decide where the key and the memory are sent, or keep the program from starting.
+    fn note_ignored_env_file(&mut self, cwd: &Path) {
         let Some((path, names)) = raw::passed_over(cwd).filter(|_| self.env_file.is_none()) else { return };
         let own = self.workspace_dir.join(".env");
         let command = if names.contains(&"WORKSPACE_DIR") {
@@ -236,11 +236,11 @@ impl Config {
             path.display(),
             own.display(),
         ));
-        // The file may hold keys, so programs of the model must not read it either.
+        // The file may hold keys, so programs that the model runs must not read it either.
         self.key_files.push(path);
     }
 
-    /// The bot's token. The people it listens to can be settled by pairing.
+    /// The bot's token. No allowed chats are required, because pairing can add people.
     ///
     /// # Errors
     /// Names the missing setting.
@@ -256,17 +256,17 @@ impl Config {
     }
 
     /// The requested models in order.
-    pub fn said_models(&self) -> impl Iterator<Item = &str> {
+    pub fn requested_models(&self) -> impl Iterator<Item = &str> {
         self.model.split(',').map(str::trim)
     }
 
     /// The wanted models: the chosen one, then the requested ones.
     fn wanted_models(&self) -> impl Iterator<Item = &str> {
-        self.chosen_model.as_deref().into_iter().chain(self.said_models())
+        self.chosen_model.as_deref().into_iter().chain(self.requested_models())
     }
 
-    /// The usable models, preferred first and without duplicates. The chain ends at [`OFFLINE_MODEL`], which always answers; without any
-    /// usable model the chain is [`OFFLINE_MODEL`] alone.
+    /// The usable models, preferred first and without duplicates. The chain ends at [`OFFLINE_MODEL`], which always answers. Without any
+    /// usable model, the chain consists of [`OFFLINE_MODEL`] alone.
     pub fn list_usable_models(&self) -> Vec<&str> {
         let mut chain: Vec<&str> = Vec::new();
         for name in self.wanted_models().filter(|name| self.can_use(name)) {
@@ -299,7 +299,7 @@ impl Config {
         self.is_local(name) || Provider::from_model(name) == Provider::OpenAi && self.openai_price == Some((0.0, 0.0))
     }
 
-    /// Returns true if the model's required settings are present. [`CLAUDE_CODE`] may have a login of its own.
+    /// Returns true if the model's required settings are present. [`CLAUDE_CODE`] needs none, because it may have its own login.
     pub fn can_use(&self, name: &str) -> bool {
         self.describe_missing(name).is_none()
     }
@@ -328,7 +328,7 @@ impl Config {
         }
     }
 
-    /// The arguments with which a child program of ours reads the same settings.
+    /// The arguments that make a child program of ours read the same settings.
     pub fn settings_arguments(&self) -> Vec<OsString> {
         self.named_env_file.iter().flat_map(|path| ["--env-file".into(), path.clone().into_os_string()]).collect()
     }
@@ -367,8 +367,8 @@ impl Config {
         self.workspace_dir.join("lease")
     }
 
-    /// An empty file, touched by programs that ask for a wake (`cycle::waker`).
-    pub fn look_path(&self) -> PathBuf {
+    /// An empty file, touched by programs that request a wake (`reveille_store::wake_lock::waker`).
+    pub fn wake_request_path(&self) -> PathBuf {
         self.workspace_dir.join(".last-look")
     }
 
@@ -417,7 +417,7 @@ impl Config {
         self.workspace_dir.join("claude-code")
     }
 
-    /// The folder that programs of the model may write to.
+    /// The folder that programs run by the model may write to.
     pub fn scratch_dir(&self) -> PathBuf {
         self.workspace_dir.join("scratch")
     }
@@ -437,7 +437,8 @@ impl Config {
         self.workspace_dir.join("mcp.toml")
     }
 
-    /// The working folders of MCP servers that are commands. They lie outside the scratch, so that other commands can't plant files there.
+    /// The working folders of MCP servers that are commands. They lie outside the scratch folder, so that other commands can't plant files
+    /// there.
     pub fn mcp_dir(&self) -> PathBuf {
         // fault: servers-folder-lies-commands
         self.workspace_dir.join("mcp")
@@ -472,7 +473,7 @@ impl Config {
 /// The whole environment as text. Invalid UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 fn read_environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    // Without HOME, use the user's home from the system, whose keys must be hidden as well.
+    // Without HOME, take the user's home from the system: its keys must be hidden as well.
     let home = std::env::home_dir().map(|home| ("HOME".to_owned(), text(home.into_os_string())));
     home.into_iter().chain(std::env::vars_os().map(|(name, value)| (text(name), text(value)))).collect()
 }

@@ -45,7 +45,7 @@ impl OldSetting {
         VARIABLES.contains(&self.name.as_str())
     }
 
-    /// Returns true if the value is a secret, judged by name or look.
+    /// Returns true if the value is a secret, judged by its name or its form.
     pub fn is_secret(&self) -> bool {
         let name = self.name.to_uppercase();
         SECRETS.iter().any(|(secret, _)| *secret == name)
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_shown_where_it_is_known_and_no_secret() {
+    fn only_known_settings_without_secrets_are_shown() {
         let (settings, unreadable) = OldSetting::parse_file(
             "# old\nTELEGRAM_BOT_TOKEN=1:CANARY\nALLOWED_CHAT_IDS=1,2\nMY_PASSWORD=CANARY\nOTHER=CANARY\nREPO_URL=https://a:CANARY@h/r\nbroken\n",
         );

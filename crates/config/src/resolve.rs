@@ -19,7 +19,7 @@ const DEFAULT_CLAUDE_CODE: &str = "claude";
 /// OpenAI's own server.
 pub const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
-/// Google's choice of location.
+/// The location that leaves the choice of data centre to Google.
 const DEFAULT_LOCATION: &str = "global";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
@@ -102,7 +102,7 @@ pub(super) fn resolve_config(raw: Raw, system_zone: Option<&str>) -> Result<Conf
         Provider::Vertex => vertex.describe_missing(),
         Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
     };
-    // Without MODEL, no model is wanted yet.
+    // Without MODEL, the default model is no request, so a missing key needs no note.
     let said = if settings.0.get("MODEL").is_some() { model.as_str() } else { OFFLINE_MODEL };
     let is_chain = said.contains(',');
     let mut notes: Vec<String> = said
@@ -208,7 +208,7 @@ fn default_quiet_hours() -> Option<QuietHours> {
     Some(QuietHours { from, until })
 }
 
-/// Raw settings being parsed. Wrong values are kept as problems.
+/// Raw settings being parsed. Wrong values are collected as problems.
 struct Settings(Raw);
 
 impl Settings {
@@ -240,7 +240,7 @@ impl Settings {
     fn parse_vertex(&mut self, home: Option<&Path>) -> VertexSettings {
         let location = self.parse_setting("GOOGLE_CLOUD_LOCATION", values::google_location);
         let login = self.parse_setting("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
-        // Hide the file from programs of the model. The folder of Google's own tool is hidden from them anyway.
+        // Hide the file from programs that the model runs. The folder of the `gcloud` tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
         let login = login.or_else(|| cloud::gcloud_login(home));
         VertexSettings {

@@ -26,7 +26,7 @@ fn zone_of_process(env: &BTreeMap<String, String>) -> Option<String> {
 }
 
 /// The given value and the source of each setting. Not printable, because it holds secrets.
-pub struct SaidSettings {
+pub struct GivenSettings {
     env: BTreeMap<String, String>,
     /// A workspace chosen in the meantime.
     workspace: Option<String>,
@@ -35,7 +35,7 @@ pub struct SaidSettings {
     raw: Raw,
 }
 
-impl SaidSettings {
+impl GivenSettings {
     /// Gathers the settings of this process. `env_file` replaces the workspace's `.env`.
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -193,14 +193,14 @@ pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Resu
 mod tests {
     use super::*;
 
-    fn said(env: &[(&str, &str)], file: &str) -> (tempfile::TempDir, SaidSettings) {
+    fn said(env: &[(&str, &str)], file: &str) -> (tempfile::TempDir, GivenSettings) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".env");
         std::fs::write(&path, file).unwrap();
         let mut env: BTreeMap<String, String> =
             env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         env.insert("WORKSPACE_DIR".to_owned(), dir.path().display().to_string());
-        let said = SaidSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()));
+        let said = GivenSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()));
         (dir, said)
     }
 

@@ -9,7 +9,7 @@ use super::*;
 const TOKEN: &str = "123456789:AAExampleExampleExampleExampleExamp";
 const KEY: &str = "sk-ant-example-000000000000";
 
-/// An empty home, workspace and other directory for one test.
+/// An empty home, workspace and current directory for one test.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -81,7 +81,7 @@ fn subjects(error: &ConfigError) -> Vec<&str> {
 }
 
 #[test]
-fn nothing_said_is_a_working_configuration() {
+fn an_empty_environment_gives_a_working_configuration() {
     let place = Place::new();
     let config = place.bare(&[]).unwrap();
     assert_eq!(config.workspace_dir, place.path("home/.local/share/reveille"));
@@ -117,23 +117,24 @@ fn the_example_names_every_variable_with_its_default() {
 
     let place = Place::new();
     let settings = |text: &str| format!("{:?}", place.named(text).unwrap());
-    let all_said: String = text
+    let all_set: String = text
         .lines()
         .filter(|line| !line.starts_with("# "))
         .fold(String::new(), |all, line| all + line.trim_start_matches('#') + "\n");
-    let said_nothing = settings("");
-    assert_eq!(settings(text), said_nothing);
-    // An explicit default is more than an unset one: the model then needs a key, the missing limit is noted as a choice, and the log
-    // level applies on a terminal too.
-    let unsaid = |text: &str, name: &str| text.replace(&format!("\n{name}="), &format!("\n# {name}="));
-    let quietly =
-        ["MODEL", "MONTHLY_BUDGET_USD", "REVEILLE_LOG"].iter().fold(all_said.clone(), |text, name| unsaid(&text, name));
-    assert_eq!(settings(&quietly), said_nothing);
-    assert!(all_said.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
+    let defaults = settings("");
+    assert_eq!(settings(text), defaults);
+    // For three variables, setting the default differs from leaving it unset: MODEL then needs a key, an empty MONTHLY_BUDGET_USD is
+    // noted, and REVEILLE_LOG also applies on a terminal.
+    let comment_out = |text: &str, name: &str| text.replace(&format!("\n{name}="), &format!("\n# {name}="));
+    let mostly_set = ["MODEL", "MONTHLY_BUDGET_USD", "REVEILLE_LOG"]
+        .iter()
+        .fold(all_set.clone(), |text, name| comment_out(&text, name));
+    assert_eq!(settings(&mostly_set), defaults);
+    assert!(all_set.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
 }
 
 #[test]
-fn a_workspace_is_absolute() {
+fn a_workspace_path_is_absolute_and_a_repository_name_plain() {
     refuses(
         "REPO_NAME",
         &["a/b", "..", ".git", "-x", "logs", "Voice", "models", "scratch", "mcp", "messages.db-wal", "plan-b", "a b"],
@@ -162,7 +163,7 @@ fn a_workspace_is_absolute() {
 }
 
 #[test]
-fn remotes_are_ones_that_git_clones_without_running_programs() {
+fn only_remotes_that_git_clones_without_running_programs_are_valid() {
     for right in [
         "https://example.org/me/brain.git",
         "ssh://git@example.org:22/b",
@@ -304,7 +305,7 @@ fn a_model_needs_a_key_and_can_be_switched_off() {
 }
 
 #[test]
-fn claude_code_may_have_a_login_of_its_own() {
+fn claude_code_needs_no_key_because_it_may_have_its_own_login() {
     let own = config(&[("MODEL", "claude-code")]);
     assert_eq!((own.effective_model(), own.notes.as_slice()), (CLAUDE_CODE, &[][..]));
     assert_eq!((own.claude_code.as_path(), own.claude_code_model.as_str()), (Path::new("claude"), "claude-sonnet-5-5"));
@@ -316,7 +317,7 @@ fn claude_code_may_have_a_login_of_its_own() {
 }
 
 #[test]
-fn the_bot_wants_a_token() {
+fn the_bot_requires_a_token() {
     let error = config(&[]).require_telegram().unwrap_err();
     assert_eq!(subjects(&error), ["TELEGRAM_BOT_TOKEN"]);
     let ready = config(&[("TELEGRAM_BOT_TOKEN", TOKEN)]);
@@ -349,7 +350,7 @@ fn secrets_are_never_shown() {
 }
 
 #[test]
-fn all_problems_come_at_once_and_say_where() {
+fn all_problems_are_reported_at_once_with_their_source() {
     let place = Place::new();
     let file = place.file("work/.env", "AUTONOMY=9\nTELL_PER_DAY=many\n");
     let error = place.config(&[("REPO_NAME", "a/b")]).unwrap_err();
@@ -361,7 +362,7 @@ fn all_problems_come_at_once_and_say_where() {
 }
 
 #[test]
-fn the_environment_wins_over_the_file_and_empty_is_unset() {
+fn the_environment_overrides_the_file_and_an_empty_value_counts_as_unset() {
     let place = Place::new();
     let file = place.file("work/.env", "\u{feff}export REPO_NAME='one' # name\nAUTONOMY=\"2\"\nMODEL=\n");
     let config = place.config(&[("REPO_NAME", "two"), ("AUTONOMY", ""), ("MODEL", " ")]).unwrap();
@@ -370,7 +371,7 @@ fn the_environment_wins_over_the_file_and_empty_is_unset() {
 }
 
 #[test]
-fn one_env_file_counts_and_the_one_that_is_named_comes_first() {
+fn only_one_env_file_is_read_and_a_named_one_is_preferred() {
     let place = Place::new();
     place.file("work/.env", "AUTONOMY=2\n");
     assert_eq!(place.config(&[]).unwrap().autonomy, Autonomy::Full);
@@ -385,12 +386,12 @@ fn one_env_file_counts_and_the_one_that_is_named_comes_first() {
 }
 
 #[test]
-fn the_current_directorys_env_file_is_told_of_only_where_it_would_have_counted() {
+fn an_env_file_in_the_current_directory_is_noted_only_if_its_settings_are_missed() {
     let place = Place::new();
     let cwd = place.path("cwd");
     let notes = |place: &Place, env: &[(&str, &str)]| {
         let mut config = place.config(env).unwrap();
-        config.pass_over(&cwd);
+        config.note_ignored_env_file(&cwd);
         (config.notes, config.key_files)
     };
     let silent = (Vec::new(), Vec::new());
@@ -398,9 +399,9 @@ fn the_current_directorys_env_file_is_told_of_only_where_it_would_have_counted()
     place.file("cwd/.env", "OTHER=1\nnonsense\n");
     assert_eq!(notes(&place, &[]), silent);
     let file = place.file("cwd/.env", "AUTONOMY=yes\nMODEL=x y\n");
-    let (told, hidden) = notes(&place, &[]);
-    assert!(told[0].contains("It sets MODEL, AUTONOMY.") && told[0].contains(&format!("mv {} ", file.display())));
-    assert!(!told[0].contains("x y"), "{told:?}");
+    let (texts, hidden) = notes(&place, &[]);
+    assert!(texts[0].contains("It sets MODEL, AUTONOMY.") && texts[0].contains(&format!("mv {} ", file.display())));
+    assert!(!texts[0].contains("x y"), "{texts:?}");
     assert_eq!(hidden, [file]);
     // The workspace's own file can't name another workspace, so the note says how to start with the file where it is.
     place.file("cwd/.env", "WORKSPACE_DIR=/elsewhere\n");
@@ -410,7 +411,7 @@ fn the_current_directorys_env_file_is_told_of_only_where_it_would_have_counted()
 }
 
 #[test]
-fn an_empty_limit_is_told_and_a_dollar_is_a_dollar() {
+fn an_empty_limit_is_noted_and_a_dollar_sign_is_accepted() {
     let place = Place::new();
     place.file("work/.env", "DAILY_BUDGET_USD=$2\nMONTHLY_BUDGET_USD=$20\n");
     let config = place.config(&[]).unwrap();
@@ -450,7 +451,7 @@ fn an_env_file_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn slips_in_an_env_file_are_told() {
+fn mistakes_in_an_env_file_are_reported() {
     let place = Place::new();
     place.file("work/.env", "AUTONOMY=1\nAUTONOMY=2\nALOWED_CHAT_IDS=1\n");
     let error = place.config(&[]).unwrap_err();
@@ -524,7 +525,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn the_password_of_a_proxy_is_a_secret_and_its_address_no_setting() {
+fn the_password_of_a_proxy_is_a_secret_but_its_address_is_not() {
     let config = config(&[
         ("HTTPS_PROXY", "http://ann:let-me-through@proxy.example:3128"),
         ("http_proxy", "http://proxy.example:3128"),

@@ -16,9 +16,9 @@ use super::types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl};
 const MAX_CHATS: usize = 256;
 /// The maximum length of a model or repository name in bytes.
 const MAX_NAME_BYTES: usize = 100;
-/// A day in minutes, the longest of our intervals.
+/// The maximum of settings in minutes: one day.
 const MAX_MINUTES: u64 = 24 * 60;
-/// The maximum daily budget in US dollars; a larger one is a typing error.
+/// The maximum budget in US dollars; a larger one is taken for a typing error.
 const MAX_BUDGET_USD: f64 = 10_000.0;
 
 /// The maximum disk reserve: 1 TiB in MiB.
@@ -26,7 +26,7 @@ const MAX_RESERVE_MIB: u32 = 1 << 20;
 /// The maximum time that history is kept in days, about ten years.
 const MAX_KEEP_DAYS: u64 = 3_650;
 
-/// Returns true if a value looks like a misplaced key.
+/// Returns true if a value looks like a secret key in the wrong setting.
 pub(super) fn looks_secret(value: &str) -> bool {
     const SHORTEST_TOKEN: usize = 30;
     let token = value.split([',', ' ']).any(|part| {
@@ -260,7 +260,7 @@ pub(super) fn parse_models(value: &str) -> Result<String, String> {
     }
     Ok(names.join(","))
 }
-/// The maximum length of a chain; a longer one is a mistake.
+/// The maximum length of a chain; a longer one is taken for a mistake.
 const MAX_MODELS: usize = 8;
 
 /// Parses a region, which becomes part of a server's name.
@@ -346,7 +346,7 @@ pub(super) fn disk_reserve(value: &str) -> Result<Reserve, String> {
     mib.map(Reserve::from_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
 }
 
-/// Parses days; `None` for ever.
+/// Parses the number of days to keep history; `None` for ever.
 pub(super) fn parse_retention(value: &str) -> Result<Option<Duration>, String> {
     let days = value.parse::<u64>().ok().filter(|days| *days <= MAX_KEEP_DAYS);
     let days = days.ok_or_else(|| format!("whole days from 0 (for ever) to {MAX_KEEP_DAYS}"))?;

@@ -30,7 +30,7 @@ pub use look::{
     undoable::{Choice, find_undoable, what_it_did, what_they_did, which_change},
     waiting::{Waiting, read_waiting_work},
 };
-pub use run::begin::given_up::{Teller, note_cut_off};
+pub use run::begin::given_up::{Notifier, note_cut_off};
 pub use run::once::run_wake;
 pub use session::tainted_writes;
 pub use workspace::{open_store, prepare_workspace};

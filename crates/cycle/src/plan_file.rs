@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use reveille_base::{
-    file::{append_private, empty_private, remove_if_there},
+    file::{append_private, create_or_truncate_private, remove_if_there},
     redact::Redactor,
 };
 use reveille_tools::Plan;
@@ -31,7 +31,7 @@ impl PlanFile {
         for reason in reasons {
             text.push_str(&format!("- {reason}\n"));
         }
-        empty_private(&recorder.path)?.write_all(text.as_bytes())?;
+        create_or_truncate_private(&recorder.path)?.write_all(text.as_bytes())?;
         Ok(recorder)
     }
 

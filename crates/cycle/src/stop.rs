@@ -1,9 +1,9 @@
-//! `/stop` and `/resume`, seen by a wake and by the process that gives the order.
+//! `/stop` and `/resume`, as a wake and the process that gives the order handle them.
 //!
-//! The order first becomes a row in the database. A wake looks for it before each step, and several times a second while waiting for the
-//! model. It then drops the request and leaves its cycle in order, to be resumed after `/resume`. Committed work stays committed and isn't
-//! sent. No process is signalled, so a staying `wake` stays. A wake can't end its children while waiting for them; the process that gave
-//! the order does.
+//! The order first becomes a row in the database. A wake looks for it before each step, and several times a second while it waits for the
+//! model. It then drops the request and puts its cycle into a state from which it is resumed after `/resume`. Work committed by then stays
+//! committed, but its messages aren't sent yet. No process is signalled, so a `wake` that runs permanently keeps running. A wake can't end
+//! its children while it waits for them, so the process that gave the order ends them.
 
 use std::{path::Path, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The pause between two searches for children of a stopped wake.
 const CHILDREN_EVERY: Duration = Duration::from_millis(100);
-/// The duration of the search, because another child may follow one that ends.
+/// How long to search: another child may start after one has ended.
 const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
 
 /// Renders the notice that all work is stopped, and how to continue.
@@ -46,14 +46,14 @@ pub fn end_children(lock_path: &Path) {
     }
 }
 
-/// True while this process holds the lock. A staying `wake` lives on after releasing it.
+/// True while this process holds the lock. A `wake` that runs permanently lives on after releasing it.
 fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
     wake_lock::read_holder(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
 
 impl Session<'_> {
     /// Returns the reason to end this wake now, if there is one.
-    pub(crate) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
+    pub(crate) fn find_interrupt(&self) -> Result<Option<Interrupt>, StoreError> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
@@ -63,7 +63,7 @@ impl Session<'_> {
         Ok(self.store.chats().is_work_stopped(self.chat)?.then_some(Interrupt::Halted))
     }
 
-    /// Returns `true` if the chat is kept on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
+    /// Returns `true` if the chat's data must stay on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
@@ -89,7 +89,7 @@ impl Session<'_> {
         }
     }
 
-    /// Completes when all work is ordered to stop, or the work for the wake's chat.
+    /// Completes when a person stops all work, or the work for the wake's chat.
     pub(crate) async fn wait_for_halt(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;

@@ -1,5 +1,5 @@
-//! Checks for a lost database. A database that vanished beside a memory with wakes is never replaced silently, because it held the queue,
-//! the settings and the spending.
+//! Checks for a lost database. If the database is missing although the repository has commits by wakes, it is never replaced silently,
+//! because it held the queue, the settings and the spending.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ const SAVED: &str = "recovered";
 /// The name part of an old database moved out of the way.
 const OLD: &str = "old";
 
-/// Opens the database, or creates it if no wake has worked yet.
+/// Opens the database, or creates it if no wake has worked here yet.
 ///
 /// # Errors
 /// The store's errors; [`StoreError::Gone`] if the database has vanished.
@@ -51,7 +51,7 @@ pub fn check_database(config: &Config) -> Result<(), StoreError> {
     Err(StoreError::Gone { is_empty, saved: list_saved_copies(&path).pop(), path })
 }
 
-/// Checks a shared database: a different database than before counts as empty.
+/// Checks a shared database. If wakes have worked here but it has no tables of ours, it isn't the database that they used.
 fn check_shared(config: &Config) -> Result<(), StoreError> {
     match repo::has_wakes(&config.repo_dir()) && database::open_read_only(config)?.is_none() {
         true => {
@@ -62,7 +62,7 @@ fn check_shared(config: &Config) -> Result<(), StoreError> {
     }
 }
 
-/// Creates a new database in place of the lost one. Moves remains of the old one aside and returns their new paths.
+/// Creates a new database in place of the lost one. Moves the remains of the old one aside and returns their new paths.
 ///
 /// # Errors
 /// The store's errors, including those of the file system.

@@ -1,10 +1,10 @@
-//! The replacement of the encoder in a build without it.
+//! The stand-in for the encoder in a build without it.
 
 use std::path::Path;
 
 use crate::EncoderError;
 
-/// A sentence encoder that can't exist in this build.
+/// A stand-in for the sentence encoder, without any value.
 #[derive(Debug)]
 pub enum NoEncoder {}
 

@@ -1,4 +1,4 @@
-//! Vectors as text, for the exchange between two of our programs.
+//! Encodes vectors as text, so that two of our programs can exchange them.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 

@@ -1,7 +1,8 @@
-//! Limits on the updates being received, per assistant and in total.
+//! Limits how many updates are being received at a time, per assistant and in total.
 //!
-//! A client that knows one assistant's secret may open requests and never finish them. Only a few per assistant are admitted at a time; if
-//! many assistants do so, a new request ends the longest waiting one. A request that arrives in one piece is therefore always admitted.
+//! A client that knows one assistant's secret may open requests and never finish them. Only a few per assistant are admitted at a time. If
+//! there are too many in total, a new request ends the one that has waited longest. A request that arrives in one piece is therefore always
+//! admitted.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -29,7 +30,7 @@ pub(super) struct OpenUpdates {
 struct OpenUpdate {
     number: u64,
     name: AssistantName,
-    /// Ends the wait for the body when dropped.
+    /// Dropping this ends the wait for the body.
     _waits: oneshot::Sender<()>,
 }
 
@@ -96,7 +97,7 @@ mod tests {
         let _new = updates.admit(&name(99)).unwrap();
         assert_eq!(open.iter_mut().position(is_ended), Some(0));
         assert_eq!(open.iter_mut().filter_map(|update| is_ended(update).then_some(())).count(), 1);
-        // Another update has taken the place and keeps it.
+        // The new update has taken this one's place, and keeps it.
         drop(open.remove(0));
         assert_eq!(updates.lock().len(), MAX_OPEN);
     }

@@ -1,8 +1,9 @@
 //! Many assistants on one machine, each with its own workspace and out of reach of the others.
 //!
-//! A fleet is a folder. Its `.env` may name a PostgreSQL database; otherwise `fleet.db` lists who is due. `assistants/NAME` is an ordinary
-//! workspace with its own settings, secrets, memory and messages. A worker (`work`) gives each assistant a turn (`turn`), in a box without
-//! the others. The receiver (`receive`) puts Telegram's updates in the inbox of their assistant, and starts a worker.
+//! A fleet is a folder. Its list of assistants, in the PostgreSQL database that its `.env` may name or else in `fleet.db`, records who is
+//! due for a turn. `assistants/NAME` is an ordinary workspace with its own settings, secrets, memory and messages. A worker (`work`) gives
+//! each assistant a turn (`turn`), in a box without the others. The receiver (`receive`) puts Telegram's updates in the inbox of their
+//! assistant, and starts a worker.
 
 mod bodies;
 mod place;
@@ -33,13 +34,13 @@ use self::turn::TurnBox;
 /// Random bytes in a password.
 #[cfg(feature = "postgres")]
 const PASSWORD_BYTES: usize = 24;
-/// The file with a fleet's list.
+/// The file with a fleet's list of assistants.
 const REGISTRY_FILE: &str = "fleet.db";
 /// The file with an assistant's own password for the fleet's database.
 #[cfg(feature = "postgres")]
 const PASSWORD_FILE: &str = "database-password";
 
-/// A fleet's folder, and the place of its list.
+/// A fleet's folder, settings, and the place of its list.
 #[derive(Debug, Clone)]
 pub struct Fleet {
     dir: PathBuf,
@@ -73,10 +74,10 @@ pub enum FleetError {
     /// A program in a box failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// No secret can be made.
+    /// The system provides no randomness for a secret.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    /// No assistant runs without a boundary around it, which can't be made here.
+    /// A box can't be made here, and no assistant runs without one.
     #[error("{0}. Without it, the assistants could reach each other, so nothing was started")]
     NoBox(String),
 }
@@ -128,17 +129,17 @@ impl Fleet {
     /// Reads an assistant's settings, from its own `.env` alone.
     ///
     /// # Errors
-    /// Every wrong setting.
+    /// Settings are wrong; the error names all of them.
     pub fn read_config(&self, name: &AssistantName) -> Result<Config, FleetError> {
         let workspace = self.workspace(name);
         Ok(read_settings(&workspace, &home_path(&workspace))?)
     }
 
-    /// Adds an assistant, with a copy of a settings file if given; the folder of a new fleet is made. Returns `true` if the assistant is
+    /// Adds an assistant, with a copy of a settings file if given. Creates the folder of a new fleet. Returns `true` if the assistant is
     /// new.
     ///
     /// # Errors
-    /// The list has no new entry then; created files stay.
+    /// The assistant wasn't added to the list. Files that were created stay.
     pub fn add(
         dir: &Path,
         name: &AssistantName,
@@ -175,11 +176,11 @@ impl Fleet {
         if env_file.is_symlink() {
             return Err(to_disk_error(env_file)(io::Error::other("it is a symbolic link, which could lead anywhere")));
         }
-        let said = fs::read(env_file).unwrap_or_default();
+        let existing = fs::read(env_file).unwrap_or_default();
         let more = format!("DATABASE_URL={url}\nDATABASE_PASSWORD_FILE={}\n", password_file.display());
-        let gap: &[u8] = if said.is_empty() || said.ends_with(b"\n") { b"" } else { b"\n" };
-        replace_file(env_file, &[&said, gap, more.as_bytes()].concat())?;
-        // The password comes last: with it the settings are complete.
+        let gap: &[u8] = if existing.is_empty() || existing.ends_with(b"\n") { b"" } else { b"\n" };
+        replace_file(env_file, &[&existing, gap, more.as_bytes()].concat())?;
+        // The password comes last: its file marks complete settings.
         replace_file(&password_file, password.expose().as_bytes())
     }
 
@@ -187,7 +188,7 @@ impl Fleet {
     ///
     /// # Errors
     /// The list can't be written.
-    pub fn take_secret(&self, name: &AssistantName, secret: &Secret) -> Result<bool, StoreError> {
+    pub fn save_secret_hash(&self, name: &AssistantName, secret: &Secret) -> Result<bool, StoreError> {
         self.open_registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))
     }
 
@@ -206,10 +207,10 @@ impl Fleet {
 
 /// Reads the settings of one workspace, ignoring the process environment.
 fn read_settings(workspace: &Path, home: &Path) -> Result<Config, ConfigError> {
-    let said = [("WORKSPACE_DIR", workspace), ("HOME", home)];
-    let said: BTreeMap<String, String> =
-        said.into_iter().map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect();
-    Config::from_sources(&said, None, iana_time_zone::get_timezone().ok().as_deref())
+    let variables = [("WORKSPACE_DIR", workspace), ("HOME", home)];
+    let variables: BTreeMap<String, String> =
+        variables.into_iter().map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect();
+    Config::from_sources(&variables, None, iana_time_zone::get_timezone().ok().as_deref())
 }
 
 /// Returns an assistant's home directory, where its programs keep their files.
@@ -217,7 +218,7 @@ fn home_path(workspace: &Path) -> PathBuf {
     workspace.join("home")
 }
 
-/// Returns the same address for another role.
+/// Returns a database's address with another role as its user.
 #[cfg(feature = "postgres")]
 fn as_role(url: &str, role: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
@@ -244,8 +245,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_the_same_for_another_role() {
-        for (url, told) in [
+    fn only_the_role_of_an_address_changes() {
+        for (url, expected) in [
             (
                 "postgres://admin@db.example.org/reveille?sslmode=require",
                 "postgres://a@db.example.org/reveille?sslmode=require",
@@ -253,7 +254,7 @@ mod tests {
             ("postgres://%2Frun%2Fpg/postgres", "postgres://a@%2Frun%2Fpg/postgres"),
             ("postgresql://x@localhost:5433", "postgresql://a@localhost:5433"),
         ] {
-            assert_eq!(as_role(url, "a"), told);
+            assert_eq!(as_role(url, "a"), expected);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! The holders of a worker's places: turns that begin, and turns that compute.
+//! Decides which turns hold one of a worker's places: those that have just begun, and those that compute.
 //!
-//! A turn's own reports don't count, since its model may control them: the worker measures how long the turn's processes have computed.
-//! Waiting is therefore the same for a model, a download or a sleeping program.
+//! A turn's own reports don't count, since its model may control them: the worker measures how long the turn's processes have computed. It
+//! therefore makes no difference whether a turn waits for a model, a download or a sleeping program.
 
 use std::{
     num::NonZeroU32,
     time::{Duration, Instant},
 };
 
-/// The time that each turn holds its place at least. Most are over by then.
+/// The minimum time that a turn holds its place. Most turns are over by then.
 const FIRST: Duration = Duration::from_secs(1);
-/// The time that a turn holds its place at most, so that a turn that computes for hours doesn't block the others.
+/// The maximum time that a turn holds its place, so that one that computes for hours doesn't block the others.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The divisor of a stretch of time: a turn that has computed less than this part of it was waiting.
+/// A turn that has computed for less than one part in this many of a stretch of time was waiting.
 const COMPUTING_PART: u32 = 10;
-/// The most turns beside those that hold a place. Each needs the memory of a wake and its tools' programs.
+/// The most turns that run beyond the number of places. Each needs memory for a wake and for its tools' programs.
 const MAX_BESIDE: usize = 64;
 
 /// The place of a turn.
@@ -33,7 +33,7 @@ impl HeldPlace {
         Self { began: now, measured: now, computed: Duration::ZERO, is_held: true }
     }
 
-    /// Returns `true` if another turn has to wait for it.
+    /// Returns `true` if the turn holds its place, so that another has to wait for it.
     pub(super) fn is_held(&self) -> bool {
         self.is_held
     }
@@ -59,7 +59,7 @@ pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Tells after each measurement whether a turn holds its place. A measurement is a time and the time computed so far, in
+    /// Returns whether a turn holds its place after each measurement. A measurement is a time and the time computed so far, in
     /// milliseconds.
     fn held(measured: &[(u64, u64)]) -> Vec<bool> {
         let began = Instant::now();
@@ -72,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_waits_gives_its_place_away_and_takes_it_again_when_it_computes() {
+    fn a_turn_gives_up_its_place_while_it_waits_and_takes_it_back_to_compute() {
         assert_eq!(held(&[(500, 400), (1_000, 410), (1_500, 420), (2_000, 900)]), [true, false, false, true]);
         assert_eq!(held(&[(500, 0), (999, 0), (1_500, 30)]), [true, true, false]);
     }
 
     #[test]
-    fn nobody_holds_a_place_for_ever() {
+    fn no_turn_holds_its_place_forever() {
         assert_eq!(
             held(&[(20_000, 20_000), (29_900, 29_900), (30_000, 30_000), (60_000, 90_000)]),
             [true, true, false, false]
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_wait_are_bounded_too() {
+    fn waiting_turns_are_limited_too() {
         let two = NonZeroU32::new(2).unwrap();
         assert!(has_room(two, 1, 1) && !has_room(two, 2, 2) && has_room(two, 0, 65) && !has_room(two, 0, 66));
     }

@@ -1,7 +1,7 @@
 //! The receiver: accepts Telegram's updates for all assistants of a fleet, behind a TLS proxy.
 //!
-//! Before Telegram gets a confirmation, the update is in the assistant's inbox on disk, and the assistant is due. The receiver reads only
-//! the update's number: its sender and content are examined in the assistant's box.
+//! Telegram gets its confirmation only once the update is in the assistant's inbox on disk and the assistant is due for a turn. The
+//! receiver reads only the update's number: its sender and content are examined inside the assistant's box.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use super::{Fleet, bodies::OpenUpdates};
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// The path of an assistant's updates, before its name.
 pub const PATH: &str = "/telegram/";
-/// The longest update, in bytes. Telegram's are some kilobytes.
+/// The longest update, in bytes. Telegram's updates have a few kilobytes.
 const MAX_UPDATE_BYTES: usize = 1 << 20;
 /// The time limit of an update's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl Receiver {
             Some(Err(error)) => return answer_unavailable(&name, &error),
             None => return StatusCode::SERVICE_UNAVAILABLE,
         }
-        // The place is held until the update is stored; Telegram sends refused updates again.
+        // `_place` is held until the update is stored. Telegram sends refused updates again.
         let Some((_place, gives_way)) = self.open.admit(&name) else { return StatusCode::TOO_MANY_REQUESTS };
         let body = Limited::new(request.into_body(), MAX_UPDATE_BYTES).collect();
         let update = tokio::select! {
@@ -102,7 +102,7 @@ impl Receiver {
             .unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
     }
 
-    /// Stores an update in the inbox and makes its assistant due.
+    /// Stores an update in its assistant's inbox and makes the assistant due for a turn.
     fn store_update(&self, name: &AssistantName, update: &[u8]) -> StatusCode {
         let (workspace, now) = (self.fleet.workspace(name), self.fleet.config().clock().now());
         match Inbox::at_path(workspace.join("inbox")).put(update, now) {
@@ -111,7 +111,7 @@ impl Receiver {
             Err(error) => return answer_unavailable(name, &error),
         }
         if let Err(error) = self.lock_registry().wake_assistant(name, now) {
-            // The update is stored, and Telegram sends it again: the repeat is recognised by its number.
+            // The update is already stored, and Telegram will send it again. The repeat is recognised by its number.
             return answer_unavailable(name, &error);
         }
         self.arrived.notify_one();

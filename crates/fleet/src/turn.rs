@@ -1,6 +1,6 @@
-//! One turn of one assistant: one of our programs in a box, where the fleet's folder holds no other assistant.
+//! One turn of one assistant: it runs one of our programs in a box, in which the other assistants' folders don't exist.
 //!
-//! The box is a second wall: the assistant's own sandbox surrounds the commands of its model, and the box surrounds the assistant. Inside
+//! The box is an outer wall: the assistant's own sandbox surrounds the commands of its model, and the box surrounds the assistant. Inside
 //! are the machine's programs and the fleet's `shared` folder. Other files, processes and sockets are absent, except the socket of the
 //! fleet's database.
 
@@ -27,9 +27,9 @@ use super::{Fleet, FleetError, home_path};
 
 /// The time limit of a turn, longer than any single cycle takes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(3600);
-/// The time limit for trying out the box.
+/// The time limit for the program that tries out a box.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The resolver's settings. On many systems they are a link into `/run`, which is empty in a box.
+/// The settings of the DNS resolver. On many systems they are a link into `/run`, which a box leaves out.
 const RESOLVER: &str = "/etc/resolv.conf";
 /// The machine's folders present in a box, read-only: programs and their settings.
 const SYSTEM: &[&str] =
@@ -48,7 +48,7 @@ pub(super) struct TurnBox {
 /// The work left after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TurnLeft {
-    /// A name for each thing due now.
+    /// The names of the things due now.
     pub(super) due: Vec<String>,
     /// The next known due time.
     pub(super) next_at: Option<DateTime<Utc>>,
@@ -72,8 +72,8 @@ impl TurnBox {
         let exe = std::env::current_exe().map_err(super::to_disk_error(Path::new("wake")))?;
         let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
         let turns = Self { bubblewrap, programs };
-        let tried = turns.build_spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
-        match process::run(&tried) {
+        let probe = turns.build_spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
+        match process::run(&probe) {
             Ok(output) if output.status.success() => {
                 if !output.stderr.is_empty() {
                     tracing::warn!(said = %last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
@@ -87,7 +87,7 @@ impl TurnBox {
         }
     }
 
-    /// Runs an assistant's turn, with its inbox unless empty. `started` is called with the leading process.
+    /// Runs an assistant's turn: `bot` if its inbox holds updates, else `wake`. `started` is called with the id of the leading process.
     pub(super) fn run_turn(
         &self,
         fleet: &Fleet,
@@ -109,7 +109,7 @@ impl TurnBox {
         Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
     }
 
-    /// Runs one of our programs in an assistant's box, to its end.
+    /// Runs one of our programs in an assistant's box and waits for its end.
     pub(super) fn run(
         &self,
         fleet: &Fleet,
@@ -132,7 +132,7 @@ impl TurnBox {
             list.extend(words.iter().map(OsString::from));
             list.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
         };
-        // The network stays, since an assistant talks to Telegram and its model. No capability remains to undo a mount with.
+        // The network stays, since an assistant talks to Telegram and its model. All capabilities are dropped, so no mount can be undone.
         add(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"], &[]);
         add(&["--cap-drop", "ALL", "--new-session", "--die-with-parent"], &[]);
         for system in SYSTEM.iter().map(Path::new).filter(|path| path.exists()) {
@@ -160,7 +160,7 @@ impl TurnBox {
                 add(&["--ro-bind"], &[path, path]);
             }
         }
-        // The trial has no workspace, and sees nothing of the fleet.
+        // The probe of `TurnBox::find` has no workspace, and sees nothing of the fleet.
         match workspace == fleet.dir() {
             true => add(&["--chdir", "/"], &[]),
             false => {
@@ -168,7 +168,7 @@ impl TurnBox {
                 add(&["--chdir"], &[workspace]);
             }
         }
-        // The network is the machine's, and includes sockets without a path, which `wake boxed` blocks.
+        // The network is the machine's, which includes abstract sockets. `wake boxed` blocks those.
         add(&["--"], &[&self.programs.join("wake")]);
         add(&["boxed", "--"], &[program]);
         add(arguments, &[]);

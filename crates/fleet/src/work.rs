@@ -22,30 +22,30 @@ use super::{
     turn::{TurnBox, TurnLeft},
 };
 
-/// The validity of an unrenewed claim: the time an assistant waits after its worker was killed.
+/// How long a claim lasts unless renewed, and thus how long an assistant waits if its worker is killed.
 const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
 /// The interval at which a worker renews its claims.
 const RENEW_EVERY: Duration = Duration::from_secs(30);
-/// The interval of looks for due assistants while there are none; also the delay in noticing a request to end.
+/// How often to look for due assistants while there are none. A request to end is noticed within this time, too.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same interval if the worker is notified: the delay of a missed notification.
+/// How often to look although the list sends notifications: a missed one costs at most this delay.
 const LOOK_UNTOLD: Duration = Duration::from_secs(30);
-/// The interval of looks while turns compute, which may make their assistants due again.
+/// How often to look while turns compute, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
-/// The interval of looks while all turns only wait.
+/// How often to look while all turns only wait.
 const LOOK_WHILE_WAITING: Duration = Duration::from_millis(100);
 /// The interval at which the worker measures which turns compute.
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
-/// The pause before another attempt after trouble with the list.
+/// The pause after an error of the list, before another attempt.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// The longest rest of an assistant: background jobs without a known time (reflection, initiative) wait for its end.
+/// The longest time between an assistant's turns. Background jobs without a known time (reflection, initiative) may wait this long.
 const LONGEST_REST: TimeDelta = TimeDelta::hours(1);
 /// The shortest wait after a turn that left the same things due.
 const FRUITLESS_WAIT: TimeDelta = TimeDelta::seconds(5);
 
 /// The order given to a worker.
 pub struct WorkOrder<'a> {
-    /// The number of turns at a time, without those that only wait.
+    /// The number of turns at a time, not counting those that only wait.
     pub slots: NonZeroU32,
     /// `true` to end once nobody is due.
     pub once: bool,
@@ -58,7 +58,7 @@ pub struct WorkOrder<'a> {
 /// A turn in progress.
 struct RunningTurn {
     claim: TurnClaim,
-    /// The process that leads it, once started.
+    /// The id of its leading process, once started.
     process: Option<u32>,
     place: HeldPlace,
 }
@@ -80,7 +80,7 @@ struct Worker<'a> {
     name: String,
     registry: FleetRegistry,
     running: BTreeMap<AssistantName, RunningTurn>,
-    /// Finished turns not yet reported to the list.
+    /// Finished turns still to be reported to the list.
     owed: Vec<(TurnClaim, TurnEnd)>,
     /// The things due after each assistant's last turn.
     left: BTreeMap<AssistantName, Vec<String>>,
@@ -89,10 +89,10 @@ struct Worker<'a> {
     turns: usize,
 }
 
-/// Works until asked to end, or until nobody is due; returns the number of turns. A worker that stays survives trouble with the list.
+/// Works until asked to end, or until nobody is due; returns the number of turns. An error of the list doesn't end a worker that stays.
 ///
 /// # Errors
-/// No box can be made for an assistant, or the list fails at the start or for a worker that doesn't stay; claims then expire by themselves.
+/// No box can be made, or the list fails: at the start, or later if the worker doesn't stay. Its claims then expire by themselves.
 pub fn run_worker(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!(
         "{}/{}/{}",
@@ -118,9 +118,9 @@ pub fn run_worker(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetEr
         let start = |name: AssistantName| {
             let (sender, boxes) = (sender.clone(), &boxes);
             scope.spawn(move || {
-                let told = |process| drop(sender.send(TurnNews::Started(name.clone(), process)));
-                let taken = boxes.run_turn(fleet, &name, &told);
-                sender.send(TurnNews::Ended(name, taken)).ok();
+                let report_start = |process| drop(sender.send(TurnNews::Started(name.clone(), process)));
+                let result = boxes.run_turn(fleet, &name, &report_start);
+                sender.send(TurnNews::Ended(name, result)).ok();
             });
         };
         worker.run(&start, &news)
@@ -141,7 +141,7 @@ impl Worker<'_> {
             self.renew_claims();
             let is_over = (self.order.is_over)();
             match self.start_due_turns(start, is_over) {
-                // Another program has been writing for long.
+                // Another program has been writing for a long time.
                 Err(StoreError::Busy) => continue,
                 Err(error) if self.order.once => return Err(error),
                 Err(error) => {
@@ -178,7 +178,7 @@ impl Worker<'_> {
             let now = self.now();
             let Some(claim) = self.registry.claim_turn(&self.name, now, now + CLAIM_LASTS)? else { return Ok(true) };
             let name = claim.name.clone();
-            // Our claim expired while its turn was running: it is ours again.
+            // This turn is already running here: our claim had expired, and now we hold it again.
             if self.running.contains_key(&name) {
                 continue;
             }
@@ -202,16 +202,16 @@ impl Worker<'_> {
                     turn.process = Some(process);
                 }
             }
-            TurnNews::Ended(name, taken) => {
+            TurnNews::Ended(name, result) => {
                 if let Some(RunningTurn { claim, .. }) = self.running.remove(&name) {
-                    let end = self.decide_turn_end(&claim, taken);
+                    let end = self.decide_turn_end(&claim, result);
                     self.owed.push((claim, end));
                 }
             }
         }
     }
 
-    /// Returns the time of an assistant's next turn, given the result of the last.
+    /// Decides when an assistant gets its next turn, from the result of the last.
     fn decide_turn_end(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
         let now = self.now();
         match taken {
@@ -247,7 +247,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Renews the claims of all turns whose end the list doesn't know.
+    /// Renews the claims of all turns whose end hasn't been reported to the list.
     fn renew_claims(&mut self) {
         if self.renewed.elapsed() < RENEW_EVERY {
             return;
@@ -266,7 +266,7 @@ impl Worker<'_> {
             self.wait_for_news(news, LOOK_WHILE_WORKING);
             return;
         }
-        // An unreadable list is reported by the next look.
+        // If the list is unreadable, the next look reports it.
         let due_at = self.registry.find_next_due_time(self.now()).ok().flatten();
         let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
         let longest = if self.running.is_empty() { LOOK_UNTOLD } else { MEASURE_EVERY };
@@ -279,7 +279,7 @@ impl Worker<'_> {
             let left = end.saturating_duration_since(Instant::now());
             let step = if self.running.is_empty() { LOOK_EVERY } else { Duration::ZERO };
             let heard = self.registry.wait_for_change(left.min(step));
-            // Without notifications it looks now. A worker that ends with the last turn also looks each time.
+            // Without notifications, and if the worker doesn't stay, it looks again at once.
             if heard != Some(false) || left.is_zero() || self.order.once {
                 break;
             }
@@ -293,10 +293,10 @@ impl Worker<'_> {
     fn wait_for_news(&mut self, news: &mpsc::Receiver<TurnNews>, at_most: Duration) -> bool {
         let only_wait = !self.running.is_empty() && !self.running.values().any(|turn| turn.place.is_held());
         let at_most = if only_wait { LOOK_WHILE_WAITING } else { at_most };
-        let told = news.recv_timeout(at_most).ok();
-        let has_told = told.is_some();
-        told.into_iter().for_each(|news| self.handle_news(news));
-        has_told
+        let received = news.recv_timeout(at_most).ok();
+        let has_received = received.is_some();
+        received.into_iter().for_each(|news| self.handle_news(news));
+        has_received
     }
 
     /// Opens the list again, since a broken connection doesn't recover.

@@ -2,15 +2,15 @@
 //!
 //! 1. The objects are stored and synced as one pack, still without references to them.
 //! 2. The index is locked, and a note of the planned move is written to the disk.
-//! 3. The branch moves by compare-and-swap. **This step decides.**
-//! 4. The files of the work tree follow. A file that differs from the content read gets the person's text joined with ours.
-//! 5. Index entries follow if they still equal the old commit; anything else the person staged stays staged.
+//! 3. The branch moves by compare-and-swap. **From here on, the commit counts.**
+//! 4. The files of the work tree follow. If a file has changed since it was read, it gets the person's text merged with ours.
+//! 5. Index entries follow if they still match the old commit; anything else the person staged stays staged.
 //! 6. The note is removed and the lock freed.
 //!
 //! After a kill before step 3, nothing has happened: the files are as the person left them, and the note is dropped. After a kill past step
-//! 3, [`Repo::finish_interrupted_move`] repeats steps 4 to 6. Other orders would fail. With files before the branch, the wake's uncommitted
-//! bytes would pass for the person's. With the index before the branch, the person's next commit would hold our work. An index left behind
-//! would revert us.
+//! 3, [`Repo::finish_interrupted_move`] repeats steps 4 to 6. No other order works. If the files came before the branch, the wake's
+//! uncommitted bytes would be taken for the person's. If the index came before the branch, the person's next commit would include our work.
+//! If the index stayed behind, their next commit would revert our work.
 
 use std::{
     fs,
@@ -35,7 +35,7 @@ use super::{
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
 
-/// Prefix of a file with bytes found nowhere else, followed by their object id.
+/// The prefix of the name of a file with bytes found nowhere else; their object id follows.
 pub(super) const KEPT: &str = "kept-";
 /// The file name of an unreadable note.
 pub(super) const DAMAGED_NOTE: &str = "move.damaged";
@@ -65,7 +65,7 @@ pub(super) struct FileMove {
     pub(super) before: Option<Item>,
     /// The content after the move.
     pub(super) after: Option<Item>,
-    /// Updates the index even over a person's staged changes, since their file was committed as a whole.
+    /// True to update the index even over a person's staged changes, because their file was committed as a whole.
     pub(super) unstage: bool,
 }
 
@@ -115,8 +115,8 @@ impl Repo {
             || self.is_move_noted() && matches!(self.read_condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
-    /// Completes the work of a killed run, joined with the person's changes since. Cheap if there is none; every changing call begins with
-    /// it.
+    /// Completes the work of a killed run, merged with what the person changed since. Cheap if there is none. Every call that changes
+    /// something begins with it.
     pub fn finish_interrupted_move(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
         self.make_index_readable()?;
@@ -132,15 +132,15 @@ impl Repo {
             self.remove_note()?;
             return Ok(Some(Finished::NeverHappened));
         }
-        // On another branch or in the middle of a merge, the files are the person's affair. The note stays: once HEAD is back, files that
-        // lack our changes would pass for the person's revert.
+        // On another branch or in the middle of a merge, the files are left to the person. The note stays, because once HEAD is back, files
+        // that lack our changes would look as if the person had reverted them.
         if self.read_condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
             let commit = planned.to.0;
             self.write_files(&mut planned, merge).map_err(|error| match error {
-                // The fault may last, and shouldn't delay work without a commit.
-                error if error.is_of_a_file() => RepoError::Behind { commit, source: Box::new(error) },
+                // The fault may persist, and shouldn't delay work that needs no commit.
+                error if error.is_file_fault() => RepoError::Behind { commit, source: Box::new(error) },
                 error => error,
             })?;
             self.write_index(lock, &planned)?;
@@ -152,7 +152,7 @@ impl Repo {
     /// Carries out a move. [`RepoError::Moved`], [`RepoError::Locked`] and [`RepoError::NotOnBranch`] mean that nothing was changed.
     pub(super) fn advance_branch(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
         let commit = planned.to.0;
-        self.store_objects(self.noted_alone(&planned)?)?;
+        self.store_objects(self.list_uncommitted_objects(&planned)?)?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
         if stop == StopAt::AfterLock {
             std::mem::forget(lock);
@@ -166,8 +166,8 @@ impl Repo {
             return Ok(());
         }
         if let Err(error) = self.require_branch().and_then(|()| self.move_branch(&planned)) {
-            // The error may follow the move, if only its sync failed. Without the note, files behind the branch would pass for a person's
-            // edit.
+            // The error may follow the move, if only its sync failed. Without the note, files behind the branch would be taken for a
+            // person's edit.
             if self.head()? == Some(commit) {
                 return Err(RepoError::Unfinished { commit, source: Box::new(error) });
             }
@@ -218,8 +218,9 @@ impl Repo {
         Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.to_stored_bytes(path, &file.bytes)?)?)
     }
 
-    /// Returns the objects of a note that neither of its commits holds: other content of the work tree, before or after.
-    fn noted_alone(&self, planned: &Move) -> Result<Vec<Oid>, RepoError> {
+    /// Returns the objects that a note names but neither of its commits holds: content found only in the work tree, before or after the
+    /// move.
+    fn list_uncommitted_objects(&self, planned: &Move) -> Result<Vec<Oid>, RepoError> {
         let was = tree::Files::at_commit(&self.git, planned.from.map(|from| from.0))?;
         let goal = tree::Files::at_commit(&self.git, Some(planned.to.0))?;
         let mut alone = Vec::new();
@@ -256,7 +257,7 @@ impl Repo {
         // Removals come first: a file may become a directory.
         let (gone, written): (Vec<usize>, Vec<_>) =
             (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
-        let mut left = None;
+        let mut first_error = None;
         for at in gone.into_iter().chain(written) {
             let Some(file) = planned.files.get(at) else { continue };
             let is_submodule = [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE);
@@ -266,15 +267,15 @@ impl Repo {
             // If the person committed on top of a killed move, their commit wins for the files it changed.
             if tip == Some(planned.to.0) || at_tip.find_item(&file.path)? == at_goal.find_item(&file.path)? {
                 match self.write_file(planned, at, merge) {
-                    // Something other than a file is at the path or above it: the person's, as any other version of theirs.
+                    // Something other than a file is at the path or above it. It stays, like any other version of the person's.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
-                    // The other files needn't wait for this one.
-                    Err(error) if error.is_of_a_file() => left = left.or(Some(error)),
+                    // A fault of one file doesn't hold up the others.
+                    Err(error) if error.is_file_fault() => first_error = first_error.or(Some(error)),
                     Err(error) => return Err(error),
                 }
             }
         }
-        left.map_or(Ok(()), Err)
+        first_error.map_or(Ok(()), Err)
     }
 
     fn write_file(&self, planned: &mut Move, at: usize, merge: &Merge<'_>) -> Result<(), RepoError> {
@@ -285,7 +286,7 @@ impl Repo {
                 return Ok(());
             }
             if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
-                // If they can't be joined, the person's version stays; ours is in the commit, and git shows the difference.
+                // If they can't be merged, the person's version stays; ours is in the commit, and git shows the difference.
                 // fault: person-saved-moment-commit
                 let Some(joined) = self.join_file(file, now.as_ref(), merge)? else { return Ok(()) };
                 self.note_expected_file(planned, at, now.as_ref(), joined)?;
@@ -299,8 +300,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Notes that a file holds `now` and should hold `joined`. After a kill, the move would otherwise be joined with the outcome of its own
-    /// join.
+    /// Notes that a file holds `now` and should hold `joined`. Without this, a move repeated after a kill would be merged with the
+    /// result of its own merge.
     fn note_expected_file(
         &self,
         planned: &mut Move,
@@ -319,7 +320,7 @@ impl Repo {
         // fault end: move-joined-joined-again
     }
 
-    /// Joins the person's version of a file with its planned content; `None` if bytes would be lost.
+    /// Merges the person's version of a file with its planned content; `None` if bytes would be lost.
     fn join_file(&self, file: &FileMove, now: Option<&OnDisk>, merge: &Merge<'_>) -> Result<Option<Item>, RepoError> {
         let (before, after) = (self.convert_to_disk(file.before, now)?, self.convert_to_disk(file.after, now)?);
         let sides = [before.as_ref(), now, after.as_ref()];
@@ -339,7 +340,7 @@ impl Repo {
         bytes.map(|bytes| Ok(Item { id: self.git.blob(&bytes)?, mode })).transpose()
     }
 
-    /// Returns an item's form on disk, with the line endings of the present file.
+    /// Returns an item's form on disk, with the line endings of the current file.
     fn convert_to_disk(&self, item: Option<Item>, now: Option<&OnDisk>) -> Result<Option<OnDisk>, RepoError> {
         let bytes = tree::read_item(&self.git, item)?;
         Ok(bytes.zip(item).map(|(bytes, item)| {
@@ -439,7 +440,7 @@ impl Repo {
     }
 }
 
-/// Merges texts in another encoding by line; if both changed the same lines, the person's come first and ours follow.
+/// Merges texts in another encoding line by line. If both sides changed the same lines, the person's come first and ours follow.
 fn merge_lines([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     let (mut base, mut left, mut right) = (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
     base.content(before.map_or(&[], |side| &side.bytes));

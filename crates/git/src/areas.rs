@@ -1,12 +1,12 @@
-//! The areas of the repository: `repo.history()`, `repo.remote()` and so on. Each is a view of a [`Repo`], free to make.
+//! The areas of the repository: `repo.history()`, `repo.remote()` and so on. Each is a view of a [`Repo`] that costs nothing to create.
 
 use super::Repo;
 
-/// Commits and texts of the past.
+/// Past commits and texts.
 #[derive(Clone, Copy)]
 pub struct CommitHistory<'r>(pub(crate) &'r Repo);
 
-/// The exchange with the remote: fetching, joining what was fetched, pushing.
+/// The exchange with the remote: fetching, merging what was fetched, pushing.
 #[derive(Clone, Copy)]
 pub struct Remote<'r>(pub(crate) &'r Repo);
 
@@ -18,17 +18,17 @@ pub struct ParkedWork<'r>(pub(crate) &'r Repo);
 #[derive(Clone, Copy)]
 pub struct Housekeeping<'r>(pub(crate) &'r Repo);
 
-/// Removal of texts from the whole history, by a person.
+/// Removal of texts from the whole history, on a person's order.
 #[derive(Clone, Copy)]
 pub struct Purge<'r>(pub(crate) &'r Repo);
 
 impl Repo {
-    /// Commits and texts of the past.
+    /// Past commits and texts.
     pub fn history(&self) -> CommitHistory<'_> {
         CommitHistory(self)
     }
 
-    /// The exchange with the remote: fetching, joining what was fetched, pushing.
+    /// The exchange with the remote: fetching, merging what was fetched, pushing.
     pub fn remote(&self) -> Remote<'_> {
         Remote(self)
     }
@@ -43,7 +43,7 @@ impl Repo {
         Housekeeping(self)
     }
 
-    /// Removal of texts from the whole history, by a person.
+    /// Removal of texts from the whole history, on a person's order.
     pub fn purge(&self) -> Purge<'_> {
         Purge(self)
     }

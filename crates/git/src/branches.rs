@@ -1,4 +1,5 @@
-//! The branch of the wakes, here and at a remote: its default branch. A hand-made remote often names a default that was never pushed.
+//! Picks the branch that wakes use, here and at a remote: the remote's default branch. The default of a remote made by hand is often a
+//! branch that was never pushed.
 
 use git2::Repository;
 
@@ -6,19 +7,19 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::{DEFAULT_BRANCH, REMOTE, RemoteError, RepoError, join};
 
-/// The git arguments of the list for [`pick_branch`]; the remote's address or name and [`LISTED`] follow.
+/// The git arguments that list branches for [`pick_branch`]. The remote's address or name and [`LISTED`] follow them.
 pub(super) const LIST: [&str; 4] = ["ls-remote", "--quiet", "--symref", "--"];
 /// The listed references of a remote.
 pub(super) const LISTED: [&str; 2] = ["HEAD", "refs/heads/*"];
 /// Branches taken for the default if the remote names none.
 const USUAL: [&str; 2] = [DEFAULT_BRANCH, "master"];
-/// The most branches named by an error.
+/// The maximum number of branches that an error names.
 const MAX_NAMED: usize = 5;
 
 /// Picks the branch to work on from the list of `git ls-remote`; `None` if the remote has no branch.
 ///
 /// # Errors
-/// The remote has several branches without a default: a person must set one.
+/// Fails if the remote has several branches but no default: a person must set one.
 pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     let lines = || listed.lines().filter_map(|line| line.split_once('\t'));
     let branches: Vec<(&str, &str)> =
@@ -27,7 +28,7 @@ pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     if let Some(named) = named.filter(|named| branches.iter().any(|(_, branch)| branch == named)) {
         return Ok(Some(named.to_owned()));
     }
-    // Old servers give HEAD's commit without its branch; or HEAD is detached.
+    // Old servers give HEAD's commit without its branch. HEAD may also be detached.
     let head = lines().find(|(id, name)| *name == "HEAD" && !id.starts_with("ref: ")).map(|(id, _)| id);
     let at_head: Vec<&str> = branches.iter().filter(|(id, _)| Some(*id) == head).map(|(_, branch)| *branch).collect();
     let all: Vec<&str> = branches.iter().map(|(_, branch)| *branch).collect();
@@ -48,7 +49,8 @@ pub(super) fn pick_branch(listed: &str) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// Returns the branch stored when the repository was made or adopted, else that of the remote's HEAD, else `main`, else that of HEAD.
+/// Returns our branch: the one stored when the repository was created or adopted, else the branch of the remote's HEAD, else `main`, else
+/// the branch of HEAD. A rename to the remote's branch that was interrupted comes first.
 pub(super) fn our_branch(git: &Repository) -> Result<String, RepoError> {
     let config = git.config()?;
     let at_head = |branch: &String| {
@@ -81,7 +83,7 @@ mod tests {
 
     /// A new report is one line: the listing and the branch.
     #[test]
-    fn the_default_branch_is_taken_or_the_one_that_it_can_only_be() {
+    fn the_default_branch_is_picked_or_else_the_only_plausible_one() {
         for (listed, branch) in [
             ("", Some(None)),
             ("ref: refs/heads/main\tHEAD\n", Some(None)),

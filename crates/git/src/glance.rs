@@ -1,5 +1,5 @@
-//! A quick look at a repository at rest, through git's own small files. Most wakes find one, and libgit2 takes hundreds of system calls to
-//! open it.
+//! A quick check that the repository is at rest, through git's own small files. Most wakes find it at rest, and opening it with libgit2
+//! takes hundreds of system calls.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use super::{REMOTE, RepoError, advance, create, index_lock, join, park, worktree
 /// The length of an object id in hexadecimal digits.
 const OID_DIGITS: usize = 40;
 
-/// A repository at rest: HEAD is on our branch, the remote has the same commit, and no work waits.
+/// A repository at rest: HEAD is on our branch, the remote has the same commit, and no work is unfinished.
 pub struct Glance {
     head: Oid,
     tree: WorkTree,
@@ -22,7 +22,8 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// Reads the state of the repository. `None` unless all is as usual between two wakes: then libgit2 has to find the reason.
+    /// Reads the state of the repository. `None` unless all is as usual between two wakes. The caller then opens it with
+    /// libgit2 to find the reason.
     pub fn read(dir: &Path, repo_url: Option<&str>) -> Option<Self> {
         let git_dir = plain_git_dir(dir)?;
         let settings = read_settings(&git_dir).ok()?;
@@ -36,9 +37,9 @@ impl Glance {
         }
         let head = read_ref_id(&git_dir.join("refs/heads").join(&branch))?;
         let origin = settings.get_string(&format!("remote.{REMOTE}.url")).ok();
-        let is_its_origin = |url| origin.as_deref().is_some_and(|origin| create::is_same_url(origin, url));
-        let has_all = || read_ref_id(&git_dir.join("refs/remotes").join(REMOTE).join(&branch)) == Some(head);
-        if !repo_url.is_none_or(is_its_origin) || origin.is_some() && !has_all() {
+        let is_same_origin = |url| origin.as_deref().is_some_and(|origin| create::is_same_url(origin, url));
+        let is_pushed = || read_ref_id(&git_dir.join("refs/remotes").join(REMOTE).join(&branch)) == Some(head);
+        if !repo_url.is_none_or(is_same_origin) || origin.is_some() && !is_pushed() {
             return None;
         }
         let private = git_dir.join("reveille");
@@ -67,7 +68,7 @@ impl Glance {
     }
 }
 
-/// Returns the git directory of a usual repository of this user: not a link, and not of a second work tree.
+/// Returns the git directory of an ordinary repository of this user, which is neither a link nor an additional work tree.
 pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
     let git_dir = dir.join(".git");
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
@@ -78,7 +79,7 @@ pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
     is_plain.then_some(git_dir)
 }
 
-/// Reads the present settings of the repository and of the person.
+/// Reads the current settings of the repository and of the person.
 pub(super) fn read_settings(git_dir: &Path) -> Result<Config, git2::Error> {
     let mut settings = Config::open_default()?;
     settings.add_file(&git_dir.join("config"), ConfigLevel::Local, true)?;

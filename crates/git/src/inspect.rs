@@ -20,7 +20,7 @@ const MAX_FSCK_LINES: usize = 5;
 /// Lists the addresses of all remotes of the repository in `dir`, for fetching and pushing, passwords included. Empty if there is no
 /// repository.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
-    // The usual path reads only the settings: every program that writes a log line asks for this list.
+    // An ordinary repository needs only its settings read, because every program that writes a log line asks for this list.
     if let Some(urls) =
         glance::plain_git_dir(dir).and_then(|git_dir| list_urls(&glance::read_settings(&git_dir).ok()?).ok())
     {
@@ -53,7 +53,7 @@ fn list_urls(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
 }
 
 impl Housekeeping<'_> {
-    /// Lists lock files in the git directory while no `git` works here. A young one may still have a holder, and
+    /// Lists lock files in the git directory; empty while a `git` runs here. A recent one may still be held, and
     /// [`Housekeeping::remove_stale_locks`] removes only abandoned ones.
     pub fn unheld_locks(&self) -> Vec<PathBuf> {
         let found = self.lock_files();

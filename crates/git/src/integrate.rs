@@ -387,7 +387,7 @@ fn name(path: &[u8]) -> Result<&str, RepoError> {
 fn to_blocked_error(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
     let obstacle = match error {
         RepoError::UnsafePath { why, .. } => Obstacle::Unsafe(why),
-        error if error.is_of_a_file() => obstacle,
+        error if error.is_file_fault() => obstacle,
         error => return error,
     };
     RepoError::Blocked { path: path.to_owned(), obstacle }

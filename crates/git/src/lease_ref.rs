@@ -1,9 +1,9 @@
 //! A reference on the remote that moves only by compare-and-swap, from the exact value seen to a new one.
 //!
 //! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository of their own in the
-//! workspace, so that the memory stays free of them and old ones can go. `git` still runs in the memory's repository, to use the person's
-//! keys and helpers, with the other repository's objects added. A remote that is a folder is read without a command if that gives the same
-//! result.
+//! workspace, so that the memory stays free of them and old ones can be deleted. `git` still runs in the memory's repository, to use the
+//! person's keys and helpers, with the other repository's objects added. A remote that is a folder is read without a command if that gives
+//! the same result.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use super::{
     remote::{Beside, LOCK_IN_THE_WAY, Patience, build_git_command, classify_failure, push_failure},
 };
 
-/// Git's message for a reference that exists before its creation.
+/// Part of git's message about a reference that should be created but exists.
 const IS_THERE: &str = "already exists";
 
 /// A reference moved by compare-and-swap.
@@ -52,7 +52,7 @@ impl LeaseRef {
         Self { memory: memory.to_owned(), own: own.to_owned(), url: url.to_owned(), name }
     }
 
-    /// Returns its full name.
+    /// Returns the reference's full name, such as `refs/reveille/lease/wake`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -93,7 +93,7 @@ impl LeaseRef {
         }
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetched = self.run(patience, &[&fetch[..], &[&self.name]].concat())?;
-        // A reference that vanished meanwhile has moved, too.
+        // A reference that was deleted meanwhile counts as moved, too.
         let is_gone = || String::from_utf8_lossy(&fetched.stderr).contains("couldn't find remote ref");
         if !fetched.status.success() && !is_gone() {
             return Err(classify_failure(&fetched));
@@ -140,7 +140,7 @@ impl LeaseRef {
         }
     }
 
-    /// Returns the same move, for an atomic push together with the memory.
+    /// Plans the same move as [`Self::swap`], to be pushed atomically with the memory.
     pub fn plan_swap(&self, old: Oid, new: Oid) -> Beside {
         Beside {
             reference: self.name.clone(),
@@ -150,7 +150,7 @@ impl LeaseRef {
         }
     }
 
-    /// Removes all values except `id`. A failure costs only some bytes.
+    /// Removes all values except `id`. A failure costs only some disk space.
     pub fn keep_only(&self, id: Oid) {
         let kept = id.to_string();
         let folders = fs::read_dir(self.own.join("objects")).into_iter().flatten().flatten();
@@ -195,7 +195,7 @@ impl LeaseRef {
         Ok(patience.run(self.object_variables().into_iter().fold(build_git_command(dir).args(args), with_env))?)
     }
 
-    /// Returns the variables that tell git its object folders; empty while there is no memory.
+    /// Returns the variables that tell git where its objects are; empty while there is no memory.
     fn object_variables(&self) -> Vec<(&'static str, String)> {
         let Ok(memory) = Repository::open(&self.memory) else { return Vec::new() };
         let quoted = |path: &Path| {
@@ -208,7 +208,8 @@ impl LeaseRef {
         ]
     }
 
-    /// Opens the repository of the values, made anew if missing or damaged: the values can be fetched or made again.
+    /// Opens the repository of the values. Creates a new one if it is missing or damaged, because the values can be fetched or created
+    /// again.
     fn own_repository(&self) -> Result<Repository, RepoError> {
         if let Ok(own) = Repository::open_bare(&self.own) {
             return Ok(own);

@@ -1,8 +1,8 @@
 //! The memory's git repository: local work through libgit2, the network through the `git` command.
 //!
 //! A person edits the same work tree. The crate therefore overwrites only bytes it has read, and completes every change it starts: each
-//! move of our branch goes through one step a kill can't tear (`advance.rs`). Work is staged as values and published once; unpublished work
-//! leaves no trace. Remotes are only added to, without rebase or force; the exception is a purge by a person (`purge.rs`).
+//! move of our branch goes through one step that a kill can't leave half done (`advance.rs`). Work is staged as values and published once;
+//! unpublished work leaves no trace. Remotes are only added to, without rebase or force; the exception is a purge by a person (`purge.rs`).
 //!
 //! There is one writer at a time: callers hold the wake lock.
 
@@ -133,7 +133,7 @@ pub enum Condition {
     Detached,
     /// On another branch, with its name.
     OtherBranch(String),
-    /// In the middle of a merge, a rebase or a similar operation, by git's name.
+    /// In the middle of a merge, a rebase or a similar operation, named as git names it.
     InProgress(&'static str),
 }
 
@@ -207,7 +207,7 @@ impl Obstacle {
     }
 }
 
-/// An error of the repository, by the caller's next act. Nothing was changed, unless the variant says so.
+/// An error of the repository. The variants are divided by what the caller does next. Nothing was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
     /// A setting contradicts the repository: a person must decide.
@@ -274,7 +274,7 @@ pub enum RepoError {
         /// The problem with the path.
         why: &'static str,
     },
-    /// The commit is made, but the work tree or the index lags behind: `finish_interrupted` does the rest.
+    /// The commit is made, but the work tree or the index lags behind: [`Repo::finish_interrupted_move`] does the rest.
     #[error(
         "commit {commit} is made, but not all of its files could be written yet: {source}. The next wake finishes it"
     )]
@@ -284,8 +284,8 @@ pub enum RepoError {
         /// The cause.
         source: Box<RepoError>,
     },
-    /// An earlier commit still lacks a file in the work tree, which can't be written: park the work and tell the person. A commit on
-    /// top would take the old file for their edit.
+    /// An earlier commit still lacks a file in the work tree, which can't be written: park the work and tell the person. A further
+    /// commit would mistake the old file for the person's edit.
     #[error("the commit {commit} is made, but not all of its files can be written here: {source}. Please fix that")]
     Behind {
         /// The commit.
@@ -327,19 +327,19 @@ fn describe_safe_directory(dir: &Path) -> String {
 
 impl RepoError {
     /// Returns `true` if a person has to repair a file, as opposed to a fault of the machine or of git.
-    pub fn is_of_a_file(&self) -> bool {
+    pub fn is_file_fault(&self) -> bool {
         match self {
             Self::UnsafePath { .. } => true,
-            Self::Io { source, .. } => !reveille_base::disk::is_the_machines(source),
+            Self::Io { source, .. } => !reveille_base::disk::is_machine_fault(source),
             _ => false,
         }
     }
 
     /// Returns `true` for a fault of the machine, such as a full disk, unrelated to the repository.
-    pub fn is_the_machines(&self) -> bool {
+    pub fn is_machine_fault(&self) -> bool {
         match self {
-            Self::Io { source, .. } | Self::Storing { source, .. } => reveille_base::disk::is_the_machines(source),
-            Self::Unfinished { source, .. } => source.is_the_machines(),
+            Self::Io { source, .. } | Self::Storing { source, .. } => reveille_base::disk::is_machine_fault(source),
+            Self::Unfinished { source, .. } => source.is_machine_fault(),
             _ => false,
         }
     }
@@ -486,9 +486,9 @@ fn wake_signature(now: DateTime<Utc>) -> Result<Signature<'static>, git2::Error>
     Signature::new(WAKE_NAME, WAKE_EMAIL, &git2::Time::new(now.timestamp(), 0))
 }
 
-/// Has libgit2 sync references. libgit2 ignores `core.fsync`, and safe code can't reach its own switch, but it honours the
-/// old `core.fsyncObjectFiles`. The setting goes into a file of ours, read above the person's configuration: in theirs, every git
-/// command would complain.
+/// Makes libgit2 sync references to the disk. libgit2 ignores `core.fsync`, and safe code can't reach its own switch, but it honours the
+/// old `core.fsyncObjectFiles`. The setting goes into a file of ours that overrides the person's configuration. In their own file, every
+/// git command would complain about it.
 fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
     // fault: references-arent-synced
     const SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n";

@@ -1,5 +1,5 @@
-//! A remote that is a folder visible to this machine. Its references are read and swapped without a git command: libgit2 respects git's
-//! locks. Unsupported cases are left to git, which reports the reason.
+//! A remote that is a folder visible to this machine. Its references are read and swapped through libgit2, which respects git's locks,
+//! without a git command. Unsupported cases are left to git, which reports the reason.
 
 use std::{
     fs,
@@ -13,9 +13,9 @@ use git2::{ErrorCode, Oid, Reference, Repository};
 
 use super::{REMOTE, RemoteError, lease_ref::RefValue, remote::Patience};
 
-/// The interval at which a waiting caller is asked to go on.
+/// The interval at which a waiting caller is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Settings that replace the plain access to a remote.
+/// Settings of a remote that replace git's normal access to it.
 const OTHER_WAYS: [&str; 2] = ["uploadpack", "receivepack"];
 /// The time to wait for a locked reference, as in git (`core.filesRefLockTimeout`).
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ impl LocalRemote {
         patience: Patience<'_>,
     ) -> Result<Option<Option<Oid>>, RemoteError> {
         let name = name.to_owned();
-        self.query_repository(patience, move |there| match find_reference(there, &name)? {
+        self.query_repository(patience, move |remote| match find_reference(remote, &name)? {
             None => Some(None),
             Some(found) => found.target().map(Some),
         })
@@ -61,10 +61,10 @@ impl LocalRemote {
         patience: Patience<'_>,
     ) -> Result<Option<Option<RefValue>>, RemoteError> {
         let name = name.to_owned();
-        self.query_repository(patience, move |there| {
-            let Some(found) = find_reference(there, &name)? else { return Some(None) };
+        self.query_repository(patience, move |remote| {
+            let Some(found) = find_reference(remote, &name)? else { return Some(None) };
             let id = found.target()?;
-            let commit = there.find_commit(id).ok()?;
+            let commit = remote.find_commit(id).ok()?;
             Some(Some(RefValue { id, message: Some(String::from_utf8_lossy(commit.message_bytes()).into_owned()) }))
         })
     }
@@ -79,17 +79,17 @@ impl LocalRemote {
         patience: Patience<'_>,
     ) -> Result<Option<bool>, RemoteError> {
         let name = name.to_owned();
-        self.query_repository(patience, move |there| {
-            if !may_be_written(there) {
+        self.query_repository(patience, move |remote| {
+            if !may_be_written(remote) {
                 return None;
             }
             let from = Repository::open_bare(from).ok()?;
-            let (theirs, ours) = (there.odb().ok()?, from.odb().ok()?);
+            let (theirs, ours) = (remote.odb().ok()?, from.odb().ok()?);
             for id in [from.find_commit(new).ok()?.tree_id(), new] {
                 let object = ours.read(id).ok()?;
                 theirs.write(object.kind(), object.data()).ok()?;
             }
-            let swap = || there.reference_matching(&name, new, true, old.unwrap_or(Oid::ZERO_SHA1), "lease");
+            let swap = || remote.reference_matching(&name, new, true, old.unwrap_or(Oid::ZERO_SHA1), "lease");
             let (mut swapped, began) = (swap(), Instant::now());
             let is_locked = |swapped: &Result<Reference<'_>, git2::Error>| {
                 swapped.as_ref().is_err_and(|error| error.code() == ErrorCode::Locked)
@@ -106,7 +106,7 @@ impl LocalRemote {
         })
     }
 
-    /// Queries the remote's repository in a thread, so that a hanging disk is bounded by the same time as a command.
+    /// Queries the remote's repository in a thread, so that a disk that hangs can't block longer than a command could.
     fn query_repository<T: Send + 'static>(
         &self,
         patience: Patience<'_>,
@@ -114,7 +114,7 @@ impl LocalRemote {
     ) -> Result<Option<T>, RemoteError> {
         let (dir, began) = (self.dir.clone(), Instant::now());
         let (say, hear) = mpsc::channel();
-        thread::spawn(move || say.send(Repository::open(dir).ok().and_then(|there| question(&there))));
+        thread::spawn(move || say.send(Repository::open(dir).ok().and_then(|remote| question(&remote))));
         loop {
             let left = patience.timeout.saturating_sub(began.elapsed());
             match hear.recv_timeout(left.min(ASK_EVERY)) {
@@ -129,18 +129,18 @@ impl LocalRemote {
 }
 
 /// Finds a reference; the outer `None` if it can't be read.
-fn find_reference<'a>(there: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> {
-    match there.find_reference(name) {
+fn find_reference<'a>(remote: &'a Repository, name: &str) -> Option<Option<Reference<'a>>> {
+    match remote.find_reference(name) {
         Ok(found) => Some(Some(found)),
         Err(error) if error.code() == ErrorCode::NotFound => Some(None),
         Err(_) => None,
     }
 }
 
-/// Returns `true` if the remote may be written directly: it has no hooks of its owner and isn't shared with other users.
-fn may_be_written(there: &Repository) -> bool {
-    let is_shared = there.config().is_ok_and(|config| config.get_entry("core.sharedRepository").is_ok());
-    let has_hooks_elsewhere = there.config().is_ok_and(|config| config.get_entry("core.hooksPath").is_ok());
-    let mut hooks = fs::read_dir(there.commondir().join("hooks")).into_iter().flatten().flatten();
+/// Returns `true` if the remote may be written directly: its owner installed no hooks, and it isn't shared with other users.
+fn may_be_written(remote: &Repository) -> bool {
+    let is_shared = remote.config().is_ok_and(|config| config.get_entry("core.sharedRepository").is_ok());
+    let has_hooks_elsewhere = remote.config().is_ok_and(|config| config.get_entry("core.hooksPath").is_ok());
+    let mut hooks = fs::read_dir(remote.commondir().join("hooks")).into_iter().flatten().flatten();
     !is_shared && !has_hooks_elsewhere && hooks.all(|hook| hook.path().extension().is_some_and(|kind| kind == "sample"))
 }

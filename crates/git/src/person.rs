@@ -229,7 +229,7 @@ impl Repo {
         match self.tree.read(path) {
             Ok(file) => Ok(Ok(file)),
             Err(RepoError::UnsafePath { why, .. }) => Ok(Err(strip_subject(why))),
-            Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
+            Err(error) if error.is_file_fault() => Ok(Err(UNREADABLE)),
             Err(error) => Err(error),
         }
     }
@@ -300,7 +300,7 @@ impl Repo {
             }
             match self.tree.read(&path) {
                 Ok(_) | Err(RepoError::UnsafePath { .. }) => drop(sound.insert(path)),
-                Err(error) if error.is_of_a_file() => left.push(Changed { path, why_left: Some(UNREADABLE) }),
+                Err(error) if error.is_file_fault() => left.push(Changed { path, why_left: Some(UNREADABLE) }),
                 Err(error) => return Err(error),
             }
         }

@@ -1,5 +1,5 @@
-//! Names that are the same on some disks: macOS by default, and `casefold` folders on Linux, make no difference between `A.md` and `a.md`.
-//! Of two such files in a commit only one exists, under both names, and the other would pass for edited or deleted.
+//! File names that are the same on some disks: macOS by default, and `casefold` folders on Linux, treat `A.md` and `a.md` as one name. If a
+//! commit holds both files, the disk holds only one, under both names, and the other would look edited or deleted.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use reveille_base::disk;
 
 use super::{Oid, Repo, RepoError, person::Changed, tree};
 
-/// The reason to leave a file alone whose name is another's on this disk.
+/// The reason to leave a file alone if another file has the same name on this disk.
 pub(super) const SHARED_NAME: &str = "it has the name of another file except for capitals or accents, and this disk can hold only one of \
                                       the two";
 
 impl Repo {
-    /// Marks changed files that share their name with others on this disk: their content may be the other's, or missing.
+    /// Marks changed files that share their name with others on this disk: their content may be the other file's, or missing.
     pub(super) fn mark_shared_names(&self, changed: &mut [Changed]) -> Result<(), RepoError> {
         if changed.is_empty() {
             return Ok(());
@@ -36,7 +36,7 @@ impl Repo {
 
     /// Finds another file of the commit with the same name on this disk.
     pub(super) fn find_shared_name(&self, commit: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
-        // A missing path can't be another's file, and most checked paths are missing.
+        // A path that doesn't exist can't be another file. Most checked paths don't exist.
         if self.tree.stat(path).is_none() {
             return Ok(None);
         }

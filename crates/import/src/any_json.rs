@@ -1,4 +1,4 @@
-//! Arbitrary JSON, for tests of parsers of foreign files.
+//! Generates arbitrary JSON, to test the parsers of other programs' files.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Replaces any value in a document.
+/// Replaces one value in a document, at a place chosen by `at`.
 pub(super) fn replace_value(document: &mut Value, at: Index, value: Value) {
     let mut places = vec![String::new()];
     let mut next = 0;

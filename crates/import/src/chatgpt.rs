@@ -7,10 +7,10 @@ use reveille_base::zone::Tz;
 
 use super::{
     ImportError, ImportKind,
-    conversation::{ExportedConversation, ReadConversation, SaidThere},
+    conversation::{ExportedConversation, ImportedConversation, ImportedMessage},
     export::{
-        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, leave_odd, read_conversations,
-        read_title,
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, read_conversations, read_title,
+        report_unreadable,
     },
     found::FoundThings,
     marks::{cited_sources, without_marks},
@@ -53,11 +53,11 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
         Some(Value::Object(mapping)) => mapping.iter().collect(),
         Some(Value::Null) => Vec::new(),
         _ => {
-            leave_odd(&title, found);
+            report_unreadable(&title, found);
             return None;
         }
     };
-    let mut read = ReadConversation { title, said: Vec::new() };
+    let mut read = ImportedConversation { title, said: Vec::new() };
     let branch = shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
     let messages: Vec<_> =
         nodes.iter().map(|(_, node)| read_message(node.get("message").unwrap_or(&Value::Null))).collect();
@@ -99,7 +99,7 @@ fn build_thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
 /// A message, with its parts other than text.
 #[derive(Default)]
 struct ChatgptMessage {
-    said: Option<SaidThere>,
+    said: Option<ImportedMessage>,
     pictures: usize,
     left_out: Option<&'static str>,
 }
@@ -111,7 +111,7 @@ fn read_message(message: &Value) -> ChatgptMessage {
     let role = find_text(author, &["role"]).or_else(|| author.as_str()).or_else(|| find_text(message, &["role"]));
     if let Some(text) = find_report(metadata).filter(|_| role != Some("user")) {
         let at = find_time(message, &["create_time", "update_time"]);
-        return ChatgptMessage { said: Some(SaidThere { who: "ChatGPT".to_owned(), at, text }), ..none };
+        return ChatgptMessage { said: Some(ImportedMessage { who: "ChatGPT".to_owned(), at, text }), ..none };
     }
     // Skip content that only a program sees.
     let is_hidden = metadata.get("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true);
@@ -138,7 +138,7 @@ fn read_message(message: &Value) -> ChatgptMessage {
         return ChatgptMessage { pictures, left_out: is_call.then_some(TOOL_CALLS), ..none };
     }
     let at = find_time(message, &["create_time", "update_time"]);
-    ChatgptMessage { said: Some(SaidThere { who: who.to_owned(), at, text }), pictures, ..none }
+    ChatgptMessage { said: Some(ImportedMessage { who: who.to_owned(), at, text }), pictures, ..none }
 }
 
 /// Returns a research report, stored in the state of its widget. The message itself is empty and may be hidden.

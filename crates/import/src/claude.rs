@@ -8,10 +8,10 @@ use reveille_base::zone::Tz;
 
 use super::{
     ImportError, ImportKind,
-    conversation::{ExportedConversation, ReadConversation, SaidThere},
+    conversation::{ExportedConversation, ImportedConversation, ImportedMessage},
     export::{
-        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, each_value, leave_odd,
-        name_conversation, read_conversations, read_title,
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, each_value, name_conversation,
+        read_conversations, read_title, report_unreadable,
     },
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
@@ -100,12 +100,12 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
     let title = read_title(conversation, &["name", "title"]);
     let is_list = |name: &str| conversation.get(name).is_none_or(|list| list.is_array() || list.is_null());
     if !conversation.is_object() || !is_list("chat_messages") || !is_list("messages") {
-        leave_odd(&title, found);
+        report_unreadable(&title, found);
         return None;
     }
     let messages = find_list(conversation, &["chat_messages", "messages"]);
     let current = find_text(conversation, &["current_leaf_message_uuid"]);
-    let mut read = ReadConversation { title, said: Vec::new() };
+    let mut read = ImportedConversation { title, said: Vec::new() };
     let mut is_shown = vec![false; messages.len()];
     for at in shown_branch(&build_thread(messages), current) {
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
@@ -119,7 +119,7 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
                 Some(other) => other,
             };
             let at = find_time(message, &["created_at", "updated_at"]);
-            read.said.push(SaidThere { who: who.to_owned(), at, text: words.text });
+            read.said.push(ImportedMessage { who: who.to_owned(), at, text: words.text });
         }
     }
     let replaced =

@@ -15,9 +15,9 @@ use super::{
     plan::hash,
 };
 
-/// The length of a conversation id within a name, in characters.
+/// The length of a conversation's id within a file name, in characters.
 const ID_CHARS: usize = 12;
-/// The minimum number of distinct characters in it: made-up ids often begin alike.
+/// The minimum number of distinct characters in such an id: made-up ids often begin alike.
 const MIN_ID_LETTERS: usize = 5;
 const TWICE: &str = "conversations that were there twice: only the longer one is imported";
 
@@ -25,20 +25,20 @@ const TWICE: &str = "conversations that were there twice: only the longer one is
 const MAX_TITLE_CHARS: usize = 120;
 /// The maximum length kept of one message, in characters.
 const MAX_MESSAGE_CHARS: usize = 100_000;
-/// The maximum size of a document, in bytes; a long conversation continues in another.
+/// The maximum size of a document, in bytes. A longer conversation continues in another document.
 const MAX_DOCUMENT_BYTES: usize = 192 << 10;
 
-/// A conversation.
+/// A conversation as read from its source.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReadConversation {
+pub(super) struct ImportedConversation {
     pub(super) title: String,
     /// The messages in order.
-    pub(super) said: Vec<SaidThere>,
+    pub(super) said: Vec<ImportedMessage>,
 }
 
 /// A message of a conversation.
 #[derive(Debug, Clone)]
-pub(super) struct SaidThere {
+pub(super) struct ImportedMessage {
     pub(super) who: String,
     pub(super) at: Option<DateTime<Utc>>,
     pub(super) text: String,
@@ -50,7 +50,7 @@ pub(super) struct ExportedConversation {
     /// The id in the export.
     pub(super) id: Option<String>,
     pub(super) begun: Option<DateTime<Utc>>,
-    pub(super) read: ReadConversation,
+    pub(super) read: ImportedConversation,
 }
 
 /// The distinct conversations of an export, by their documents' paths without `.md`.
@@ -60,7 +60,7 @@ pub(super) struct ConversationShelf {
 }
 
 impl ConversationShelf {
-    /// Adds a conversation. Of duplicates, the one with more messages stays.
+    /// Adds a conversation. If it was added before, the copy with more messages stays.
     pub(super) fn add_conversation(
         &mut self,
         folder: &str,
@@ -71,16 +71,17 @@ impl ConversationShelf {
         let day = conversation.day(tz);
         let stem = |id: &str| format!("{folder}/{}", format_day_path(day, id));
         let mut place = stem(&conversation.short_id());
-        if let Some(there) = self.kept.get(&place).filter(|there| !there.is_the_same_as(&conversation)) {
-            let whole: Vec<_> = there.read.said.iter().chain(&conversation.read.said).map(|said| &said.text).collect();
-            place = stem(&plain_id(&hash(&format!("{:?} {whole:?}", conversation.id))));
+        if let Some(existing) = self.kept.get(&place).filter(|existing| !existing.is_the_same_as(&conversation)) {
+            let texts: Vec<_> =
+                existing.read.said.iter().chain(&conversation.read.said).map(|said| &said.text).collect();
+            place = stem(&plain_id(&hash(&format!("{:?} {texts:?}", conversation.id))));
         }
-        let Some(there) = self.kept.get(&place) else {
+        let Some(existing) = self.kept.get(&place) else {
             self.kept.insert(place, conversation);
             return;
         };
         found.leave_out(&conversation.read.title, TWICE);
-        if conversation.read.said.len() > there.read.said.len() {
+        if conversation.read.said.len() > existing.read.said.len() {
             self.kept.insert(place, conversation);
         }
     }
@@ -100,7 +101,7 @@ impl ExportedConversation {
         begun.map(|at| at.with_timezone(&tz).date_naive())
     }
 
-    /// Returns the id's part of a name: from the id itself, or from a hash of the first message.
+    /// Returns the id used in a file name: taken from the id itself, or a hash of it or of the first message.
     fn short_id(&self) -> String {
         let own = self.id.as_deref().map(|id| (plain_id(id), id));
         match own {
@@ -138,7 +139,7 @@ fn is_random(short: &str) -> bool {
 pub(super) fn add_documents(
     stem: &str,
     day: Option<NaiveDate>,
-    conversation: &ReadConversation,
+    conversation: &ImportedConversation,
     tz: Tz,
     found: &mut FoundThings,
 ) {
@@ -148,7 +149,12 @@ pub(super) fn add_documents(
 }
 
 /// Builds the conversation's documents, usually a single one.
-fn build_documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation, tz: Tz) -> Vec<FoundDocument> {
+fn build_documents(
+    stem: &str,
+    day: Option<NaiveDate>,
+    conversation: &ImportedConversation,
+    tz: Tz,
+) -> Vec<FoundDocument> {
     let title = match one_line(&conversation.title.replace("<!--", "<! --")) {
         title if title.is_empty() => "Untitled".to_owned(),
         title => truncate_text(&title, MAX_TITLE_CHARS),
@@ -180,7 +186,7 @@ fn build_documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConver
     texts.into_iter().enumerate().map(document).collect()
 }
 
-fn message_block(message: &SaidThere, time: Option<&str>) -> String {
+fn message_block(message: &ImportedMessage, time: Option<&str>) -> String {
     let text = truncate_text(message.text.trim(), MAX_MESSAGE_CHARS).replace("<!--", "<! --").replace('\r', "\n");
     let mut lines = text.lines().skip_while(|line| line.trim().is_empty());
     let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
@@ -209,14 +215,18 @@ mod tests {
     use super::*;
     use reveille_memory::sections::Document;
 
-    fn said(who: &str, minute: u32, text: &str) -> SaidThere {
+    fn said(who: &str, minute: u32, text: &str) -> ImportedMessage {
         let day = NaiveDate::from_ymd_opt(2025, 3, 14).unwrap();
-        SaidThere { who: who.into(), at: Some(day.and_hms_opt(13, minute, 0).unwrap().and_utc()), text: text.into() }
+        ImportedMessage {
+            who: who.into(),
+            at: Some(day.and_hms_opt(13, minute, 0).unwrap().and_utc()),
+            text: text.into(),
+        }
     }
 
     #[test]
-    fn what_was_said_forges_no_heading_and_opens_no_comment() {
-        let conversation = ReadConversation {
+    fn a_message_forges_no_heading_and_opens_no_comment() {
+        let conversation = ImportedConversation {
             title: "Trip\n## Forged <!-- x".into(),
             said: vec![
                 said("You", 3, "\n\n# Where to?\n## Forged\n```\nopen\n<!-- for: all -->\n"),
@@ -245,46 +255,70 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_that_is_cut_it_is_said() {
+    fn a_truncated_message_is_reported() {
         let long = "x".repeat(MAX_MESSAGE_CHARS + 1);
         let said = vec![said("You", 1, &long), said("You", 2, "short")];
         let mut found = FoundThings::default();
-        add_documents("a", None, &ReadConversation { title: "Long".into(), said }, "UTC".parse().unwrap(), &mut found);
+        add_documents(
+            "a",
+            None,
+            &ImportedConversation { title: "Long".into(), said },
+            "UTC".parse().unwrap(),
+            &mut found,
+        );
         let left: Vec<_> = found.left_out.iter().map(|left| (left.what.as_str(), left.why)).collect();
         assert_eq!((found.documents.len(), left), (1, vec![("Long", CUT_SHORT)]));
     }
 
     #[test]
-    fn each_conversation_has_a_document_of_its_own_and_one_that_is_there_twice_has_one() {
-        let of = |id: Option<&str>, texts: &[&str]| ExportedConversation {
+    fn each_conversation_has_its_own_document_and_duplicates_share_one() {
+        let exported = |id: Option<&str>, texts: &[&str]| ExportedConversation {
             id: id.map(str::to_owned),
             begun: None,
-            read: ReadConversation { title: "T".into(), said: texts.iter().map(|text| said("You", 1, text)).collect() },
+            read: ImportedConversation {
+                title: "T".into(),
+                said: texts.iter().map(|text| said("You", 1, text)).collect(),
+            },
         };
         for (name, conversations, documents, twice) in [
-            ("ids of their own", vec![of(Some("0a1b2c3d-4e5f-1"), &["a"]), of(Some("0a1b2c3d-4e5e-1"), &["a"])], 2, 0),
+            (
+                "ids of their own",
+                vec![exported(Some("0a1b2c3d-4e5f-1"), &["a"]), exported(Some("0a1b2c3d-4e5e-1"), &["a"])],
+                2,
+                0,
+            ),
             (
                 "ids that begin alike",
-                vec![of(Some("00000000-0000-0000-1"), &["a"]), of(Some("00000000-0000-0000-2"), &["a"])],
+                vec![exported(Some("00000000-0000-0000-1"), &["a"]), exported(Some("00000000-0000-0000-2"), &["a"])],
                 2,
                 0,
             ),
             (
                 "ids that begin alike by chance",
-                vec![of(Some("12345678-1234-1"), &["a"]), of(Some("12345678-1234-2"), &["a"])],
+                vec![exported(Some("12345678-1234-1"), &["a"]), exported(Some("12345678-1234-2"), &["a"])],
                 2,
                 0,
             ),
-            ("made-up ids", vec![of(Some("conversation-1"), &["a"]), of(Some("conversation-2"), &["a"])], 2, 0),
-            ("no ids", vec![of(None, &["a"]), of(None, &["b"])], 2, 0),
-            ("no ids, and they begin alike", vec![of(None, &["a", "b"]), of(None, &["a", "c"])], 2, 0),
+            (
+                "made-up ids",
+                vec![exported(Some("conversation-1"), &["a"]), exported(Some("conversation-2"), &["a"])],
+                2,
+                0,
+            ),
+            ("no ids", vec![exported(None, &["a"]), exported(None, &["b"])], 2, 0),
+            (
+                "no ids, and conversations that begin alike",
+                vec![exported(None, &["a", "b"]), exported(None, &["a", "c"])],
+                2,
+                0,
+            ),
             (
                 "the same twice",
-                vec![of(Some("0a1b2c3d-4e5f-1"), &["a", "b"]), of(Some("0a1b2c3d-4e5f-1"), &["a"])],
+                vec![exported(Some("0a1b2c3d-4e5f-1"), &["a", "b"]), exported(Some("0a1b2c3d-4e5f-1"), &["a"])],
                 1,
                 1,
             ),
-            ("the longer one later", vec![of(None, &["a"]), of(None, &["a", "b"])], 1, 1),
+            ("the longer copy second", vec![exported(None, &["a"]), exported(None, &["a", "b"])], 1, 1),
         ] {
             let (mut shelf, mut found) = (ConversationShelf::default(), FoundThings::default());
             let tz = "UTC".parse().unwrap();
@@ -298,10 +332,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_one_goes_on_in_another_document() {
+    fn a_long_conversation_continues_in_another_document() {
         let long = "x".repeat(MAX_DOCUMENT_BYTES / 2);
         let conversation =
-            ReadConversation { title: String::new(), said: (0..5).map(|n| said("You", n, &long)).collect() };
+            ImportedConversation { title: String::new(), said: (0..5).map(|n| said("You", n, &long)).collect() };
         let documents = build_documents("a", None, &conversation, "UTC".parse().unwrap());
         let paths: Vec<_> = documents.iter().map(|document| document.path.as_str()).collect();
         assert_eq!(paths, ["a.md", "a-2.md", "a-3.md", "a-4.md", "a-5.md"]);

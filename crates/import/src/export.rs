@@ -36,7 +36,7 @@ const DAMAGED: &str = "it can't be read, or its checksum is wrong";
 /// Parses one conversation of an export, and reports its skipped parts.
 pub(super) type ReadOne<'a> = &'a dyn Fn(&Value, &mut FoundThings) -> Option<ExportedConversation>;
 
-/// Reads files of conversations and adds these below a folder.
+/// Reads files of conversations and adds the conversations below a folder.
 ///
 /// # Errors
 /// None of the files is readable.
@@ -83,8 +83,8 @@ pub(super) fn read_conversations(
     }
 }
 
-/// Passes each element of a file to `work`, raw and parsed; an oversized element is passed empty. Returns a fault of the file that didn't
-/// prevent reading.
+/// Passes each element of a file to `work`, raw and parsed; an oversized element is passed empty. Returns a fault that didn't prevent
+/// reading, if the file has one.
 ///
 /// # Errors
 /// The file can't be read, or its checksum is wrong.
@@ -108,7 +108,7 @@ pub(super) fn each_value(
     }
 }
 
-/// Passes each conversation of an element to `work`: usually the element itself, sometimes a list within.
+/// Passes each conversation of an element to `work`. Usually the element is the conversation; sometimes it holds a list of them.
 fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
     let list = ["conversations", "chats", "data"].iter().find_map(|name| value.get(name)?.as_array());
     match list.or_else(|| value.as_array()) {
@@ -123,7 +123,7 @@ pub(super) fn read_title(conversation: &Value, names: &[&str]) -> String {
 }
 
 /// Reports an unreadable conversation.
-pub(super) fn leave_odd(title: &str, found: &mut FoundThings) {
+pub(super) fn report_unreadable(title: &str, found: &mut FoundThings) {
     found.leave_out(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
 }
 

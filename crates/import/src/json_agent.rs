@@ -15,7 +15,7 @@ use reveille_memory::imported::break_comments;
 
 use super::{
     ImportError,
-    conversation::{self, ReadConversation, SaidThere},
+    conversation::{self, ImportedConversation, ImportedMessage},
     found::{CUT_SHORT, DocumentSort, FoundDocument, FoundFact, FoundReminder, FoundThings},
     markdown_agent,
     names::TakenNames,
@@ -120,7 +120,7 @@ fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundT
 
 /// Reads the conversations, one document per month.
 fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
-    let mut months: BTreeMap<String, ReadConversation> = BTreeMap::new();
+    let mut months: BTreeMap<String, ImportedConversation> = BTreeMap::new();
     let mut bad = 0;
     let read = source.with_reader(entry, MAX_LOG_BYTES, |reader| -> std::io::Result<()> {
         let mut reader = BufReader::new(reader);
@@ -135,13 +135,13 @@ fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut Fo
             let said = [("You", "user_message"), ("Assistant", "agent_response"), ("Summary", "summary")];
             let said = said.into_iter().filter_map(|(who, name)| Some((who, find_text(&value, &[name])?)));
             let said: Vec<_> =
-                said.map(|(who, text)| SaidThere { who: who.to_owned(), at, text: text.to_owned() }).collect();
+                said.map(|(who, text)| ImportedMessage { who: who.to_owned(), at, text: text.to_owned() }).collect();
             if said.is_empty() {
                 bad += usize::from(!is_blank);
                 continue;
             }
             let title = format!("Conversations of {month}");
-            months.entry(month).or_insert_with(|| ReadConversation { title, said: Vec::new() }).said.extend(said);
+            months.entry(month).or_insert_with(|| ImportedConversation { title, said: Vec::new() }).said.extend(said);
         }
         Ok(())
     });

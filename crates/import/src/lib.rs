@@ -35,7 +35,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{Hand, PersonsCommit},
+    hand::{PersonSession, PersonsCommit},
 };
 use reveille_base::{redact::Redactor, zone::Tz};
 use reveille_git::Repo;
@@ -164,12 +164,12 @@ pub fn plan_import(
     Ok(plan::build_plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
 }
 
-/// Runs an import, as one commit in the person's name.
+/// Carries out an import, as one commit in the person's name.
 ///
 /// # Errors
 /// [`ImportError::Refused`] if the memory has changes that can't be committed first and would be lost.
 pub fn carry_out(
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     kind: ImportKind,
     found: &FoundThings,
     tools: ImportTools<'_>,

@@ -1,5 +1,5 @@
-//! Plans an import's changes in the memory. Pure except for reading. A record beside the imported documents lists the hashes of earlier
-//! imports, to import nothing twice and to leave out content the person has confirmed, moved or deleted.
+//! Plans an import's changes in the memory. Pure except for reading. A record beside the imported documents lists the hashes of everything
+//! imported before, so that nothing is imported twice, even if the person has since confirmed, moved or deleted it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub const RECORD: &str = "memory/imported/record.txt";
 /// The record's first line.
 const RECORD_HEAD: &str =
     "What wake import took in, one a line: a hash, and what it was. It keeps anything from coming twice.";
-/// The maximum number of documents per import; another import continues.
+/// The maximum number of documents per import. The next import takes the rest.
 const MAX_DOCUMENTS: usize = 5_000;
 /// The maximum total size of these documents, in bytes.
 const MAX_DOCUMENT_BYTES: usize = 64 << 20;
@@ -39,7 +39,7 @@ const MAX_DOCUMENT_BYTES: usize = 64 << 20;
 const MAX_FACTS: usize = 2_000;
 /// The maximum number of tasks per import, including reminders.
 const MAX_TASKS: usize = 500;
-/// The folder of documents named only by their month.
+/// The folder of logs, whose documents are named only by their month.
 const OF_LOGS: &str = "json-agent/";
 /// The maximum length of a time in a task's title, in characters.
 const MAX_DUE_CHARS: usize = 40;
@@ -67,7 +67,7 @@ pub struct ImportPlan {
 }
 
 impl ImportPlan {
-    /// Returns the commit message, free of foreign names and titles.
+    /// Returns the commit message, which contains no names or titles from the source.
     pub fn render_commit_message(&self) -> String {
         let what = self.account.describe_counts();
         let updated = match self.account.updated {
@@ -168,24 +168,24 @@ impl PlanDraft {
     /// Returns a document's path, and the hash of the earlier import at that path. Only a continued conversation replaces another document.
     /// Different documents with one name get separate names.
     fn choose_path(&self, document: &FoundDocument, memory: &MemoryReader<'_>) -> (String, Option<String>) {
-        // All logs name their months alike, so the earlier text must be the beginning of this one.
+        // All logs use the same file names for their months, so this text must begin with the earlier one.
         let is_by_month = document.path.starts_with(OF_LOGS);
-        let begins_so = |place: &str, came: &str| {
+        let begins_with_earlier = |place: &str, earlier_hash: &str| {
             let there = memory.repo.read_work_tree(&format!("{IMPORTED_DIR}/{place}")).ok().flatten();
-            there.is_none_or(|there| hash(&there) != came || document.text.starts_with(&there))
+            there.is_none_or(|there| hash(&there) != earlier_hash || document.text.starts_with(&there))
         };
-        let goes_on = |place: &str, came: &str| {
-            document.sort == DocumentSort::Conversation && (!is_by_month || begins_so(place, came))
+        let may_replace = |place: &str, earlier_hash: &str| {
+            document.sort == DocumentSort::Conversation && (!is_by_month || begins_with_earlier(place, earlier_hash))
         };
         let stem = document.path.trim_end_matches(".md");
         let mut place = document.path.clone();
         let mut n = 2;
         loop {
             match self.record.paths.get(&place) {
-                Some(came) if !goes_on(&place, came) => place = format!("{stem}-{n}.md"),
-                came => {
-                    let came = came.cloned();
-                    return (place, came);
+                Some(earlier_hash) if !may_replace(&place, earlier_hash) => place = format!("{stem}-{n}.md"),
+                earlier_hash => {
+                    let earlier_hash = earlier_hash.cloned();
+                    return (place, earlier_hash);
                 }
             }
             n += 1;
@@ -207,19 +207,19 @@ impl PlanDraft {
                 self.leave_out(&document.path, BEYOND);
                 continue;
             }
-            let (place, came) = self.choose_path(document, memory);
+            let (place, earlier_hash) = self.choose_path(document, memory);
             let path = format!("{IMPORTED_DIR}/{place}");
             let base = match memory.repo.check_writable(&path) {
                 Ok(()) => memory.repo.read_work_tree(&path)?,
-                Err(error) if error.is_of_a_file() => {
+                Err(error) if error.is_file_fault() => {
                     self.leave_out(&place, NOT_OURS);
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let as_it_came = base.as_deref().map(self::hash) == came;
-            if !as_it_came {
-                self.leave_out(&place, if came.is_some() { EDITED } else { NOT_OURS });
+            let is_unedited = base.as_deref().map(self::hash) == earlier_hash;
+            if !is_unedited {
+                self.leave_out(&place, if earlier_hash.is_some() { EDITED } else { NOT_OURS });
                 continue;
             }
             (taken, bytes) = (taken + 1, bytes + document.text.len());
@@ -227,7 +227,7 @@ impl PlanDraft {
             let account = &mut self.plan.account;
             let counts = &mut account.new;
             match document.sort {
-                _ if came.is_some() => account.updated += 1,
+                _ if earlier_hash.is_some() => account.updated += 1,
                 DocumentSort::Note => counts.notes += 1,
                 DocumentSort::Conversation => counts.conversations += 1,
                 DocumentSort::Orders => counts.orders += 1,
@@ -299,7 +299,7 @@ impl PlanDraft {
             let with =
                 |draft: &TaskDraft| imported::with_task(&TaskList::parse(&text).0, draft, due.as_deref(), &from, day);
             let added = match with(&whole) {
-                // The same text with another time is another reminder.
+                // A reminder with the same text but another time is a different reminder.
                 Err(TaskError::Exists { .. }) if is_reminder && due.is_some() => {
                     with(&with_time(&whole, due.as_deref().unwrap_or_default()))
                 }

@@ -9,9 +9,9 @@ use super::{
     source::{ImportSource, SourceEntry},
 };
 
-/// The bytes read of a file to identify it.
+/// How many bytes of a file are read to identify it.
 const PEEK_BYTES: u64 = 1 << 20;
-/// The bytes read if there are many files.
+/// How many are read if there are many files.
 const PEEK_BYTES_OF_MANY: u64 = 64 << 10;
 /// The number of files that counts as many.
 const MANY: usize = 200;
@@ -65,8 +65,8 @@ pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportErr
         return Ok(ImportKind::Notes);
     }
     let most = peek_bytes(source);
-    let told = source.entries().iter().filter(|entry| may_be_conversations(entry, source));
-    if let Some(file) = told.into_iter().find_map(|entry| peek_file(source, entry, most).ok().flatten()) {
+    let candidates = source.entries().iter().filter(|entry| may_be_conversations(entry, source));
+    if let Some(file) = candidates.into_iter().find_map(|entry| peek_file(source, entry, most).ok().flatten()) {
         return Ok(file.kind());
     }
     if let Some(error) = unreadable {
@@ -79,7 +79,7 @@ pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportErr
     )))
 }
 
-/// Lists the first reasons for skipped files, which may explain the failure.
+/// Lists the first reasons for skipped files, which may explain why the kind is unknown.
 fn name_left_out(left_out: &[ImportLeftOut]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for ImportLeftOut { what, why, .. } in left_out {
@@ -113,7 +113,7 @@ impl<'a> ExportFiles<'a> {
         let (mut unknown, mut pages) = (Vec::new(), Vec::new());
         for entry in source.entries().iter().filter(|entry| may_be_conversations(entry, source)) {
             match peek_file(source, entry, most).ok().flatten() {
-                Some(PeekedFile::Conversations(told)) if told != kind => files.others.push(entry),
+                Some(PeekedFile::Conversations(recognised)) if recognised != kind => files.others.push(entry),
                 // A browser page only repeats all conversations.
                 Some(PeekedFile::Conversations(_)) if entry.has_ending(PAGES) => pages.push(entry),
                 Some(PeekedFile::Conversations(_)) => files.own.push(entry),
@@ -189,7 +189,7 @@ fn peek_file(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Op
     if has("\"prompt_template\"") && has("\"docs\"") {
         return Ok(Some(PeekedFile::Project));
     }
-    // Other programs' files also have mappings.
+    // Other programs' files also have a field `mapping`.
     let is_tree = has("\"message\"") || has("\"current_node\"") || has("\"conversation_id\"") || has("\"parent\"");
     let is_chatgpt = has("\"mapping\"") && (is_tree || is_conversations(entry));
     Ok(is_chatgpt.then_some(PeekedFile::Conversations(ImportKind::Chatgpt)))
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_browsers_and_exports_are_no_part_of_a_name() {
+    fn numbers_added_by_browsers_and_exports_are_no_part_of_a_name() {
         for (name, stem) in [
             ("conversations.json", "conversations"),
             ("conversations (1).json", "conversations"),

@@ -1,4 +1,4 @@
-//! Parses JSON with small damage: exports come from many programs, and people cut or edit them.
+//! Parses slightly damaged JSON: exports come from many programs, and people cut or edit them.
 
 use serde_json::Value;
 

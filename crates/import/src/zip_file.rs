@@ -22,13 +22,13 @@ use super::{
     zip_name::{NameEncoding, to_path},
 };
 
-/// The maximum size of an archive, in bytes: exports with pictures have some gigabytes.
+/// The maximum size of an archive, in bytes. Exports with pictures reach several gigabytes.
 const MAX_ARCHIVE_BYTES: u64 = 8 << 30;
-/// The maximum compression ratio of a file. JSON compresses to a tenth, but repeated bytes to a thousandth.
+/// The maximum compression ratio of a file. JSON compresses to about a tenth, repeated bytes to a thousandth.
 const MAX_RATIO: u64 = 200;
 /// The size below which the ratio isn't checked, in bytes.
 const RATIO_FROM_BYTES: u64 = 1 << 20;
-/// The first bytes of an archive: a file, or the end of an empty archive.
+/// The first bytes of an archive: those of its first file, or of the end record if it is empty.
 const BEGINNINGS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 /// The first bytes of a directory entry, and its minimum length in bytes.
 const LIST_ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
@@ -199,7 +199,7 @@ impl ZipFile {
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
-    /// Returns the range of an uncompressed file in this archive's own bytes.
+    /// Returns the bytes of an uncompressed file, as a range of this archive's own bytes.
     pub(super) fn find_part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
         let mut archive = self.archive.borrow_mut();
         let found = archive.by_index_raw(entry.at).ok()?;
@@ -218,7 +218,7 @@ impl ZipFile {
     }
 }
 
-/// Returns the duplicate names in an archive's directory, once for each file but the last, the only file the library lists.
+/// Returns the duplicate names in an archive's directory, once for each file but the last, because the library lists only that one.
 fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> {
     let Some(bytes) = bytes else { return Vec::new() };
     let mut times: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
@@ -254,7 +254,7 @@ fn describe_error(error: &zip::result::ZipError) -> String {
     }
 }
 
-/// A reader that fails if a file is longer than stated.
+/// A reader that fails if a file is longer than its stated size.
 struct ExactRead<R> {
     reader: R,
     left: u64,

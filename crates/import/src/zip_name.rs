@@ -1,4 +1,4 @@
-//! Converts names in archives to paths. Programs write names in their system's encoding, with its separators, and from its root.
+//! Converts names in archives to paths. Programs write names in their system's encoding, with its separators, and sometimes from its root.
 
 use encoding_rs::{EUC_KR, Encoding, GBK, IBM866, SHIFT_JIS, WINDOWS_1252};
 
@@ -7,8 +7,8 @@ use encoding_rs::{EUC_KR, Encoding, GBK, IBM866, SHIFT_JIS, WINDOWS_1252};
 pub(super) struct NameEncoding(Option<&'static Encoding>);
 
 impl NameEncoding {
-    /// Guesses the encoding from all non-UTF-8 names together, since a single name tells little. The default is the original PC's code
-    /// page.
+    /// Guesses the encoding from all non-UTF-8 names together, since a single name tells little. The default is the code page of the
+    /// original PC, 437.
     pub(super) fn guess<'a>(names: impl Iterator<Item = &'a [u8]>) -> Self {
         let names: Vec<&[u8]> = names.filter(|name| std::str::from_utf8(name).is_err()).collect();
         let all = names.join(&b'/');
@@ -33,7 +33,7 @@ impl NameEncoding {
         Self(found)
     }
 
-    /// Decodes a name. `as_first_pc` is the name in the original PC's code page 437.
+    /// Decodes a name. `as_first_pc` is the same name decoded with the original PC's code page 437.
     pub(super) fn decode(self, raw: &[u8], as_first_pc: &str) -> String {
         match (std::str::from_utf8(raw), self.0) {
             (Ok(name), _) => name.to_owned(),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_paths_below_the_archive() {
+    fn names_become_paths_below_the_archive() {
         for (name, path) in [
             ("a/b.md", Some("a/b.md")),
             ("Vault\\Notes\\a.md", Some("Vault/Notes/a.md")),
@@ -94,16 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_the_letters_of_their_system() {
+    fn names_are_decoded_in_their_systems_encoding() {
         let encoded = |encoding: &'static Encoding, name: &str| encoding.encode(name).0.into_owned();
         for (name, raw, expected) in [
             ("UTF-8 without a flag", "Müller 日記.md".as_bytes().to_vec(), "Müller 日記.md"),
-            ("the first PC's", b"M\x81ller.md".to_vec(), "first PC"),
-            ("the first PC's, with a letter like a Japanese one", b"sch\x94n.md".to_vec(), "first PC"),
+            ("code page 437", b"M\x81ller.md".to_vec(), "first PC"),
+            ("code page 437, with a byte that Shift JIS uses", b"sch\x94n.md".to_vec(), "first PC"),
             ("Latin-1", b"M\xfcller.md".to_vec(), "Müller.md"),
             ("Japanese", encoded(SHIFT_JIS, "新しいフォルダ/ソ.md"), "新しいフォルダ/ソ.md"),
             (
-                "Japanese, with a separator of Windows in a letter",
+                "Japanese, with a backslash byte within a letter",
                 encoded(SHIFT_JIS, "日記\\表\\ソ.md"),
                 "日記\\表\\ソ.md",
             ),

@@ -22,7 +22,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// MB.
 const CACHE_KIB: i64 = 64 * 1024;
 
-/// The log's pages before a checkpoint: the first process to open the index reads the whole log.
+/// The pages in the write-ahead log that trigger a checkpoint. It is kept short, because the first process to open the index reads all of
+/// it.
 const LOG_PAGES: i64 = 256;
 
 /// The file at the index's path.
@@ -34,7 +35,7 @@ enum Found {
     Foreign,
 }
 
-/// Opens or creates the index. Returns whether the previous file had to go. An index of another version is moved aside.
+/// Opens or creates the index. Returns whether the previous file had to be replaced. An index of another version is moved aside.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     match try_open(path) {
         Ok(Found::Current(conn)) => return Ok((conn, false)),
@@ -49,7 +50,8 @@ pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     }
 }
 
-/// Copies the log into the file, as far as other processes allow. A damaged index has nothing worth keeping.
+/// Copies the write-ahead log into the file, as far as other processes allow. Errors are ignored: a damaged index has nothing worth
+/// keeping.
 pub(super) fn checkpoint_log(conn: &Connection) {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
 }
@@ -59,8 +61,8 @@ fn aside_path(path: &Path) -> PathBuf {
     path.with_extension("db.old")
 }
 
-/// Returns an index moved aside by a process that ended before taking over the vectors.
-pub(super) fn left_aside(path: &Path) -> Option<PathBuf> {
+/// Returns the path of an index that was moved aside by a process that ended before it copied the vectors.
+pub(super) fn find_moved_aside(path: &Path) -> Option<PathBuf> {
     Some(aside_path(path)).filter(|aside| aside.exists())
 }
 
@@ -80,7 +82,7 @@ pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(IndexError::File(error)),
     }
-    // SQLite would take the old side files for the new index's.
+    // SQLite would mistake the old side files for the new index's.
     remove(path)?;
     Ok(Some(aside))
 }
@@ -90,7 +92,7 @@ pub(super) fn read_inode(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Returns the file's size with its log.
+/// Returns the size of the file and its write-ahead log.
 pub(super) fn count_bytes(path: &Path) -> u64 {
     [path.to_owned(), path.with_extension("db-wal")]
         .iter()
@@ -150,7 +152,7 @@ fn try_open(path: &Path) -> rusqlite::Result<Found> {
     Ok(if is_ours { Found::Current(conn) } else { Found::Foreign })
 }
 
-/// Creates the file readable only for its owner, because it contains conversations. Best effort: opening the file reports real trouble.
+/// Creates the file readable only by its owner, because it contains conversations. Errors are only logged: opening the file reports them.
 fn create_private(path: &Path) {
     if let Err(error) = file::create_private(path) {
         tracing::trace!(%error, "the index's file was not made ahead");

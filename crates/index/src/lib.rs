@@ -53,14 +53,14 @@ pub struct Index {
     inode: Option<(u64, u64)>,
     /// Whether the previous file had to be deleted.
     was_rebuilt: bool,
-    /// The vectors' bits, as read last.
+    /// The bits of a model's vectors, as last read.
     codes: Option<Codes>,
 }
 
 /// The reason the index can't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Another process has been writing for long: try again.
+    /// Another process has been writing for a long time: try again.
     #[error("the memory's index is busy: another process is writing to it. Try again")]
     Busy,
     /// The disk is full; nothing was changed.
@@ -72,7 +72,7 @@ pub enum IndexError {
     /// The file is damaged: delete it, and it is rebuilt.
     #[error("the memory's index is damaged: {0}")]
     Damaged(String),
-    /// Another program's file takes the index's path, and returns after deletion.
+    /// Another program's file is at the index's path, and came back after it was deleted.
     #[error("{} isn't the memory's index, and can't be replaced", .0.display())]
     Foreign(PathBuf),
     /// The file can't be deleted or read.
@@ -111,9 +111,9 @@ pub struct SearchQuery<'a> {
     pub text: &'a str,
     /// The maximum number of hits.
     pub limit: usize,
-    /// Today by the person's calendar, as the base of "last week".
+    /// Today's date in the person's time zone, from which "last week" is counted.
     pub today: NaiveDate,
-    /// Only content known by that day. The documents must be in the state of that day ([`Index::with_documents`]).
+    /// Only content that was known on that day. The documents must be in the state of that day ([`Index::with_documents`]).
     pub as_of: Option<NaiveDate>,
     /// With `as_of`: also filters documents by their own days. Undated content is excluded, because its age is unknown.
     pub only_dated: bool,
@@ -127,7 +127,7 @@ pub struct SearchQuery<'a> {
     pub vector: Option<QueryVector<'a>>,
     /// Chats to exclude, with everything that belongs to them.
     pub without_chats: &'a [ChatRef],
-    /// The paths that may not be read.
+    /// Decides which paths are hidden from this search.
     pub hidden: Option<&'a dyn Fn(&str) -> bool>,
 }
 
@@ -136,7 +136,7 @@ pub struct SearchQuery<'a> {
 pub struct ChunkOrigin {
     /// The wake that wrote the text or answered the message.
     pub wake: Option<String>,
-    /// The message with this content.
+    /// The message that holds the text.
     pub message: Option<i64>,
     /// The chat of the message, or the chat the text was written for.
     pub chat: Option<ChatNumber>,
@@ -152,9 +152,9 @@ impl serde::Serialize for ChatNumber {
     }
 }
 
-/// A hit.
+/// A hit of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recalled {
+pub struct SearchHit {
     /// The path in the repository; `messages/<id>` or `answers/<id>` for conversations.
     pub path: String,
     /// The line, counted from 1; in a message, counted within it.
@@ -179,11 +179,11 @@ pub struct Recalled {
     pub score: f32,
     /// The features of the ranking, named in [`weights::FEATURES`].
     pub features: Features,
-    /// Whether a vector was compared. Otherwise the ranking used words alone.
+    /// Whether the query's vector was compared. Otherwise the ranking used words alone.
     pub has_vector: bool,
 }
 
-impl Recalled {
+impl SearchHit {
     /// Returns whether the text itself matches, rather than only its surroundings.
     pub fn speaks_for_itself(&self) -> bool {
         weights::speaks_for_itself(&self.features)
@@ -234,14 +234,14 @@ impl Index {
     /// The file can't be read or created.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let index = Self::open_alone(path)?;
-        if let Some(old) = file::left_aside(path) {
+        if let Some(old) = file::find_moved_aside(path) {
             index.copy_vectors(&old);
             file::remove(&old)?;
         }
         Ok(index)
     }
 
-    /// Opens the index at a path without handling an index moved aside earlier.
+    /// Opens the index at a path. Ignores an older index that was moved aside.
     fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
         Ok(Self { conn, path: Some(path.to_owned()), inode: file::read_inode(path), was_rebuilt, codes: None })
@@ -260,7 +260,7 @@ impl Index {
         self.inode.is_some() && self.path.as_deref().and_then(file::read_inode) == self.inode
     }
 
-    /// Prepares the index for another question. `None` if it must be reopened. Clears the rebuilt flag, which was already reported.
+    /// Prepares the index for another question. `None` if it must be reopened. Clears `was_rebuilt`, which was already reported.
     fn into_reusable(self) -> Option<Self> {
         (self.path.is_some() && self.conn.is_autocommit()).then_some(Self { was_rebuilt: false, ..self })
     }
@@ -321,8 +321,8 @@ impl Index {
         })
     }
 
-    /// Returns whether this is the first call with this name. `false` if the record can't be written.
-    pub fn is_first(&self, name: &str) -> bool {
+    /// Records a name, and returns whether it is new. `false` if it can't be recorded.
+    pub fn record_first(&self, name: &str) -> bool {
         self.read_state(name).is_ok_and(|known| known.is_none()) && self.set_state(name, 1).is_ok()
     }
 
@@ -342,7 +342,7 @@ impl Index {
     }
 }
 
-/// Formats numbers for SQLite's `json_each`: a single statement for all takes half as long as one statement each.
+/// Formats numbers for SQLite's `json_each`: one statement for all numbers takes half as long as one for each.
 fn sql_list<'a>(numbers: impl IntoIterator<Item = &'a i64>) -> String {
     let mut list = String::from("[");
     for number in numbers {

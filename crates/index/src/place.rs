@@ -190,7 +190,7 @@ mod tests {
         let place = IndexPlace::new(path.clone(), dir.path().join("messages.db")).kept_open();
         let (here, clone) = (Sources { brain: dir.path(), store: None, zone: Tz::UTC }, place.clone());
         let name = |index: &mut Index| {
-            let is_first = index.is_first("asked");
+            let is_first = index.record_first("asked");
             Ok((is_first, index.search(&SearchQuery { text: "tea", limit: 2, ..SearchQuery::default() })?.len()))
         };
         assert_eq!(place.ask_with_sources(&here, name).unwrap(), ((true, 1), None));

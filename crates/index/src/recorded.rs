@@ -68,10 +68,10 @@ impl Index {
     }
 }
 
-/// Returns the chunks of a recording: its narrative, under the request as heading.
+/// Returns the chunks of a recording: its narrative, with the request as the heading.
 fn place_recording(recording: &Recording, zone: Tz) -> Vec<Placed> {
     let kept = &recording.kept;
-    // The request itself is found in its conversation; here it only gives the context.
+    // The request itself is indexed with its conversation; here it only gives the context.
     let chunks = chunk::split_message(&kept.narrative, ChunkKind::Note);
     let place = |(ord, chunk): (usize, Chunk)| Placed {
         chunk: Chunk {

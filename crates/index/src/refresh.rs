@@ -1,6 +1,7 @@
 //! Updates the index by rewriting only changes.
 //!
-//! For files, time and size show possible changes, and hashes confirm them. `spoken` updates the conversations, `recorded` the recordings.
+//! A file's modification time and size hint at a change, and its hash confirms it. `spoken` updates the conversations, `recorded` the
+//! recordings.
 
 use std::{
     borrow::Cow,
@@ -28,9 +29,9 @@ use super::{
 
 /// The maximum size of a searched file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// The approximate number of files' chunks per transaction.
+/// The approximate number of chunks written per transaction.
 const CHUNKS: usize = 5_000;
-/// A file written within this time before reading, in nanoseconds, may have changed again without a new time stamp.
+/// A file that was written less than this before it was read, in nanoseconds, may change again without a new time stamp.
 const RACY_NS: i64 = 2_000_000_000;
 /// The searched folders.
 const FOLDERS: [&str; 2] = ["memory", "skills"];
@@ -57,7 +58,7 @@ pub struct Refreshed {
     pub is_partial: bool,
 }
 
-/// A file's size and time on disk.
+/// A file's size and modification time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileMark {
     bytes: i64,
@@ -141,13 +142,13 @@ impl Index {
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
         let mut known = self.known_documents()?;
-        let (mut has_written, mut kept) = (false, 0);
+        let (mut has_written, mut committed) = (false, 0);
         for (path, mark) in list_files(brain) {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|known| known.mark == mark) {
                 continue;
             }
-            // Even when late, each refresh makes some progress.
+            // Even if time has run out, each refresh makes some progress.
             if has_written && is_late() {
                 done.is_partial = true;
                 continue;
@@ -155,7 +156,7 @@ impl Index {
             let read_ns = clock::SystemClock.now().timestamp_nanos_opt();
             let Ok(bytes) = std::fs::read(brain.join(&path)) else { continue };
             let text = String::from_utf8_lossy(&bytes);
-            // A freshly written file is read again by the next refresh.
+            // The next refresh reads a freshly written file again.
             let is_racy = read_ns.is_none_or(|now| now.saturating_sub(mark.mtime_ns) < RACY_NS);
             let mark = if is_racy { FileMark { mtime_ns: 0, ..mark } } else { mark };
             let hash = hash(&[text.as_bytes()]);
@@ -167,8 +168,8 @@ impl Index {
             }
             self.write_document(&path, &text, hash, mark, done)?;
             has_written = true;
-            if done.added + done.removed >= kept + CHUNKS {
-                kept = done.added + done.removed;
+            if done.added + done.removed >= committed + CHUNKS {
+                committed = done.added + done.removed;
                 self.commit()?;
             }
         }
@@ -223,7 +224,7 @@ impl Index {
         Ok(())
     }
 
-    /// Runs a search with changed or missing documents: the staged state of a running cycle, or an earlier commit. `only` hides all other
+    /// Runs a search as if these documents were stored: a running cycle's staged changes, or an earlier commit. `only` hides all other
     /// documents.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use reveille_base::types::ChatRef;
 use reveille_memory::EPISODIC_MEMORY;
 
 use super::{
-    ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
+    ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, SearchHit, SearchQuery,
     chunk::BETWEEN_HEADINGS,
     hash::{ByNumber, KeySet},
     recorded::RECORDINGS,
@@ -42,7 +42,7 @@ impl Index {
     ///
     /// # Errors
     /// The index can't be read, or the query's vector has other dimensions than its model.
-    pub fn search(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
+    pub fn search(&mut self, query: &SearchQuery<'_>) -> Result<Vec<SearchHit>, IndexError> {
         if !self.conn.is_autocommit() {
             return self.search_within(query);
         }
@@ -55,7 +55,7 @@ impl Index {
         found
     }
 
-    fn search_within(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
+    fn search_within(&mut self, query: &SearchQuery<'_>) -> Result<Vec<SearchHit>, IndexError> {
         let wanted = self.parse_query(query)?;
         let direction = query.vector.map(|vector| self.find_direction(vector)).transpose()?.flatten();
         if wanted.words.is_empty() && wanted.span.is_none() && direction.is_none() {
@@ -269,7 +269,7 @@ fn to_recalled(
     score: f32,
     features: weights::Features,
     query: &SearchQuery<'_>,
-) -> Recalled {
+) -> SearchHit {
     let number = |line: i64| usize::try_from(line).unwrap_or(1).max(1);
     let origin = parse_origin(&candidate);
     let taint = describe_taint(&candidate, query);
@@ -279,7 +279,7 @@ fn to_recalled(
         (Some(title), Some(day)) if candidate.heading == day.to_string() => title.to_owned(),
         _ => candidate.heading,
     };
-    Recalled {
+    SearchHit {
         path,
         line: number(candidate.line),
         last_line: number(candidate.last_line),

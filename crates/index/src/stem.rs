@@ -5,7 +5,7 @@
 /// The maximum length of stemmed words, in bytes.
 const MAX_BYTES: usize = 40;
 
-/// Returns a word's stem. Words other than lower-case ASCII letters are returned unchanged.
+/// Returns a word's stem. A very short or long word, or one with anything but lower-case ASCII letters, is returned unchanged.
 pub(super) fn stem_word(word: &str) -> String {
     if word.len() < 3 || word.len() > MAX_BYTES || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -27,7 +27,7 @@ pub(super) fn kept_by_stemming(stem: &str) -> &str {
     stem.get(..last).unwrap_or_default()
 }
 
-/// Suffixes and their replacements, applied if the rest has a positive measure.
+/// Suffixes and their replacements, applied if the rest has a positive measure ([`Stemmer::measure`]).
 const STEP_2: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("tional", "tion"),
@@ -71,13 +71,13 @@ impl Stemmer {
         }
     }
 
-    /// Counts the vowel-consonant sequences in the first `length` letters.
+    /// Returns the paper's "measure" of the first `length` letters: how many times consonants follow vowels.
     fn measure(&self, length: usize) -> usize {
         let mut count = 0;
         let mut after_vowel = false;
         let mut consonant = false;
         for at in 0..length {
-            // In a run of `y`s each depends only on the letter before, which was just classified.
+            // Each `y` in a run depends only on the letter before, which was just classified.
             consonant = match self.word.get(at) {
                 Some(b'y') => at == 0 || !consonant,
                 _ => self.is_consonant(at),
@@ -97,7 +97,7 @@ impl Stemmer {
         length >= 2 && self.word.get(length - 1) == self.word.get(length - 2) && self.is_consonant(length - 1)
     }
 
-    /// Returns whether the letters end in consonant, vowel, consonant, the last other than w, x or y.
+    /// Returns whether the first `length` letters end in consonant, vowel, consonant, where the last isn't w, x or y.
     fn ends_cvc(&self, length: usize) -> bool {
         length >= 3
             && self.is_consonant(length - 1)
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paper_s_examples_are_cut_as_it_says() {
+    fn the_papers_examples_get_their_published_stems() {
         for (word, stemmed) in [
             ("caresses", "caress"),
             ("ponies", "poni"),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_small_ascii_words_are_cut() {
+    fn only_words_of_lower_case_ascii_letters_are_stemmed() {
         for word in ["is", "Ärger", "müssen", "3rds", "東京", ""] {
             assert_eq!(stem_word(word), word);
         }
@@ -246,12 +246,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_word_begins_as_its_stem_does(word in "[a-z]{1,12}(y|ies|ed|ing|ational|izer|biliti|iviti|abli|ness|ll|eed)?|.{1,8}") {
+        fn a_word_begins_with_the_kept_part_of_its_stem(word in "[a-z]{1,12}(y|ies|ed|ing|ational|izer|biliti|iviti|abli|ness|ll|eed)?|.{1,8}") {
             prop_assert!(word.starts_with(kept_by_stemming(&stem_word(&word))), "{word} {}", stem_word(&word));
         }
 
         #[test]
-        fn no_word_is_too_odd(word in "[a-z]{0,60}|y{0,60}|.{0,12}") {
+        fn a_stem_is_at_most_one_byte_longer_than_its_word(word in "[a-z]{0,60}|y{0,60}|.{0,12}") {
             prop_assert!(stem_word(&word).len() <= word.len().max(word.len() + 1));
         }
     }

@@ -1,4 +1,4 @@
-//! The index by itself: what a guest finds, what is marked, vectors, and that nothing is done twice.
+//! Tests the index alone: what guests find, marks of untrusted text, vectors, and that a refresh does nothing twice.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn docs(docs: &[(&str, &str)]) -> Vec<(String, String)> {
 fn found(index: &mut Index, query: SearchQuery<'_>) -> Vec<(String, usize, bool)> {
     let hits = index.search(&SearchQuery { limit: 10, ..query }).unwrap();
     hits.into_iter()
-        .filter(Recalled::speaks_for_itself)
+        .filter(SearchHit::speaks_for_itself)
         .map(|hit| (hit.path.clone(), hit.line, hit.taint.is_some()))
         .collect()
 }
@@ -30,7 +30,7 @@ fn refresh(index: &mut Index, brain: &Path) -> Refreshed {
 }
 
 #[test]
-fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark() {
+fn a_guest_finds_their_own_and_shared_content_and_the_owner_finds_all_with_marks() {
     let facts = "## Home\n- the party is secret\n- Bob brings the party hats <!-- wake 1 message 2 chat 5 -->\n\n\
                  ## Open\n<!-- for: all -->\n- the party room is open\n\n## Unconfirmed\n- a party for Eve <!-- wake 2 after a page -->\n";
     let all = docs(&[
@@ -73,7 +73,7 @@ fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark()
 }
 
 #[test]
-fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
+fn a_guest_sees_no_heading_or_line_hidden_from_their_view() {
     let facts = "# Notes\n\n## Family\n### Surgery of Anna\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n";
     let tasks = "## Paint the gate\n- status: active\n- chat: 5\n- note: drives slowly <!-- wake 2 message 3 chat 7 -->\n- why: rust\n";
     let all = docs(&[(SEMANTIC_MEMORY, facts), (reveille_memory::ACTIVE, tasks)]);
@@ -83,19 +83,19 @@ fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
             SearchQuery { text, limit: 10, reader: reader.map(ChatRef::from_telegram), ..SearchQuery::default() };
         index.with_documents(&all, true, |index| index.search(&query)).unwrap()
     };
-    let told =
-        |hits: &[Recalled]| hits.iter().map(|hit| format!("{}: {}\n", hit.heading, hit.text)).collect::<String>();
-    assert!(told(&ask("slowly", None)).contains("slowly"));
+    let shown =
+        |hits: &[SearchHit]| hits.iter().map(|hit| format!("{}: {}\n", hit.heading, hit.text)).collect::<String>();
+    assert!(shown(&ask("slowly", None)).contains("slowly"));
     for word in ["drives", "surgery", "Notes", "gate", "slowly"] {
-        let told = told(&ask(word, Some(5)));
-        assert!(!told.contains("Surgery") && !told.contains("slowly"), "{word}: {told}");
+        let shown = shown(&ask(word, Some(5)));
+        assert!(!shown.contains("Surgery") && !shown.contains("slowly"), "{word}: {shown}");
     }
-    assert!(told(&ask("drives", Some(5))).contains("Bob drives"));
+    assert!(shown(&ask("drives", Some(5))).contains("Bob drives"));
     assert!(ask("surgery", Some(5)).iter().all(|hit| !hit.speaks_for_itself()));
 }
 
 #[test]
-fn a_guest_learns_no_day_of_a_heading_that_their_view_hides() {
+fn a_guest_learns_no_date_from_a_heading_hidden_from_their_view() {
     let facts =
         "# Notes\n\n## Family\n### Surgery on 2026-05-03\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n- Ann cooks\n";
     let all = docs(&[(SEMANTIC_MEMORY, facts)]);
@@ -112,7 +112,7 @@ fn a_guest_learns_no_day_of_a_heading_that_their_view_hides() {
 }
 
 #[test]
-fn only_what_changed_is_written_anew() {
+fn only_changes_are_written() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     let lines: Vec<String> = (0..200).map(|n| format!("- book {n} is on shelf {}\n", n % 7)).collect();
@@ -127,15 +127,15 @@ fn only_what_changed_is_written_anew() {
     let query = SearchQuery { text: "book 199", ..SearchQuery::default() };
     assert_eq!(found(&mut index, query)[0], ("memory/books.md".to_owned(), 201, false));
     let words = index.stats().unwrap().words;
-    // As it is when it is made at once.
-    let mut anew = Index::open_in_memory().unwrap();
-    refresh(&mut anew, dir.path());
-    assert_eq!(anew.stats().unwrap().words, words);
+    // The same words as in an index built in one go.
+    let mut rebuilt = Index::open_in_memory().unwrap();
+    refresh(&mut rebuilt, dir.path());
+    assert_eq!(rebuilt.stats().unwrap().words, words);
     assert!(!dir.path().join("index.db.old").exists());
 }
 
 #[test]
-fn what_a_cycle_has_staged_is_found_and_leaves_nothing_behind() {
+fn a_cycles_staged_documents_are_found_and_leave_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     write(dir.path(), "memory/a.md", "- a blue boat\n");
@@ -149,7 +149,7 @@ fn what_a_cycle_has_staged_is_found_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn vectors_find_what_shares_no_word_and_only_those_of_the_query_s_model_count() {
+fn vectors_find_texts_without_a_common_word_and_only_the_querys_model_counts() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("index.db");
     let mut index = Index::open(&path).unwrap();
@@ -171,12 +171,12 @@ fn vectors_find_what_shares_no_word_and_only_those_of_the_query_s_model_count() 
     };
     assert_eq!(ask(&mut index, "m")[0], ("memory/a.md".to_owned(), 1, false));
     assert!(ask(&mut index, "another").is_empty());
-    // What can't be used isn't kept.
+    // Unusable vectors are refused.
     for (dims, values) in [(3, vec![1.0, f32::NAN, 0.0]), (3, vec![1.0]), (2, vec![1.0, 0.0]), (0, vec![])] {
         let kept = index.put_vectors("m", dims, &[(ChunkKey(1), values)]);
         assert!(matches!(kept, Err(IndexError::Vector(_))), "{kept:?}");
     }
-    // A new model builds beside the old one, and building anew keeps what took hours.
+    // A new model's vectors are built beside the old ones, and a rebuild keeps all, since they take hours to make.
     assert_eq!(index.without_vector("n", 10).unwrap().len(), 3);
     let mut index = index.clear().unwrap();
     assert_eq!(refresh(&mut index, dir.path()).added, 3);
@@ -187,7 +187,7 @@ fn vectors_find_what_shares_no_word_and_only_those_of_the_query_s_model_count() 
 }
 
 #[test]
-fn a_large_file_takes_its_length_and_not_its_square() {
+fn splitting_a_large_file_takes_linear_time() {
     let text: String = (0..60_000).map(|n| format!("- line {n} of a long file\n")).collect();
     assert_eq!(chunk::split_document("memory/a.md", &text).len(), 60_000);
     let code = format!("```\n{}```\n", "x\n".repeat(200_000));
@@ -196,7 +196,7 @@ fn a_large_file_takes_its_length_and_not_its_square() {
     assert!(chunk::split_document("memory/a.md", &line).len() > 1_000);
 }
 
-/// A store with so many messages.
+/// Creates a store with this many messages.
 fn spoken(dir: &Path, messages: usize) -> reveille_store::Store {
     let path = dir.join("messages.db");
     drop(reveille_store::Store::open(&path).unwrap());
@@ -218,7 +218,7 @@ fn forget_first(dir: &Path, store: &mut reveille_store::Store) {
 }
 
 #[test]
-fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has() {
+fn comparing_all_conversations_ends_however_little_time_each_refresh_has() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = spoken(dir.path(), 4_500);
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
@@ -228,7 +228,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
         (is_partial, index.stats().unwrap().messages)
     };
     assert_eq!(once(&store), (true, 2_000));
-    // What is changed between two parts of the first build is seen, too.
+    // A change between two parts of the first build is noticed, too.
     forget_first(dir.path(), &mut store);
     assert!(once(&store).0);
     assert!(once(&store).0);
@@ -238,7 +238,7 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
 }
 
 #[test]
-fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
+fn a_dead_letter_that_is_edited_is_found_by_its_new_text() {
     use reveille_store::{Batch, NewIncoming, Store};
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("messages.db");
@@ -271,7 +271,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     assert_eq!(words(&store), ["zeppelin"]);
     edit(&mut store, 2, "the airship");
     assert_eq!(words(&store), ["airship"]);
-    // Tried again, and edited while it waits.
+    // The message is retried, and edited while it waits.
     assert!(store.inbox_mut().retry_message(1).unwrap());
     edit(&mut store, 3, "the balloon");
     by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
@@ -279,7 +279,7 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
 }
 
 #[test]
-fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
+fn an_error_that_ends_a_transaction_is_reported_unchanged_and_loses_no_vectors() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
     let path = dir.path().join("index.db");
@@ -289,15 +289,15 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
     let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
     drop(index);
-    let full = |index: &mut Index| {
+    let fill_the_disk = |index: &mut Index| {
         index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
-            // As SQLite does where the disk is full.
+            // As SQLite does when the disk is fill_the_disk.
             index.conn.execute_batch("ROLLBACK")?;
             Err::<(), _>(IndexError::Full)
         })
     };
-    let told = place.ask(dir.path(), Tz::UTC, full).unwrap_err();
-    assert!(matches!(told, IndexError::Full), "{told}");
+    let error = place.ask(dir.path(), Tz::UTC, fill_the_disk).unwrap_err();
+    assert!(matches!(error, IndexError::Full), "{error}");
     let broken = place.ask(dir.path(), Tz::UTC, |index| Ok(index.conn.execute_batch("SELECT 1 FROM nowhere")?));
     assert!(matches!(broken, Err(IndexError::Sqlite(_))), "{broken:?}");
     let mut is_damaged = true;
@@ -313,7 +313,7 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
 }
 
 #[test]
-fn vectors_outlive_another_version_and_a_kill() {
+fn vectors_survive_a_new_version_and_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("index.db");
     write(dir.path(), "memory/a.md", "- tea is green\n");
@@ -336,7 +336,7 @@ fn vectors_outlive_another_version_and_a_kill() {
         index
     };
     let index = reopened(true);
-    // Killed when the old one was moved aside, and once more when its vectors were taken.
+    // Killed after the old index was moved aside, and once more after its vectors were copied.
     drop(index.set_aside().unwrap());
     drop(reopened(false));
     std::fs::copy(&path, dir.path().join("index.db.old")).unwrap();
@@ -344,7 +344,7 @@ fn vectors_outlive_another_version_and_a_kill() {
 }
 
 #[test]
-fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
+fn a_text_that_replaces_an_embedded_one_is_embedded_too() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
@@ -358,7 +358,7 @@ fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
 }
 
 #[test]
-fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
+fn only_a_few_of_many_unknown_words_are_compared_by_spelling() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     let names: Vec<String> = ('a'..='t').map(|letter| format!("{letter}elanie")).collect();
@@ -370,7 +370,7 @@ fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
 }
 
 #[test]
-fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
+fn among_many_similar_lines_the_one_with_the_pair_of_words_comes_first() {
     for shelves in [7, 400] {
         let text: String = (0..16_000).map(|n| format!("- book {n} stands on shelf {}\n", n % shelves)).collect();
         let mut index = Index::open_in_memory().unwrap();
@@ -388,7 +388,7 @@ fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
 }
 
 #[test]
-fn a_line_of_the_log_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_carries_its_title() {
+fn a_log_line_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_has_its_title() {
     let facts = "## Notes\n- the plumber is called Joe <!-- wake 20261128T203620Z-1 message 10 -->\n";
     let log = "# Log\n\n## 2026-11-28\n\
                - 21:36 Woke for 1 message from the terminal. <!-- wake 20261128T203620Z-1 own -->\n  Remembered “the plumber is called Joe”\n  Answered 1 message: Remembered: the plumber is cal…\n\
@@ -402,7 +402,7 @@ fn a_line_of_the_log_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_c
     let hits = index.with_documents(&all, true, |index| index.search(&query)).unwrap();
     let mut lines: Vec<(&str, usize)> = hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();
     lines.sort_unstable();
-    // That of another day is kept: it tells when it was said first.
+    // The line of an earlier day stays: it tells when the fact was first said.
     assert_eq!(lines, [(EPISODIC_MEMORY, 7), (EPISODIC_MEMORY, 9), (SEMANTIC_MEMORY, 2), (imported, 5)], "{hits:#?}");
     let title = |path: &str| hits.iter().find(|hit| hit.path == path).map(|hit| hit.heading.as_str());
     assert_eq!((title(imported), title(EPISODIC_MEMORY)), (Some("Sourdough hydration"), Some("Log")));

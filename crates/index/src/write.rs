@@ -1,4 +1,4 @@
-//! Writes chunks with their words, and updates the number of chunks per word.
+//! Writes chunks with their words, and counts in how many chunks each word occurs.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::{
     terms::{self, WordPlace},
 };
 
-/// The length of words stored for spelling comparison, in letters: shorter ones resemble too many others.
+/// The length of words stored for comparison by spelling, in letters. Shorter words resemble too many others.
 const SPELT_CHARS: std::ops::RangeInclusive<usize> = 4..=32;
 
 /// A chunk with its position and access rights.
@@ -73,10 +73,10 @@ pub(super) fn render_embedding_text(kind: super::ChunkKind, heading: &str, speak
     }
 }
 
-/// The changes of one transaction.
+/// The changed counts of one transaction.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The change of each word's chunk count.
+    /// By how much each word's chunk count changes.
     words: HashMap<String, i64>,
     chunks: i64,
     length: i64,
@@ -138,7 +138,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Counts a text's words and returns their stems.
+    /// Adds `by` to the counts of a text's words, and returns the stems.
     fn count_words(&mut self, text: &str, speaker: &str, by: i64) -> Vec<String> {
         let stems = text_stems(text, speaker);
         self.chunks += by;
@@ -152,14 +152,14 @@ impl Changes {
                 None => drop(self.words.insert(word.clone(), by)),
             }
         }
-        // Speakers' names are also found by spelling.
+        // Speakers' names are listed, so that they are also found by spelling.
         for word in terms::split_stems(speaker) {
             self.words.entry(word).or_default();
         }
         stems
     }
 
-    /// Writes the counts.
+    /// Writes the changed counts.
     pub(super) fn finish(self, conn: &Connection) -> Result<(), IndexError> {
         let mut update = conn.prepare_cached("UPDATE words SET chunks = chunks + ?2 WHERE word = ?1")?;
         let mut insert = conn.prepare_cached("INSERT INTO words (word, chunks) VALUES (?1, ?2)")?;

@@ -1,7 +1,7 @@
-//! The content of a file, judged by its bytes: its name and the sender's type are only claims. Images that the model can see are recognised
-//! by their first bytes, with their dimensions; text is UTF-8 without control characters.
+//! The content of a file, judged by its bytes: its name, and the media type that the sender gives, are only claims. Images that the model
+//! can see are recognised by their first bytes, with their dimensions; text is UTF-8 without control characters.
 
-/// The number of bytes examined: an image's header may follow a preview.
+/// The number of bytes examined; so many because a preview may precede an image's header.
 pub const HEAD_BYTES: usize = 256 * 1024;
 /// The longest side of an image that the model's server accepts, in pixels.
 pub const MAX_SIDE_PX: u32 = 8_000;
@@ -50,7 +50,7 @@ pub fn sniff(head: &[u8]) -> Content {
     })
 }
 
-/// Finds the mark of a PDF; readers accept other bytes before it.
+/// Returns `true` if a PDF's marker is near the beginning; PDF readers accept other bytes before it.
 fn is_pdf(head: &[u8]) -> bool {
     const MARK: &[u8] = b"%PDF-";
     const MARK_WITHIN_BYTES: usize = 1_024;
@@ -81,12 +81,12 @@ fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
             return None;
         };
         match marker {
-            // Frame headers, except the tables numbered among them.
+            // Frame headers; the three exceptions in this range mark tables and extensions.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 return read_u16_be(bytes, at + 7).zip(read_u16_be(bytes, at + 5));
             }
             0x01 | 0xd0..=0xd8 => at += 2,
-            // The image data or its end, before any frame.
+            // The image's data or its end, before any frame header.
             0xd9 | 0xda => return None,
             _ => at += 2 + usize::try_from(read_u16_be(bytes, at + 2)?.max(2)).ok()?,
         }
@@ -113,7 +113,7 @@ fn read_u32_be(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads a number of up to four bytes, lowest first.
+/// Reads a number of up to four bytes, the lowest byte first.
 fn read_little_endian(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     Some(bytes.get(at..at + length)?.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_known_by_their_bytes_and_so_are_their_sides() {
+    fn images_and_their_dimensions_are_recognised_by_their_bytes() {
         assert_eq!(sniff(PNG), image("image/png", 320, 240));
         assert_eq!(sniff(b"GIF89a\x40\x01\xf0\0rest"), image("image/gif", 320, 240));
         let jpeg = b"\xff\xd8\xff\xe0\0\x04JF\xff\xff\xc4\0\x03x\xff\xc2\0\x11\x08\0\xf0\x01\x40\x03";
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_without_sides_is_no_picture() {
+    fn an_image_without_dimensions_is_not_an_image() {
         let flat = [PNG.get(..16).unwrap(), &[0; 16]].concat();
         for bytes in [&PNG[..20], &flat, b"\xff\xd8\xff\xda\0\x02", b"\xff\xd8\xff\xe0\xff\xff", b"GIF89a"] {
             assert!(!matches!(sniff(bytes), Content::Image { .. }), "{bytes:?}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pdf_is_known_by_its_mark_near_its_beginning() {
+    fn a_pdf_is_recognised_by_the_marker_near_its_beginning() {
         assert_eq!(sniff(b"%PDF-1.7\n%\xe2\xe3"), Content::Pdf);
         assert_eq!(sniff(b"\xef\xbb\xbf\n%PDF-1.4"), Content::Pdf);
         assert_eq!(sniff(format!("{}%PDF-1.4", " ".repeat(2_000)).as_bytes()), Content::Text);
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(
+        fn sniffing_never_panics(
             magic in prop::sample::select(vec![b"\xff\xd8\xff".to_vec(), PNG.to_vec(), b"RIFF\0\0\0\0WEBPVP8X".to_vec(), Vec::new()]),
             rest in prop::collection::vec(any::<u8>(), 0..200),
         ) {

@@ -1,4 +1,4 @@
-//! Types shared by the transcriber and its callers. They are kept apart from the engine: a program that links the engine's crate holds
+//! Types shared by the transcriber and its callers. They are kept apart from the engine: a program that links the engine's crate contains
 //! whisper.cpp, and loads the C++ library at each start.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub const IS_BUILT: bool = cfg!(feature = "voice");
 /// The error of a build without speech.
 pub const NOT_BUILT: &str = "this build has no speech: it was built without the feature `voice`";
 
-/// The reason a recording wasn't transcribed, by the next step.
+/// The reason a recording wasn't transcribed, by what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Unheard {

@@ -1,7 +1,7 @@
 //! Episodic memory: the append-only log of `## 2026-11-21` days with `- 14:03 …` entries. An HTML comment at the end of an entry's first
 //! line names its wake.
 //!
-//! Appending also works on a damaged log, to lose no event. A log that grows too long moves its oldest days to monthly files under
+//! Appending also works on a damaged log, so that no event is lost. A log that grows too long moves its oldest days to monthly files under
 //! [`super::ARCHIVE_DIR`], byte for byte.
 
 use chrono::{Datelike as _, NaiveDate, NaiveTime};
@@ -15,11 +15,11 @@ use super::{
     },
 };
 
-/// Above this many lines, the oldest days are archived.
+/// The number of lines above which the oldest days are archived.
 pub const MAX_LOG_LINES: usize = 2_000;
 /// The maximum length of one line of an entry, in characters.
 pub const MAX_ENTRY_LINE_CHARS: usize = 1_000;
-/// The maximum number of lines of an entry; the last one then counts the lines left out.
+/// The maximum number of lines of an entry. If it has more, the last line kept says how many were left out.
 pub const MAX_ENTRY_LINES: usize = 40;
 /// The beginning of an undo receipt: `Undid the wake …`, or a person's action.
 pub const UNDID: &str = "Undid ";
@@ -57,9 +57,9 @@ pub struct EpisodicEntry {
     pub line: usize,
 }
 
-/// Returns a log for word search, with undone parts blanked: entries of undone wakes, of undoing, and quotations of answers, which are
-/// found at their source. All lines keep their numbers. Entries are lines beginning with `- `, as wakes write them: after a damaged line of
-/// a person, a Markdown parser would take them for text or code.
+/// Returns a log for word search. Blanks the entries of undone wakes, the entries that record an undo, and quoted answers, which the search
+/// finds at their source. All lines keep their numbers. An entry is taken to begin with `- `, as wakes write it: after a line that a person
+/// damaged, a Markdown parser would take entries for text or code.
 pub fn without_undone(text: &str) -> String {
     let of_wake = |line: &str| {
         let (_, rest) = line.strip_prefix("- ")?.split_once("<!-- wake ")?;
@@ -122,18 +122,18 @@ fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> Episodic
     let wake = split_comment(split_lines(raw).next().unwrap_or_default()).1.map(str::to_owned);
     let first = first.trim_start().trim_start_matches(['-', '*', '+']).trim();
     let time = entry_time(raw);
-    let said = if time.is_some() { slice(first, 5..first.len()).trim_start() } else { first };
+    let rest_of_first = if time.is_some() { slice(first, 5..first.len()).trim_start() } else { first };
     let rest = split_lines(raw).skip(1).map(str::trim);
-    let text = std::iter::once(said).chain(rest).collect::<Vec<_>>().join("\n");
+    let text = std::iter::once(rest_of_first).chain(rest).collect::<Vec<_>>().join("\n");
     EpisodicEntry { time, text: text.trim().to_owned(), wake, line: document.line_number(item.start) }
 }
 
-/// Parses the time at the start of an entry's raw bytes.
+/// Parses the time at the start of an entry's raw text.
 pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
     let first = raw.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
     let stamp = first.get(0..5)?;
-    let apart = !first.get(5..6).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
-    NaiveTime::parse_from_str(stamp, "%H:%M").ok().filter(|_| apart)
+    let is_separate = !first.get(5..6).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+    NaiveTime::parse_from_str(stamp, "%H:%M").ok().filter(|_| is_separate)
 }
 
 /// Appends an entry of one or more lines to its day, creating the day if needed.
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_undone_is_left_out_of_what_is_searched() {
+    fn undone_entries_are_left_out_of_the_searched_text() {
         let log = "## 2026-11-28\n\
             - 14:48 Woke. <!-- wake A-1 own -->\n  Remembered “cats purr”\n  Answered 1 message: Remembered: cats purr\n\
             - 14:49 Woke. <!-- wake A-2 own -->\n  Remembered “dogs bark”\n\
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read() {
+    fn a_log_is_parsed_into_days_and_entries() {
         let (log, problems) = Log::parse(&format!("{TEXT}- no time\n## Someday\n- x\n"));
         assert_eq!(problems.len(), 1);
         assert_snapshot!(problems[0], @"line 10: “Someday” isn't a day; write it as 2026-11-21");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_log_is_written_too() {
+    fn entries_are_appended_to_a_damaged_log_too() {
         let text = append_entry("## 2026-11-21\n```\n- 08:00 x", day(21), at(9, 0), &["y"], "1");
         assert_eq!(text, "## 2026-11-21\n```\n- 08:00 x\n```\n- 09:00 y <!-- wake 1 -->\n");
         let text = append_entry("rubbish <!--\r\n\r\n<!-- open", day(21), at(9, 0), &["y"], "1");

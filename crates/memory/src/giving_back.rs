@@ -1,4 +1,4 @@
-//! Restores lines of an older version into a document, each under its former heading.
+//! Restores lines of an older version to a document, each under its former heading.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::{
     sections::Document,
     text::{is_blank, split_lines},
 };
-use crate::merge::persons_alone;
+use crate::merge::merge_unmarked;
 
 /// A document with restored lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenLines {
+pub struct RestoredLines {
     /// The new text.
     pub text: String,
     /// The restored lines.
@@ -21,7 +21,7 @@ pub struct GivenLines {
 }
 
 /// Restores the lines of `old` that contain the words and are missing from `now`; items are restored whole. The rest of `now` stays.
-pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> GivenLines {
+pub fn restore_lines(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> RestoredLines {
     let document = Document::split(old);
     let known: HashSet<&str> = split_lines(now).map(str::trim_end).collect();
     let has = |line: &str| known.contains(line.trim_end());
@@ -50,10 +50,10 @@ pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> G
         }
     }
     if given.is_empty() {
-        return GivenLines { text: now.to_owned(), lines: given };
+        return RestoredLines { text: now.to_owned(), lines: given };
     }
     // Compared with `base`, `old` adds exactly these lines, and the merge adds them to `now`.
-    GivenLines { text: persons_alone(kind, &base, now, old), lines: given }
+    RestoredLines { text: merge_unmarked(kind, &base, now, old), lines: given }
 }
 
 #[cfg(test)]
@@ -64,20 +64,20 @@ mod tests {
     fn lines_come_back_under_their_heading_and_all_else_stays() {
         let old = "# Facts\n\n## Home\n- the wifi code is 1234 <!-- wake 1 -->\n  twice\n- a\n\n## Work\n- b\n";
         let now = "# Facts\n\n## Home\n- a changed\n\n## Work\n- b\n- c\n";
-        let given = give_back(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
+        let given = restore_lines(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
         assert_eq!(given.lines, ["- the wifi code is 1234 <!-- wake 1 -->", "  twice"]);
         let home = given.text.split("## Home").nth(1).unwrap().split("##").next().unwrap();
         assert!(home.contains("- the wifi code is 1234 <!-- wake 1 -->\n  twice\n"), "{}", given.text);
         assert!(home.contains("- a changed\n") && given.text.contains("- b\n- c\n"), "{}", given.text);
         assert!(!given.text.contains("- a\n"), "{}", given.text);
-        let again = give_back(DocKind::Facts, old, &given.text, &SoughtWords::new("wifi").unwrap());
+        let again = restore_lines(DocKind::Facts, old, &given.text, &SoughtWords::new("wifi").unwrap());
         assert_eq!((again.lines.len(), again.text), (0, given.text));
     }
 
     #[test]
-    fn a_line_whose_section_is_gone_comes_back_with_it() {
+    fn a_line_whose_section_is_gone_is_restored_with_its_heading() {
         let (old, now) = ("## Home\n- wifi 1234\n", "## Work\n- b\n");
-        let given = give_back(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
+        let given = restore_lines(DocKind::Facts, old, now, &SoughtWords::new("wifi").unwrap());
         assert!(given.text.contains("## Home\n- wifi 1234\n") && given.text.contains("- b\n"), "{}", given.text);
     }
 }

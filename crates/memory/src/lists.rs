@@ -8,7 +8,7 @@ use super::{
 
 /// The maximum length of an item, in characters.
 const MAX_ITEM_CHARS: usize = 200;
-/// The maximum length of an origin, in characters.
+/// The maximum length of the comment that names an item's origin, in characters.
 const MAX_ORIGIN_CHARS: usize = 200;
 
 /// A list after items were added or removed.
@@ -18,7 +18,7 @@ pub struct ChangedList {
     pub text: String,
     /// The added or removed items.
     pub changed: Vec<String>,
-    /// The items that were already on the list, or weren't on it.
+    /// The items that were already on the list (when adding) or weren't on it (when removing).
     pub unchanged: Vec<String>,
 }
 
@@ -39,8 +39,8 @@ pub fn list_names(text: &str) -> Vec<String> {
 pub fn add_items(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
     for thing in things.iter().map(|thing| one_line(thing, MAX_ITEM_CHARS)) {
-        let on_it = list_items(&done.text, list).unwrap_or_default();
-        if on_it.iter().any(|item| is_same(&item.text, &thing)) {
+        let present = list_items(&done.text, list).unwrap_or_default();
+        if present.iter().any(|item| is_same(&item.text, &thing)) {
             done.unchanged.push(thing);
             continue;
         }
@@ -59,11 +59,11 @@ pub fn add_items(text: &str, list: &str, things: &[String], origin: &str) -> Cha
 
 /// Removes items from a list: for each name the exact match, else the only item with all its words.
 pub fn remove_items(text: &str, list: &str, things: &[String]) -> ChangedList {
-    let on_it = list_items(text, list).unwrap_or_default();
+    let present = list_items(text, list).unwrap_or_default();
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
     let mut lines = Vec::new();
     for thing in things {
-        match find_item(&on_it, thing) {
+        match find_item(&present, thing) {
             Some(item) if !lines.contains(&item.line) => {
                 lines.push(item.line);
                 done.changed.push(item.text.clone());
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn things_are_put_on_a_list_once_and_taken_off() {
+    fn items_are_added_to_a_list_once_and_removed() {
         let facts = "## People\n- milk makes Anna ill\n";
         assert_eq!(list_items(facts, LIST), None);
         let put_on = add_items(facts, LIST, &owned(&["milk", "oat biscuits", "Milk"]), ORIGIN);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_several_items_have_takes_none_off() {
+    fn a_word_shared_by_several_items_removes_none() {
         let text = add_items("", LIST, &owned(&["oat milk", "soy milk"]), ORIGIN).text;
         assert_eq!(remove_items(&text, LIST, &owned(&["milk"])).text, text);
     }

@@ -86,7 +86,7 @@ pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str,
 }
 
 /// Merges without quotes: in a conflict the person's side stands alone.
-pub(super) fn persons_alone(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
+pub(super) fn merge_unmarked(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
     merge_texts(kind, false, [base, theirs_person, ours], &ByHand::default()).text
 }
 

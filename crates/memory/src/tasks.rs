@@ -37,7 +37,7 @@ pub const MAX_BODY_CHARS: usize = 8_000;
 /// The maximum length of a key, in characters.
 const MAX_KEY_CHARS: usize = 40;
 
-/// The reason an edit wasn't made, by the asker's next step.
+/// The reason an edit wasn't made. The variants are divided by what the caller does next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// Nothing matches: ask for a similar task, or add a new one.
@@ -68,7 +68,7 @@ pub enum TaskError {
     /// The title has no letter or digit: give another.
     #[error("a task needs a title")]
     NoTitle,
-    /// The key has other characters: use letters, digits, `-` and `_`.
+    /// The key has invalid characters: use letters, digits, `-` and `_`.
     #[error("“{key}” can't be a key: use one word of letters, digits, - and _")]
     BadKey {
         /// The key as given.
@@ -110,7 +110,7 @@ pub struct Task {
     pub keys: Vec<Key>,
     /// The day of the last work, if the value is a date such as `2026-11-20`.
     pub touched: Option<NaiveDate>,
-    /// The handling of a missed time, from the key `missed`; otherwise the default.
+    /// The treatment of a missed time, from the key `missed`; the default without that key.
     pub missed: Missed,
     /// The free text under the keys, without surrounding blank lines.
     pub body: String,
@@ -195,7 +195,7 @@ impl Task {
         project_name(self.get("project")?).ok()
     }
 
-    /// Returns whether the task is an import still unconfirmed.
+    /// Returns whether the task was imported and isn't confirmed yet.
     pub fn is_unconfirmed(&self) -> bool {
         self.keys.iter().any(|key| imported::is_mark(&format!("- {}: {}", key.name, key.value)))
     }
@@ -241,7 +241,7 @@ impl TaskList {
     }
 
     /// Finds the task meant by a query: the exact title, else the only title starting with it, else the only title with all its words.
-    /// Ignores case. A query in quotation marks, “so”, must be the whole title.
+    /// Ignores case. A query in quotation marks, “like this”, must be the whole title.
     ///
     /// # Errors
     /// [`TaskError::NotFound`] and [`TaskError::Ambiguous`], with titles to choose from.
@@ -259,7 +259,7 @@ impl TaskList {
         self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
     }
 
-    /// Returns whether the task with this title is an import still unconfirmed.
+    /// Returns whether the task with this title was imported and isn't confirmed yet.
     pub fn is_unconfirmed(&self, title: &str) -> bool {
         self.find_titled(title).is_some_and(Task::is_unconfirmed)
     }
@@ -288,16 +288,16 @@ impl TaskList {
         if self.list_open_tasks(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
-    /// Returns the problems that matter only in `active.md`: too many tasks, and open tasks without a `touched` date, whose silence would
+    /// Returns the problems that matter only in `active.md`: too many tasks, and open tasks without a `touched` date, whose neglect would
     /// go unnoticed.
     pub fn active_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
         for chat in open().map(|task| task.get("chat")).collect::<BTreeSet<_>>() {
-            if let Some(eighth) = self.list_open_tasks(chat).nth(MAX_ACTIVE_TASKS) {
+            if let Some(first_extra) = self.list_open_tasks(chat).nth(MAX_ACTIVE_TASKS) {
                 let count = self.list_open_tasks(chat).count();
                 let what = format!("{count} tasks are active; at most {MAX_ACTIVE_TASKS} should be");
-                problems.push(Problem::new(eighth.line, what));
+                problems.push(Problem::new(first_extra.line, what));
             }
         }
         for task in open().filter(|task| task.get("touched").is_none()) {
@@ -370,7 +370,7 @@ impl TaskList {
         })
     }
 
-    /// Marks a task as worked on at a day.
+    /// Marks a task as worked on that day.
     ///
     /// # Errors
     /// As [`TaskList::find`].
@@ -439,7 +439,7 @@ fn key_line(key: &str, value: &str) -> String {
     format!("- {key}: {}", one_line(value, MAX_VALUE_CHARS))
 }
 
-/// Makes a title that parses back unchanged: one line, without closing marks that the parser would cut off.
+/// Makes a title that parses back unchanged: one line, without trailing `#` marks, which the parser would cut off.
 fn safe_title(title: &str) -> Result<String, TaskError> {
     let mut title = one_line(title, MAX_TITLE_CHARS);
     while let Some(read) = hash_title(&format!("## {title}"), 2).filter(|read| *read != title) {
@@ -448,8 +448,8 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
     if title.chars().any(char::is_alphanumeric) { Ok(title) } else { Err(TaskError::NoTitle) }
 }
 
-/// Returns the lines of a new task's free text after a blank line. No line opens a section, the first isn't a key, and nothing stays open
-/// at the end. Heading marks are escaped everywhere, even in code: a later edit or a merge could open the fence around them.
+/// Returns the lines of a new task's free text, made safe, with a blank line first. No line opens a section, the first isn't a key, and no
+/// fence or comment stays open. Heading marks are escaped even in code, because a later edit or merge could remove the fence around them.
 pub(super) fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
     let body = words::truncate_text(body.trim(), MAX_BODY_CHARS);

@@ -18,7 +18,7 @@ pub fn list_files() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Removes the explanatory comments of a document's template. Text from anyone else stays.
+/// Removes the explanatory comments that come from a document's template. All other text stays.
 pub fn without_explanation<'t>(path: &str, text: &'t str) -> Cow<'t, str> {
     let mut left = Cow::Borrowed(text);
     let template = list_files().into_iter().find(|(other, _)| *other == path).map_or("", |(_, template)| template);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn every_document_is_there_and_sound() {
+    fn every_document_exists_and_is_valid() {
         for path in [CLAUDE, WORKING_MEMORY, CONTEXT] {
             assert_eq!(Document::split(text(path)).find_problems(), [], "{path}");
         }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_explains_a_document_to_people_is_left_out_and_nothing_else_is() {
+    fn template_comments_are_removed_and_nothing_else() {
         for path in [WORKING_MEMORY, CONTEXT, ACTIVE, BACKLOG, SEMANTIC_MEMORY, EPISODIC_MEMORY] {
             let shown = without_explanation(path, text(path));
             assert!(shown.starts_with("# ") && !shown.contains("<!--"), "{path}: {shown}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_lines_fit_in() {
+    fn a_first_entry_and_a_first_fact_can_be_added() {
         let day = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
         let time = NaiveTime::from_hms_opt(14, 3, 0).unwrap();
         let log = text(EPISODIC_MEMORY);

@@ -50,7 +50,7 @@ pub(super) fn splice(text: &str, range: Range<usize>, with: &str) -> String {
 }
 
 /// Returns whether appended text would begin a new line: the text is empty (apart from a byte order mark) or ends in `\n`. A lone `\r` at
-/// the end doesn't count, since the Markdown parser is unsure of it.
+/// the end doesn't count, because the Markdown parser doesn't always treat it as a line end.
 pub(super) fn ends_line(text: &str) -> bool {
     matches!(text, "" | "\u{feff}") || text.ends_with('\n')
 }
@@ -102,13 +102,13 @@ pub(super) fn escape_start(line: &str) -> String {
     };
     let after = rest.trim_start_matches(mark);
     let run = (rest.len() - after.len()) / mark.len_utf8();
-    let apart = after.is_empty() || after.starts_with([' ', '\t']);
+    let is_separate = after.is_empty() || after.starts_with([' ', '\t']);
     let opens = match mark {
         '\\' => rest.chars().nth(1).is_some_and(|c| c.is_ascii_punctuation()),
-        '.' | ')' => digits > 0 && apart,
+        '.' | ')' => digits > 0 && is_separate,
         _ if digits > 0 => false,
-        '#' | '-' | '+' => apart,
-        '*' | '_' => (run == 1 && apart) || rest.chars().all(|c| c == mark || c == ' '),
+        '#' | '-' | '+' => is_separate,
+        '*' | '_' => (run == 1 && is_separate) || rest.chars().all(|c| c == mark || c == ' '),
         '=' => after.is_empty(),
         '`' | '~' => run >= 3,
         '<' => !rest.starts_with("<http"),
@@ -129,7 +129,7 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
         .map_or((trimmed, None), |(text, inside)| (text.trim_end(), Some(inside.trim())))
 }
 
-/// Normalises a text for comparison: lower case, single spaces, no final stop, no backslash before a first mark.
+/// Normalises a text for comparison: lower case, single spaces, no full stop or exclamation mark at the end, no backslash at the start.
 pub(super) fn fold_text(text: &str) -> String {
     let joined = words::one_line(text).to_lowercase();
     joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_join_to_the_text_again() {
+    fn joined_lines_give_the_original_text() {
         let text = "a\nb\r\nc\rd\n\n\re";
         assert_eq!(split_lines(text).collect::<Vec<_>>(), ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]);
         assert_eq!(split_lines("").count(), 0);

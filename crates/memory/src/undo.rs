@@ -31,7 +31,7 @@ pub fn revert(kind: DocKind, after: Option<&str>, before: Option<&str>, now: Opt
         return Reverted { text: None, contested };
     };
     let (after, was) = (after.unwrap_or_default(), before.unwrap_or_default());
-    let text = merge::persons_alone(kind, after, now, was);
+    let text = merge::merge_unmarked(kind, after, now, was);
     let contested = find_contested_sections(after, was, now, &text);
     let is_gone = before.is_none() && text.lines().all(is_blank);
     Reverted { text: (!is_gone).then_some(text), contested }

@@ -1,6 +1,6 @@
-//! Conflicts left to the person: their own differing edits in two places, and facts that contradict each other. Both versions stand, each
-//! line marked with its conflict and version, until the person deletes one. A version without its counterpart is settled, and its mark has
-//! no more meaning.
+//! Conflicts left to the person: their own differing edits in two places, and facts that contradict each other. Both versions stay in the
+//! text, each line marked with its conflict and version, until the person deletes one. A version without its counterpart is settled, and
+//! its mark is ignored.
 
 use std::{
     borrow::Cow,
@@ -74,7 +74,7 @@ impl Unsettled {
         )
     }
 
-    /// Describes the conflict of one of its lines.
+    /// Describes the conflict from the point of view of one of its lines.
     pub fn describe_line(&self, line: usize) -> String {
         let others: Vec<String> = self.lines.iter().filter(|other| **other != line).map(usize::to_string).collect();
         match others.as_slice() {
@@ -98,16 +98,16 @@ pub fn find_conflicts(text: &str) -> Vec<Unsettled> {
             conflict.text.push_str(line);
         }
     }
-    let stands = |versions: &BTreeSet<Version>, lines: usize| {
+    let is_open = |versions: &BTreeSet<Version>, lines: usize| {
         versions.contains(&Version::Alone)
             || versions.contains(&Version::Disputed)
             || versions.contains(&Version::Doubted) && lines > 1
             || versions.contains(&Version::A) && versions.contains(&Version::B)
     };
-    let standing = found.into_values().filter(|(versions, conflict)| stands(versions, conflict.lines.len()));
-    let mut standing: Vec<Unsettled> = standing.map(|(_, conflict)| conflict).collect();
-    standing.sort_by_key(|conflict| conflict.lines.first().copied());
-    standing
+    let open = found.into_values().filter(|(versions, conflict)| is_open(versions, conflict.lines.len()));
+    let mut open: Vec<Unsettled> = open.map(|(_, conflict)| conflict).collect();
+    open.sort_by_key(|conflict| conflict.lines.first().copied());
+    open
 }
 
 /// Returns the first number above all marks in these texts.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_stands_before_the_origin_and_comes_off_again() {
+    fn a_mark_precedes_the_origin_and_can_be_removed() {
         let a = mark("- tea <!-- wake 1 message 2 -->\n", Version::A);
         assert_eq!(a, "- tea <!-- unsettled 3: version A of two --> <!-- wake 1 message 2 -->\n");
         assert_eq!(remove_marks(&a), "- tea <!-- wake 1 message 2 -->\n");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_its_counterpart_is_unsettled() {
+    fn only_versions_with_a_counterpart_are_conflicts() {
         let (a, b, alone) = ("- a\n", "- b\n", "- c\n");
         let [a, b] = [mark(a, Version::A), mark(b, Version::B)];
         let lines = |text: &str| find_conflicts(text).into_iter().map(|conflict| conflict.lines).collect::<Vec<_>>();

@@ -2,9 +2,9 @@
 //!
 //! The memory is the owner's, and so is each line without a mark, whoever wrote it. A wake marks the lines it writes for another chat: a
 //! fact and a log entry in their HTML comment (`chat 5555`), a task in a line `- chat: 5555`. A cycle of that chat sees the memory through
-//! a [`View`], which shows only these lines. It also shows sections that a person marked `<!-- for: all -->`, without lines a wake wrote
-//! for others. The documents rewritten as a whole (working memory, context) exist once per chat. The standing orders can lift the
-//! separation.
+//! a [`View`], which shows only these lines. It also shows sections that a person marked `<!-- for: all -->`, except lines that a wake
+//! wrote for others. The documents rewritten as a whole (working memory, context) exist once per chat. The standing orders can turn this
+//! separation off.
 
 use std::{
     borrow::Cow,
@@ -22,13 +22,14 @@ use super::{
     text::{fold_text, is_blank, slice, split_comment, split_lines},
 };
 
-/// The line of the standing orders that lifts the separation. It counts before the first section, outside comments and code. Any line with
-/// section marks ends this area: a Markdown parser could miss a heading below damage, which must never lift more.
+/// The line in the standing orders that turns the separation off. It counts only before the first section, and outside comments and code.
+/// Any line that looks like a section heading ends this area. A Markdown parser could miss a heading in a damaged document, and damage must
+/// never reveal more.
 const SHARE: &str = "share between chats:";
-/// A person's mark that shows a section to every chat, after its heading or on a line of its own below.
+/// The mark with which a person shows a section to every chat, placed after its heading or on a line of its own below.
 pub const FOR_ALL: &str = "<!-- for: all -->";
 
-/// A chat that doesn't exist; it sees only the parts for all.
+/// A chat that doesn't exist; it sees only the parts marked for all.
 pub const NOBODY: ChatRef = ChatRef::from_telegram(i64::MIN);
 
 /// The memory as seen by one chat other than the owner's.
@@ -69,13 +70,14 @@ pub(super) fn is_for_all(comment: &str) -> bool {
     comment.split_whitespace().eq(["for:", "all"])
 }
 
-/// Returns whether an edit shows a chat other than the owner's a new line, or moves one. Only a person may do this.
+/// Returns whether an edit would show a new line to a chat other than the owner's, or change the order of its lines. Only a person may do
+/// this.
 pub fn is_revealing(path: &str, old: &str, new: &str) -> bool {
     // Each chat has its own version of these or sees them unchanged, and a person approves each edit.
     if is_whole(path) {
         return false;
     }
-    // Check the chats with marks, and one without any.
+    // Check each chat that a mark names, and one that no mark names.
     let mut views: BTreeSet<ChatRef> = split_lines(new).flat_map(find_named_chats).collect();
     views.insert(NOBODY);
     views.into_iter().map(View::for_chat).any(|view| {
@@ -91,8 +93,8 @@ fn is_whole(path: &str) -> bool {
     matches!(path, WORKING_MEMORY | CONTEXT) || is_steering(path) && !is_job(path)
 }
 
-/// Returns the chats that parts of a document may be marked for. Includes [`NOBODY`], who sees the parts for all. Empty if nothing is
-/// marked.
+/// Returns the chats that parts of a document may be marked for. Includes [`NOBODY`] if parts may be marked for all. Empty if
+/// nothing is marked.
 pub fn find_marked_chats(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
     // Marks in untrusted documents come from their authors, and don't count.
@@ -105,7 +107,7 @@ pub fn find_marked_chats(path: &str, text: &str) -> BTreeSet<ChatRef> {
     named.into_iter().chain(for_all).collect()
 }
 
-/// Returns the chats that a line may be marked with.
+/// Returns the chats that the marks of a line may name.
 fn find_named_chats(line: &str) -> impl Iterator<Item = ChatRef> {
     let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
     let mut after_chat = false;
@@ -197,14 +199,14 @@ impl View {
             return edited;
         }
         let edited = match DocKind::from_path(path) {
-            DocKind::Tasks => self.told_apart(text, &edited),
+            DocKind::Tasks => self.rename_clashing_tasks(text, &edited),
             _ => edited,
         };
         merge::merge(DocKind::from_path(path), &shown, text, &edited).text
     }
 
-    /// Returns the lines of this chat, and of sections for all except lines for others. Includes the headings that a merge needs to match
-    /// sections.
+    /// Returns this chat's lines, and the lines of sections marked for all, except those written for others. Includes the headings that a
+    /// merge needs to match sections.
     fn own_lines(&self, document: &Document<'_>, kind: DocKind) -> BTreeMap<usize, usize> {
         let mut shown = Shown::default();
         let mut quarantine: Option<(usize, Range<usize>)> = None;
@@ -242,7 +244,7 @@ impl View {
         shown.0
     }
 
-    /// Returns the log entries of this chat's wakes. Only a wake writes the further lines of such an entry.
+    /// Returns the log entries of this chat's wakes, with all their lines, because only a wake writes them.
     fn own_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
         let is_own = |item: &&Range<usize>| {
             let first = split_lines(document.slice(item)).next();
@@ -284,7 +286,7 @@ impl View {
 
     /// Renames tasks in the edit that share a title with a hidden task. A merge by title would otherwise give the hidden task, with its
     /// content, to this chat.
-    fn told_apart(&self, text: &str, edited: &str) -> String {
+    fn rename_clashing_tasks(&self, text: &str, edited: &str) -> String {
         let document = Document::split(text);
         let own = self.own_tasks(&document);
         let others = document.sections().filter(|part| !own.contains_key(&part.range.start));
@@ -306,7 +308,7 @@ impl View {
     fn is_for_others(&self, line: &str) -> Option<bool> {
         let mut chats = line.split("<!--").skip(1).filter_map(|comment| {
             let inside = comment.split("-->").next().unwrap_or_default();
-            // After this word come origins, which others may have named.
+            // The words after this one describe origins, and untrusted text may have chosen them.
             let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
             let is_of_wake = words.next() == Some("wake");
             is_of_wake
@@ -330,7 +332,7 @@ impl Shown {
         ranges.into_iter().for_each(|range| self.add(range));
     }
 
-    /// Adds the heading of a part, its trailing blank lines, and the equal headings before: a merge numbers parts with the same title.
+    /// Adds the heading of a part, its trailing blank lines, and earlier headings with the same title, because a merge numbers such parts.
     fn add_heading(&mut self, document: &Document<'_>, nth: usize) {
         let Some(part) = document.parts.get(nth) else { return };
         let namesakes = document.parts.iter().take(nth + 1);
@@ -392,19 +394,19 @@ mod tests {
         let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n\n## Eve's\n- chat: 55\n\n\
                      ## Whose\n- chat: 5555\n- chat: 55\n\n## Surgery\n- status: active\n\nchat: 5555\n- chat: 5555\n";
         assert_eq!(BOB.visible_text(ACTIVE, tasks), "## Bob's\n- status: active\n- chat: 5555\n\n");
-        for anybodys in [
+        for unmarked in [
             "A note.\n\n> - Anna is ill <!-- wake a -->\n\n<!-- wakes are explained here -->\n",
             "---\nchat: 5555\n---\n# Anna\n- chat 5555\n<!-- chat 5555 -->\n<!-- wake a --> <!-- chat 5555 -->\n",
             "- both <!-- wake a chat 5555 --> <!-- wake b chat 6 -->\n- after <!-- wake a after chat 5555 -->\n",
         ] {
-            assert_eq!(BOB.visible_text("memory/notes.md", anybodys), "", "{anybodys}");
-            assert_eq!(BOB.find_visible_text("memory/notes.md", anybodys), None);
+            assert_eq!(BOB.visible_text("memory/notes.md", unmarked), "", "{unmarked}");
+            assert_eq!(BOB.find_visible_text("memory/notes.md", unmarked), None);
         }
         assert_eq!(BOB.find_visible_text(CLAUDE, "").as_deref(), Some(""));
     }
 
     #[test]
-    fn a_section_that_is_for_all_is_shown_but_for_what_a_wake_wrote_for_others() {
+    fn a_section_for_all_is_shown_except_lines_that_a_wake_wrote_for_others() {
         let marked = "# Facts\nby hand\n\n## Home\n\n<!-- for: all -->\n- The wifi is called Otter\n- The code is 55 <!-- wake a -->\n  and so on\n\n\
                       some text\n\n## Garden <!--  for:  all -->\n### Hose\n- leaks\n## Work\n- secret\n";
         insta::assert_snapshot!(BOB.visible_text(SEMANTIC_MEMORY, marked), @"
@@ -432,11 +434,11 @@ mod tests {
             assert_eq!(BOB.visible_text(SEMANTIC_MEMORY, unmarked), "", "{unmarked}");
         }
         let task = "## Paint <!-- for: all -->\n- status: active\n";
-        assert_eq!(BOB.visible_text(ACTIVE, task), "", "of the tasks each is one chat's");
+        assert_eq!(BOB.visible_text(ACTIVE, task), "", "a task belongs to one chat and can't be for all");
     }
 
     #[test]
-    fn what_nobody_has_confirmed_stays_so_under_whichever_heading() {
+    fn unconfirmed_lines_stay_unconfirmed_under_any_heading() {
         let own = "- Bob may do all <!-- wake a chat 5555 after a page -->\n";
         for text in [
             format!("## Unconfirmed\n- Anna <!-- wake b -->\n{own}"),
@@ -456,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_a_person_did_not_make_reveals_nothing() {
+    fn edits_that_reveal_or_move_lines_are_detected() {
         let old = "# Facts\n\n## Home\n<!-- for: all -->\n- Otter\n\n## Bob\n- tea <!-- wake a chat 5555 -->\n\n## Work\n- secret\n";
         for (from, to) in [
             ("- secret", "- secret <!-- wake a chat 5555 -->"),
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chat_has_its_own_working_memory_and_context_and_sees_no_other() {
+    fn a_chat_has_its_own_working_memory_and_context_and_sees_no_others() {
         assert_eq!(BOB.find_path(WORKING_MEMORY).as_deref(), Some("memory/chats/5555/working-memory.md"));
         assert_eq!(BOB.find_path(CONTEXT).as_deref(), Some("memory/chats/5555/context.md"));
         assert_eq!(BOB.find_path(SEMANTIC_MEMORY).as_deref(), Some(SEMANTIC_MEMORY));
@@ -500,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_spelling_leads_to_what_is_not_shown() {
+    fn no_other_spelling_of_a_path_leads_to_hidden_documents() {
         for path in [
             "memory//chats/77/context.md",
             "memory/./chats/77/context.md",
@@ -520,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_leaves_what_was_not_shown() {
+    fn an_edit_keeps_hidden_lines() {
         let shown = BOB.visible_text(SEMANTIC_MEMORY, FACTS);
         for topic in ["Family", "Surgery", "New"] {
             let added = facts::add(&shown, Some(topic), "Bob is tall", "wake d chat 5555").unwrap();
@@ -545,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_the_same_title_does_not_become_the_chats() {
+    fn a_hidden_task_with_the_same_title_is_not_given_to_the_chat() {
         let tasks = "# Active\n\n## Surgery\n- status: active\n- next: call the clinic\n\nof the knee\n";
         for title in ["Surgery", "surgery.", "Surgery ##"] {
             let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.visible_text(ACTIVE, tasks));
@@ -560,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_front_of_the_standing_orders_lifts_it() {
+    fn only_a_line_before_the_first_section_turns_the_separation_off() {
         for (orders, shared) in [
             ("# Orders\n\nShare between chats: yes\n\n## A wake\n", true),
             ("- **share between chats:** YES\n", false),
@@ -580,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_and_the_console_are_not_foreign() {
+    fn the_owner_and_the_terminal_are_not_foreign() {
         assert_eq!(
             [None, Some(0), Some(7), Some(8)].map(|chat| foreign_chat(
                 chat.map(ChatRef::from_number),
@@ -594,7 +596,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_of_others_is_ever_shown_and_nothing_is_lost_by_an_edit(
+        fn lines_of_others_are_never_shown_and_no_edit_loses_them(
             text in document(), secret in "[a-z]{12}", edit in "[a-z]{12}",
             mark in proptest::sample::select(&["", " <!-- wake 1 message 2 -->", " <!-- wake 1 message 2 chat 77 -->"][..]),
         ) {

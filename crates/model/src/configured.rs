@@ -45,13 +45,13 @@ pub fn create_model(name: &str, config: &Config) -> Result<Box<dyn Model>, Strin
         max_tokens: MAX_TOKENS,
         idle_timeout: IDLE_TIMEOUT,
         total_timeout: TURN_TIMEOUT,
-        // One effort for the whole conversation: a change midway would write the prompt cache anew.
+        // One effort for the whole conversation: a change midway would invalidate the prompt cache.
         effort: is_simple(name, config).then_some(Effort::Low),
     };
     Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
 }
 
-/// The route to Amazon Bedrock by bearer token, else by signatures. `None` if a needed setting is missing.
+/// The route to Amazon Bedrock, authenticated by a bearer token or else by signed requests. `None` if a needed setting is missing.
 fn build_bedrock_route(config: &Config) -> Option<ClaudeRoute> {
     let settings = &config.bedrock;
     let signing = settings.access_key_id.clone().zip(settings.secret_access_key.clone());
@@ -89,12 +89,12 @@ fn create_openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     })
 }
 
-/// True if the model is used for simple requests only: it starts a cycle and keeps it if the work is quick.
+/// True if the model is used for simple requests only: it starts each cycle, but finishes only quick ones.
 fn is_simple(name: &str, config: &Config) -> bool {
     config.model_simple.as_deref() == Some(name) && !config.list_usable_models().contains(&name)
 }
 
-/// Creates the Claude Code command as a model, logged in by key, else by token, else by its own login.
+/// Creates the model that runs the Claude Code command. It logs in by key, else by token, else with the command's own login.
 fn claude_code(config: &Config) -> ClaudeCode {
     let login = match (&config.anthropic_key, &config.claude_code_token) {
         (Some(key), _) => Login::Key(key.clone()),

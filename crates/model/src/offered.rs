@@ -48,7 +48,7 @@ pub fn describe_unpriced_models(config: &Config) -> Option<String> {
     };
     let of_tasks =
         [&config.model_simple, &config.model_reflect, &config.chosen_model].into_iter().flatten().map(String::as_str);
-    let mut names: Vec<&str> = config.said_models().chain(of_tasks).filter(is_unknown).collect();
+    let mut names: Vec<&str> = config.requested_models().chain(of_tasks).filter(is_unknown).collect();
     names.sort_unstable();
     names.dedup();
     let tokens = |usd: f64| words::format_large_number((config.daily_budget_usd / usd * 1e6) as u64);
@@ -95,7 +95,7 @@ pub fn list_models(config: &Config) -> Vec<OfferedModel> {
         needs: "",
         note: "free: no AI model, it understands plain sentences",
     });
-    for name in config.said_models().collect::<Vec<_>>().into_iter().rev() {
+    for name in config.requested_models().collect::<Vec<_>>().into_iter().rev() {
         if offered.iter().any(|model| model.name == name) {
             continue;
         }

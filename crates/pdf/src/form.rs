@@ -1,7 +1,7 @@
 //! The fields and notes of a PDF: text that people typed, ticked or wrote on it.
 //!
-//! Many programs fill in a form without drawing the values, and a tick is at best a drawing. Fields are therefore read as fields, and
-//! values already in the page's text are left out.
+//! Many programs fill in a form without drawing the values, and a tick is never drawn as text. Fields are therefore read from the form's
+//! own data, and values already in the page's text are left out.
 
 use std::collections::HashSet;
 
@@ -11,21 +11,21 @@ use hayro_interpret::hayro_syntax::{
     page::Page,
 };
 
-/// The most parents of a field followed.
+/// The maximum number of a field's parents that are followed.
 const MAX_PARENTS: usize = 16;
-/// The most fields and notes listed from a file.
+/// The maximum number of fields and notes listed from a file.
 const MAX_TOLD: usize = 2_000;
 /// The longest field name listed, in characters.
 const MAX_NAME_CHARS: usize = 200;
 /// The longest value listed, in characters.
 const MAX_VALUE_CHARS: usize = 10_000;
-/// Annotation flags: hidden, or excluded from view.
+/// Annotation flags: hidden, or not to be viewed.
 const UNSEEN: u32 = 1 << 1 | 1 << 5;
-/// Field flags: a password; a choice of one; a button without a state.
+/// Field flags: a password, a radio button, a push button.
 const PASSWORD: u32 = 1 << 13;
 const RADIO: u32 = 1 << 15;
 const PUSH: u32 = 1 << 16;
-/// States of a tick without further meaning.
+/// Usual names for the ticked state, which say nothing more.
 const USUAL_STATES: [&str; 7] = ["yes", "on", "1", "true", "x", "checked", "ja"];
 /// The kinds of notes on pages.
 const NOTES: [&str; 14] = [
@@ -45,7 +45,7 @@ const NOTES: [&str; 14] = [
     "PolyLine",
 ];
 
-/// Reads fields, page by page.
+/// Reads the fields and notes of a PDF, page by page.
 pub(super) struct FormReader<'a> {
     pdf: &'a Pdf,
     /// The names of the fields found so far.
@@ -58,7 +58,7 @@ impl<'a> FormReader<'a> {
         Self { pdf, met: HashSet::new(), told: 0 }
     }
 
-    /// Returns the fields and notes of a page as lines, except those whose words are in its text; empty if there are none.
+    /// Returns the fields and notes of a page as lines, except those whose words are already in `text`; empty if there are none.
     pub(super) fn read_page(&mut self, page: &Page<'_>, text: &str) -> String {
         let shown = without_blanks(text);
         let annotations = page.raw().get::<Array<'_>>("Annots");
@@ -120,7 +120,7 @@ impl<'a> FormReader<'a> {
         lines
     }
 
-    /// Reads the fields of a list anew: a field reached through its parent can't be asked for the parent.
+    /// Reads the fields of a list from the file itself: a field reached through its parent doesn't know the parent.
     fn read_children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
         let list = dict.get::<Array<'a>>(key);
         let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_TOLD);
@@ -170,13 +170,13 @@ impl<'a> FormReader<'a> {
     }
 }
 
-/// Renders a box to tick, as in Markdown.
+/// Renders a checkbox as in Markdown.
 fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radio: bool) -> String {
     let state = widget.get::<Name<'_>>("AS").map(|state| state.as_str().to_owned());
     let own = own_state(widget).or_else(|| state.clone().filter(|state| state != "Off"));
     let value = value.and_then(text_of_object);
     let is_ticked = match (&value, &own) {
-        // The field's value counts: some programs forget to draw it.
+        // The field's value takes precedence: some programs forget to draw it.
         (Some(value), Some(own)) => value == own,
         (Some(value), None) => value != "Off" && !value.is_empty(),
         (None, _) => state.is_some_and(|state| state != "Off"),
@@ -201,7 +201,7 @@ fn own_state(widget: &Dict<'_>) -> Option<String> {
     states.into_iter().find(|state| state != "Off")
 }
 
-/// Returns `true` if an annotation has letters in its own drawing: many have an empty one for the viewer to fill.
+/// Returns `true` if an annotation's own drawing has letters: many annotations have an empty drawing for the viewer to fill.
 fn is_drawn(annotation: &Dict<'_>) -> bool {
     let drawing = annotation.get::<Dict<'_>>("AP").and_then(|drawings| drawings.get::<Object<'_>>("N"));
     let drawing = drawing
@@ -210,7 +210,7 @@ fn is_drawn(annotation: &Dict<'_>) -> bool {
     drawing.is_some_and(|drawn| drawn.windows(2).any(|pair| pair.eq_ignore_ascii_case(b"Tj")))
 }
 
-/// Returns a note's text and author, unless it is drawn on the page.
+/// Returns a note's author and text; `None` if the text is empty or already drawn on the page.
 fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     let said = annotation.get::<Object<'_>>("Contents").and_then(|said| text_of_object(&said))?;
     let said = one_line(&said, MAX_VALUE_CHARS);
@@ -233,7 +233,7 @@ fn find_choice_label(widget: &Dict<'_>, value: &str) -> String {
     shown.next().map_or_else(|| value.to_owned(), |(_, shown)| shown)
 }
 
-/// Iterates over a field and its parents, from the inside.
+/// Iterates over a field and its parents, the field first.
 fn iter_lineage<'a>(field: &Dict<'a>) -> impl Iterator<Item = Dict<'a>> {
     std::iter::successors(Some(field.clone()), |field| field.get::<Dict<'_>>("Parent")).take(MAX_PARENTS)
 }
@@ -277,7 +277,7 @@ fn decode_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Decodes a byte of PDFDocEncoding, which is Latin-1 except for these.
+/// Decodes a byte of PDFDocEncoding, which is Latin-1 except for the letters below.
 fn document_letter(byte: u8) -> char {
     const LOW: [char; 8] = ['˘', 'ˇ', 'ˆ', '˙', '˝', '˛', '˚', '˜'];
     const HIGH: [char; 33] = [

@@ -1,9 +1,9 @@
-//! Tests with PDFs made here, object by object, and the text read from them.
+//! Tests that build PDFs object by object, and check the text read from them.
 
 use super::*;
 
 #[test]
-fn pages_are_numbered_and_what_is_not_there_is_told() {
+fn pages_are_numbered_and_missing_text_is_reported() {
     let text = PdfText { pages: 3, texts: vec!["One\n".to_owned(), " ".to_owned()], rest: String::new() };
     assert_eq!(
         text.join_pages(),
@@ -12,7 +12,8 @@ fn pages_are_numbered_and_what_is_not_there_is_told() {
     );
 }
 
-/// A PDF of one page. `page` and `catalog` extend their dictionaries; `objects` are numbered from 6.
+/// A PDF of one page. `drawn` is the page's content; `page` and `catalog` extend these dictionaries; `objects` are
+/// numbered from 6.
 fn pdf(drawn: &str, page: &str, catalog: &str, objects: &[&str]) -> Vec<u8> {
     let mut all = vec![
         format!("<< /Type /Catalog /Pages 2 0 R {catalog} >>"),
@@ -44,18 +45,18 @@ fn read_text(bytes: Vec<u8>) -> String {
 const HELLO: &str = "BT /F1 12 Tf 72 720 Td (Hello) Tj ET";
 
 #[test]
-fn what_people_fill_in_is_read() {
+fn filled_in_fields_and_notes_are_read() {
     let widget = |rest: &str| format!("<< /Type /Annot /Subtype /Widget /Rect [0 0 9 9] {rest} >>");
     let boxes = "/AP << /N << /Ja 5 0 R /Off 5 0 R >> >>";
-    // A name, the page's annotations, and the text below the page's own text.
+    // The case's name, the page's annotations, and the text expected below the page's own text.
     let table: &[(&str, Vec<String>, &str)] = &[
         ("a text", vec![widget("/FT /Tx /T (name) /V (Ann Lee)")], "[form fields]\n- name: Ann Lee"),
         ("its label", vec![widget("/FT /Tx /T (f1) /TU (Your name) /V (Ann)")], "[form fields]\n- Your name: Ann"),
         ("of two lines", vec![widget("/FT /Tx /T (a) /V (1 Main St\\rYork)")], "[form fields]\n- a: 1 Main St York"),
         ("UTF-16", vec![widget("/FT /Tx /T (a) /V <FEFF04140430>")], "[form fields]\n- a: Да"),
-        ("the documents' own letters", vec![widget("/FT /Tx /T (a) /V <8DE9A0>")], "[form fields]\n- a: “é€"),
+        ("PDFDocEncoding", vec![widget("/FT /Tx /T (a) /V <8DE9A0>")], "[form fields]\n- a: “é€"),
         ("UTF-8", vec![widget("/FT /Tx /T (a) /V <EFBBBFC3A9>")], "[form fields]\n- a: é"),
-        ("letters that stand on the page by chance", vec![widget("/FT /Tx /T (a) /V (H)")], "[form fields]\n- a: H"),
+        ("letters that happen to be on the page too", vec![widget("/FT /Tx /T (a) /V (H)")], "[form fields]\n- a: H"),
         ("nothing filled in", vec![widget("/FT /Tx /T (a) /V ()"), widget("/FT /Tx /T (b)")], ""),
         ("a password", vec![widget("/FT /Tx /T (a) /Ff 8192 /V (secret)")], "[form fields]\n- a: (a password)"),
         ("hidden", vec![widget("/FT /Tx /T (a) /F 2 /V (x)")], ""),
@@ -117,7 +118,7 @@ fn what_people_fill_in_is_read() {
 }
 
 #[test]
-fn what_is_drawn_is_told_once_unless_it_is_out_of_date() {
+fn a_drawn_value_is_listed_once_unless_it_is_out_of_date() {
     let drawn = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /Font << /F1 3 0 R >> >> /Length 29 >>\nstream\n\
                  BT /F1 9 Tf 0 0 Td (M) Tj ET \nendstream";
     let empty = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 11 >>\nstream\n/Tx BMC EMC\nendstream";
@@ -134,7 +135,7 @@ fn what_is_drawn_is_told_once_unless_it_is_out_of_date() {
 }
 
 #[test]
-fn fields_on_no_page_are_read_and_what_cant_be_is_said() {
+fn fields_outside_all_pages_are_read_and_unreadable_ones_reported() {
     let form = "/AcroForm << /NeedAppearances true /Fields [6 0 R 8 0 R] >>";
     let objects = [
         "<< /T (person) /Kids [7 0 R] >>",
@@ -145,17 +146,17 @@ fn fields_on_no_page_are_read_and_what_cant_be_is_said() {
     assert_eq!(read, "Hello\n[form fields that stand on no page]\n- person.name: Ann\n- [x] agree");
     let on_page = "/Annots [<< /Subtype /Widget /Rect [0 0 9 9] /Parent 7 0 R >>]";
     let read = read_text(pdf(HELLO, on_page, "/AcroForm << /Fields [6 0 R] >>", &objects));
-    assert_eq!(read, "Hello\n\n[form fields]\n- person.name: Ann".replace("\n\n", "\n"), "each once");
+    assert_eq!(read, "Hello\n\n[form fields]\n- person.name: Ann".replace("\n\n", "\n"), "each field is listed once");
     let round = "/AcroForm << /Fields [6 0 R] >>";
     let objects = ["<< /T (a) /Parent 7 0 R /Kids [7 0 R] >>", "<< /T (b) /Parent 6 0 R /Kids [6 0 R] >>"];
-    assert_eq!(read_text(pdf(HELLO, "", round, &objects)), "Hello", "in a circle");
+    assert_eq!(read_text(pdf(HELLO, "", round, &objects)), "Hello", "fields that are each other's parents");
     let read = read_text(pdf("", "", "/AcroForm << /XFA 5 0 R /Fields [] >>", &[]));
     assert!(read.contains("(XFA) whose values can't be read"), "{read}");
 }
 
 #[test]
-fn text_is_read_once_and_in_letters() {
-    // A name, the page's drawing, and its text.
+fn text_drawn_repeatedly_is_read_once() {
+    // The case's name, the page's drawing, and the expected text.
     let table: &[(&str, &str, &str)] = &[
         ("outlined", "BT /F1 12 Tf 2 Tr 72 720 Td (Hello) Tj ET", "Hello"),
         (
@@ -173,7 +174,7 @@ fn text_is_read_once_and_in_letters() {
 }
 
 #[test]
-fn a_page_whose_letters_nobody_names_says_so() {
+fn a_page_with_unknown_letters_is_reported() {
     let text = PdfText { pages: 1, texts: vec!["\u{fffd}\u{fffd}\u{e012} of it".to_owned()], rest: String::new() };
     assert!(text.join_pages().contains("fonts don't say which they are"), "{}", text.join_pages());
     let text =

@@ -1,5 +1,5 @@
-//! Text extraction: a page is drawn on a device that records only letters and their positions. Lines and blanks follow from these, in
-//! drawing order.
+//! Text extraction: a page is drawn on a device that records only letters and their positions, in drawing order. Line breaks and blanks
+//! are inferred from the positions.
 
 use std::collections::HashSet;
 
@@ -15,11 +15,11 @@ use hayro_interpret::{
 
 use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, NO_TEXT, PdfAnswer, PdfFault, PdfText, form::FormReader};
 
-/// The vertical distance up to which a letter is on the same line, as a share of the letters' height.
+/// The maximum vertical distance between letters of one line, as a share of the letters' height.
 const SAME_LINE: f64 = 0.5;
-/// The gap from which two letters have a blank between them, as a share of the letters' height.
+/// The minimum gap between two letters that counts as a blank, as a share of the letters' height.
 const BLANK: f64 = 0.18;
-/// The distance within which a repeated letter is drawn for boldness, as a share of the letters' height.
+/// The distance within which a repeated letter counts as one letter made bold, as a share of the letters' height.
 const SAME_PLACE: f64 = 0.05;
 /// The height and width of an em in font units.
 const EM: f64 = 1_000.0;
@@ -74,7 +74,7 @@ fn joined_letters(letter: char) -> Option<&'static str> {
     Some(letters)
 }
 
-/// The letters so far, and the end of the last one.
+/// The text drawn so far, and the place of the last letter.
 #[derive(Default)]
 struct Letters {
     text: String,
@@ -92,7 +92,7 @@ struct Place {
 }
 
 impl Letters {
-    /// Returns `true` if the letter was already drawn here: outlines and shadows repeat the text.
+    /// Returns `true` if the letter was already drawn at this place: outlines and shadows repeat the text.
     fn is_again(&mut self, letters: &str, place: Place) -> bool {
         let Some(letter) = letters.chars().next().filter(|letter| !letter.is_whitespace()) else { return false };
         let unit = (place.height * SAME_PLACE).max(f64::MIN_POSITIVE);

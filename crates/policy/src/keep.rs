@@ -1,6 +1,6 @@
 //! The only writer of `policy.toml`. The new text goes to a file beside it, is read back by the loader, and is renamed into place, so that
 //! a crash leaves either the old or the new file. The new file keeps the mode and the time of the old one and is checked before use, which
-//! `file` doesn't offer.
+//! `reveille_base::file` doesn't offer.
 
 use std::{
     fs::{self, File, Permissions},
@@ -33,7 +33,7 @@ pub fn change_file(
     make: impl FnOnce(&str) -> Result<Option<String>, AmendError>,
 ) -> Result<bool, AmendError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    // The lock keeps two of our own changes apart, which would overwrite each other's rule. It ends with the handle.
+    // The lock keeps two of our own changes from overwriting each other. It is released when the handle is dropped.
     let lock = File::open(folder)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
     let (before, mode, modified) = read_file(path)?;
@@ -102,7 +102,7 @@ mod tests {
         (dir, path)
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "what is handed to `change`")]
+    #[expect(clippy::unnecessary_wraps, reason = "the signature that `change_file` expects")]
     fn one_more(text: &str) -> Result<Option<String>, AmendError> {
         Ok(Some(format!("{text}# more\n")))
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_t_be_changed_safely_stays_as_it_is() {
+    fn a_file_that_cannot_be_changed_safely_stays_unchanged() {
         let (dir, path) = file("# mine\n", 0o600);
         let link = dir.path().join("link.toml");
         symlink(&path, &link).unwrap();

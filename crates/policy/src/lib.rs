@@ -1,8 +1,8 @@
-//! The policy: a decision on every call, outside the conversation and outside the repository.
+//! The policy decides on every call. Its rules lie outside the conversation and outside the repository.
 //!
-//! Pure values: [`judge`] weighs a call's risk, and for a command its [`Access`], against the level of autonomy, a person's own [`Rules`]
-//! and the cycle's taint. Each source gives a decision with a reason, and the strictest wins; an unknown call asks. Only [`load`] and
-//! [`change_file`] touch a file.
+//! Most of it is pure: [`judge`] weighs a call's risk, and for a command its [`Access`], against the level of autonomy, a person's own
+//! [`Rules`] and the cycle's taint. Each source gives a decision with a reason, and the strictest wins; an unknown call needs approval.
+//! Only [`load`] and [`change_file`] touch a file.
 
 pub mod amend;
 mod classify;
@@ -40,10 +40,10 @@ pub const EXAMPLE: &str = include_str!("../../../docs/policy.toml");
 /// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
 pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
-/// The reason commands ask without a sandbox. Only a person who was told this reason has agreed to running unconfined.
+/// The reason that every command needs approval without a sandbox. An approval covers running unconfined only if this reason was shown.
 pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
-/// Returns `true` for a path that tools skip unless it is named: private, or asked about.
+/// Returns `true` for a path that tools skip unless it is named: a private one, or one that needs approval.
 pub fn is_sensitive(path: &str) -> bool {
     is_private(path) || places::find_reason(path).is_some()
 }
@@ -63,7 +63,7 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// Returns its name, as in tables and JSON.
+    /// Returns the name used in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -103,7 +103,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns its name, as in `policy.toml` and JSON.
+    /// Returns the name used in `policy.toml` and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -125,12 +125,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Denies a call that can't be judged: an unknown tool, unfit arguments, an error.
+    /// Denies a call that can't be judged: an unknown tool, invalid arguments, an error.
     pub fn deny(why: impl Into<String>) -> Self {
         Self { risk: Risk::Dangerous, decision: Decision::Deny, reasons: vec![why.into()] }
     }
 
-    /// Raises the decision to ask at least, with a reason. Reasons to allow are dropped then.
+    /// Raises the decision to at least [`Decision::Ask`], and adds a reason. The reasons of an earlier [`Decision::Allow`] are dropped.
     #[must_use]
     pub fn raise_to_ask(mut self, why: String) -> Self {
         if self.decision == Decision::Allow {
@@ -201,7 +201,7 @@ pub enum What<'a> {
     },
     /// A web address to fetch.
     Url(&'a str),
-    /// An application of the person's, to be started.
+    /// An application to start for the person.
     App,
     /// Documents of the memory, by their paths. A person's rules about these paths apply, without the other checks of paths.
     Documents(&'a [PathBuf]),
@@ -235,7 +235,7 @@ pub struct Circumstances<'a> {
     pub taint: Option<&'a str>,
     /// `true` if shell text would run in a sandbox.
     pub is_sandboxed: bool,
-    /// The reason the command's writable folders can't be copied first; `None` if they can, or if there are none.
+    /// The reason the command's writable folders can't be copied before it runs; `None` if they can, or if there are none.
     pub uncovered: Option<&'a str>,
     /// The time of a tainted cycle's last write to a folder the command works in or may write to; `None` if there was none.
     pub tainted_write: Option<DateTime<Utc>>,

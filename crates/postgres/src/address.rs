@@ -1,4 +1,4 @@
-//! The address of a shared database, and the rules for encrypting the way to it.
+//! The address of a shared database, and the rules for encrypting the connection to it.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use tokio_postgres::{
 
 use super::tls::Tls;
 
-/// The address of a shared database, with the password and the certificates to enter it.
+/// The address of a shared database, with the password and the certificates for connecting to it.
 #[derive(Clone)]
 pub struct DatabaseAddress {
     pub(crate) config: Config,
@@ -31,7 +31,7 @@ impl DatabaseAddress {
     /// Parses a `postgres://` address. The password comes separately, from a file: an address with a password is refused.
     ///
     /// # Errors
-    /// A description of the fault, without the address itself, which may hold a password.
+    /// A description of what is wrong, without the address itself, which may hold a password.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, String> {
         let (url, authorities) = split_authorities(url);
         let mut config: Config =
@@ -57,7 +57,7 @@ impl DatabaseAddress {
             Host::Tcp(name) => is_loopback(name),
             Host::Unix(_) => true,
         });
-        // A named authority demands encryption on this machine too: a local port may be a tunnel.
+        // If the address names a certificate authority, local traffic is encrypted too: a local port may be a tunnel.
         match (stays_here && authorities.is_none(), config.get_ssl_mode()) {
             (false, _) => config.ssl_mode(SslMode::Require),
             // A local server usually shows a certificate that it signed itself, which proves nothing.
@@ -94,7 +94,8 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Splits `sslrootcert`, unknown to the client library, from an address; returns the rest and the path in it.
+/// Splits the parameter `sslrootcert`, which the client library doesn't know, from an address. Returns the rest of the address, and the
+/// path that the parameter holds.
 fn split_authorities(url: &str) -> (String, Option<String>) {
     let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (own, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(|part| part.starts_with("sslrootcert="));
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encrypts_every_way_that_may_leave_this_machine() {
+    fn encrypts_every_connection_that_may_leave_this_machine() {
         for (url, mode) in [
             ("postgres://u@db.example.org/d", SslMode::Require),
             ("postgres://u@db.example.org/d?sslmode=disable", SslMode::Require),
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_no_password() {
+    fn reveals_no_password() {
         let refused = DatabaseAddress::parse("postgres://u:secret@h/d", None).unwrap_err();
         assert!(refused.contains("DATABASE_PASSWORD_FILE") && !refused.contains("secret"), "{refused}");
         let address = DatabaseAddress::parse("postgres://u@h/d", Some("secret")).unwrap();

@@ -24,12 +24,12 @@ impl PostgresError {
         Self { code: None, text: text.to_owned() }
     }
 
-    /// An error found on this side, with the server's code for such an error.
+    /// An error found by this program, with the server's code for such an error.
     pub(crate) fn with_code(code: &str, text: &str) -> Self {
         Self { code: Some(code.to_owned()), text: text.to_owned() }
     }
 
-    /// Returns whether another transaction was in the way: the caller may try again.
+    /// Returns whether another transaction interfered, so that the caller may try again.
     pub fn is_busy(&self) -> bool {
         // lock_not_available, serialization_failure, deadlock_detected
         self.has_code(&["55P03", "40001", "40P01"])

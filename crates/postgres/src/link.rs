@@ -21,9 +21,9 @@ use super::{
     values::{ColumnValue, Parameter},
 };
 
-/// Time limit for an answer, far above any statement's duration, for a network that is down.
+/// Time limit for an answer, in case the network is down. It is far above any statement's duration.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
-/// The maximum number of prepared statements per connection. Callers have fewer.
+/// The maximum number of prepared statements per connection, above the number that callers use.
 const MAX_PREPARED: usize = 1_000;
 
 /// Answer to a statement.
@@ -129,13 +129,13 @@ async fn drive_connection<T: TlsStream + Unpin>(
 ) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let (AsyncMessage::Notification(_), Some(notices)) = (message, &notices) {
-            // A waiting notice stands for this one, too.
+            // If a notice is already waiting, it stands for this one, too.
             notices.try_send(()).ok();
         }
     }
 }
 
-/// Runs a statement, prepared before or now.
+/// Runs a statement, and prepares it first unless that was done before.
 async fn run(
     client: &Client,
     prepared: &mut HashMap<Arc<str>, Statement>,

@@ -2,7 +2,7 @@
 //!
 //! Only letters and digits are compared, since many scripts have no blanks, and blanks join the parts of a recording. A loop runs for
 //! dozens of rounds, until the model has no room left. People stop much sooner, except when they spell: a code may be six zeros, an account
-//! number twenty digits.
+//! number may have twenty digits.
 
 /// The longest phrase searched for, in letters and digits: even whole sentences may loop.
 const MAX_PHRASE: usize = 80;
@@ -92,7 +92,7 @@ fn is_compared(c: char) -> bool {
     c.is_alphanumeric() || !(is_punctuation || c.is_whitespace() || c.is_control())
 }
 
-/// Finds the shortest phrase that loops from `at` on; returns its length and rounds.
+/// Finds the shortest phrase that loops from `at` on. Returns its length and the number of its rounds.
 fn find_loop(signs: &[Sign], at: usize) -> Option<(usize, usize)> {
     let rest = signs.get(at..)?;
     (1..=MAX_PHRASE.min(rest.len() / 2)).find_map(|length| {
@@ -141,9 +141,9 @@ mod tests {
         vec![phrase; times].join(" ")
     }
 
-    /// A new report is one line: the model's text, and the rest of it.
+    /// To cover a newly reported text, add one line: the model's text, and the part that should be left of it.
     #[test]
-    fn a_person_may_repeat_themselves_and_a_loop_is_one_round() {
+    fn a_person_may_repeat_themselves_but_a_loop_is_cut_to_one_round() {
         let kept = [
             "the code is zero zero zero zero zero zero".to_owned(),
             "Der Code ist null null null null null null null null.".to_owned(),

@@ -1,6 +1,6 @@
-//! Separates speech from the model's inventions: Whisper fills silence, music and noise with phrases of its training.
+//! Separates speech from the model's inventions: Whisper fills silence, music and noise with phrases from its training data.
 //!
-//! Pure values. Dropped text is kept beside the result, so that nobody has to trust these rules.
+//! These are pure functions. Dropped text is kept beside the result, so that nobody has to trust these rules.
 
 use super::loops::cut_loops;
 
@@ -16,13 +16,13 @@ pub(super) struct Heard {
     pub(super) is_silent: bool,
 }
 
-/// The text that is left.
+/// The text that remains after sifting.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sifted {
     pub(super) text: String,
     /// The geometric mean of the tokens' probabilities, 0 to 1.
     pub(super) confidence: f64,
-    /// The lowest of all parts, 0 to 1.
+    /// The lowest `no_speech` of all parts, 0 to 1.
     pub(super) no_speech: f64,
     pub(super) dropped: Vec<String>,
     /// The rounds cut from loops, among the dropped text.
@@ -33,11 +33,11 @@ pub(super) struct Sifted {
 const NO_SPEECH: f64 = 0.6;
 /// The confidence below which the model is unsure, a mean log-probability of -0.7. Understood speech has 0.6 and more.
 const UNSURE: f64 = 0.5;
-/// The smaller doubt that suffices to drop a phrase of the training.
+/// The lower thresholds of doubt at which a phrase from the training data is dropped.
 const PHANTOM_NO_SPEECH: f64 = 0.25;
 const PHANTOM_UNSURE: f64 = 0.65;
 
-/// Phrases that the model writes over silence, noise and the end of a recording: thanks and credits from its training films.
+/// Phrases that the model writes over silence, noise and the end of a recording: thanks and credits from the films it was trained on.
 const PHANTOMS: &[&str] = &[
     "bye",
     "bye bye",
@@ -58,7 +58,7 @@ const PHANTOMS: &[&str] = &[
     "продолжение следует",
     "спасибо",
 ];
-/// Credits, which nobody says to an assistant, however sure the model is. Each is long enough to spare talk about subtitles.
+/// Credits, which nobody says to an assistant, however sure the model is. Each is long enough that ordinary talk about subtitles is kept.
 const CREDITS: &[&str] = &[
     "amara.org",
     "subtitles by",
@@ -143,7 +143,7 @@ fn geometric_mean(probabilities: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// One token a word, all of the same probability.
+    /// A part with one token per word, each with the same probability.
     fn heard(text: &str, no_speech: f64, confidence: f64) -> Heard {
         let probabilities = vec![confidence; text.split_whitespace().count()];
         Heard { text: text.to_owned(), no_speech, probabilities, is_silent: false }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_of_its_training_need_a_doubt_to_be_dropped() {
+    fn training_phrases_are_dropped_only_in_doubt() {
         assert_eq!(text_of(heard("Thank you.", 0.41, 0.9)), "");
         assert_eq!(text_of(heard("Thank you.", 0.02, 0.5)), "");
         assert_eq!(text_of(heard("Thank you.", 0.02, 0.9)), "Thank you.");
@@ -185,16 +185,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_itself_doubts_is_dropped_and_kept_beside_the_text() {
+    fn text_that_the_model_doubts_is_moved_to_dropped() {
         let sifted = sift_segments(vec![heard("Hello there.", 0.01, 0.9), heard("I'm going to do", 0.7, 0.3)]);
         assert_eq!(sifted.text, "Hello there.");
         assert_eq!(sifted.dropped, ["I'm going to do"]);
         assert!((sifted.no_speech - 0.01).abs() < 1e-9);
-        assert!((sifted.confidence - 0.9).abs() < 1e-6, "of what is kept");
+        assert!((sifted.confidence - 0.9).abs() < 1e-6, "the confidence covers only the kept text");
     }
 
     #[test]
-    fn words_over_silence_and_annotations_are_dropped() {
+    fn words_over_silence_are_dropped_and_so_are_annotations() {
         let silent = Heard { is_silent: true, ..heard("I think so.", 0.01, 0.95) };
         assert_eq!(text_of(silent), "");
         for text in ["[BLANK_AUDIO]", "(wind blowing)", "*sighs*", "♪ ♪", "...", "♪"] {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_heard_is_no_text_and_no_confidence() {
+    fn silence_yields_no_text_and_no_confidence() {
         assert_eq!(sift_segments(Vec::new()), Sifted { no_speech: 1.0, ..Sifted::default() });
         assert_eq!(sift_segments(vec![heard("", 0.2, 0.9)]), Sifted { no_speech: 0.2, ..Sifted::default() });
     }

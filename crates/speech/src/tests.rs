@@ -1,4 +1,4 @@
-//! Tests the decoders with sound made here: every accepted format, whole, damaged and cut off.
+//! Tests the decoders with generated sound: every accepted format, whole, damaged and cut off.
 
 use std::{fs, path::Path};
 
@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 use super::{MAX_FILE_BYTES, RATE_HZ, Sound, Transcriber, VoiceError, decode::decode_at_most, decode_file};
 
-/// A second of 440 Hz with 15 pictures, as Telegram's video notes are: H.264 and AAC in MP4. Made with ffmpeg from its own test
-/// signals, since nothing here can encode AAC.
+/// One second of a 440 Hz tone with 15 video frames, like Telegram's video notes: H.264 and AAC in MP4. It was made with ffmpeg from
+/// ffmpeg's own test signals, since nothing here can encode AAC.
 const VIDEO_NOTE: &[u8] = include_bytes!("samples/tone.mp4");
-/// A second of 440 Hz as MP3.
+/// One second of a 440 Hz tone as MP3.
 const MP3: &[u8] = include_bytes!("samples/tone.mp3");
 
 pub(super) mod sound {
@@ -35,7 +35,7 @@ pub(super) mod sound {
         samples(seconds, |_| loudness * (random.f64() * 2.0 - 1.0))
     }
 
-    /// A buzz that comes and goes five times a second: loud and quiet as speech is.
+    /// A buzz that swells and fades like the syllables of speech.
     pub(in super::super) fn syllables(seconds: f64, loudness: f64) -> Vec<f32> {
         samples(seconds, |t| {
             let envelope = (std::f64::consts::PI * 5.0 * t).sin().powi(2);
@@ -68,7 +68,7 @@ fn ogg_page(flags: u8, position: u64, serial: u32, sequence: u32, packets: &[Vec
     page
 }
 
-/// A voice note as Telegram has them: Opus at 48 kHz by the header, frames of 20 ms.
+/// A voice note in Telegram's format: Opus at 48 kHz by the header, frames of 20 ms.
 fn voice_note(samples: &[f32], channels: Channels, serial: u32) -> Vec<u8> {
     const PRE_SKIP: u16 = 312;
     let stereo = matches!(channels, Channels::Stereo);
@@ -143,7 +143,7 @@ fn a_voice_note_is_decoded_to_the_sample() {
 }
 
 #[test]
-fn streams_that_were_put_together_are_read_on() {
+fn concatenated_streams_are_read_to_the_end() {
     let mut file = voice_note(&sound::tone(440.0, 1.0, 0.5), Channels::Mono, 1);
     file.extend(voice_note(&sound::tone(440.0, 2.0, 0.5), Channels::Stereo, 2));
     is_a_tone(&decoded(&file).unwrap(), 3.0);
@@ -166,7 +166,7 @@ fn video_notes_and_mp3_are_read() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_anywhere_gives_what_is_there() {
+fn a_truncated_file_yields_the_sound_before_the_cut() {
     let note = voice_note(&sound::tone(440.0, 2.0, 0.5), Channels::Mono, 1);
     let mut longest = 0;
     for end in (0..note.len()).step_by(97) {
@@ -176,11 +176,11 @@ fn a_file_that_is_cut_off_anywhere_gives_what_is_there() {
             Err(other) => panic!("{end}: {other}"),
         }
     }
-    assert!(longest >= 16_000, "a second is there: {longest}");
+    assert!(longest >= 16_000, "at least one second is recovered: {longest}");
 }
 
 #[test]
-fn damage_anywhere_is_no_panic_and_little_loss() {
+fn damage_anywhere_causes_no_panic() {
     let mut random = fastrand::Rng::with_seed(1);
     for file in [voice_note(&sound::tone(440.0, 2.0, 0.5), Channels::Mono, 1), VIDEO_NOTE.to_vec(), MP3.to_vec()] {
         for _ in 0..40 {
@@ -199,10 +199,10 @@ fn damage_anywhere_is_no_panic_and_little_loss() {
 }
 
 #[test]
-fn a_packet_that_is_damaged_is_concealed_and_told() {
+fn a_damaged_packet_is_concealed_and_reported() {
     let tone = sound::tone(440.0, 2.0, 0.5);
     let note = voice_note(&tone, Channels::Mono, 1);
-    // A packet that declares three frames in no bytes, which no decoder accepts. The page around it is made anew.
+    // A packet that declares three frames in no bytes, which no decoder accepts. The page around it is rebuilt.
     let head_end = note.windows(4).rposition(|four| four == b"OggS").unwrap();
     let mut file = note[..head_end].to_vec();
     file.extend(ogg_page(4, 2 * 48_000 + 312, 1, 4, &[vec![0x4b, 0xff]]));
@@ -211,7 +211,7 @@ fn a_packet_that_is_damaged_is_concealed_and_told() {
 }
 
 #[test]
-fn what_holds_no_sound_is_said() {
+fn a_file_without_sound_is_refused_with_a_reason() {
     for (bytes, why) in [
         (Vec::new(), "the file is empty"),
         (vec![0x5a; 4_000], "the format isn't known"),
@@ -227,7 +227,7 @@ fn what_holds_no_sound_is_said() {
 }
 
 #[test]
-fn bounds_are_kept_and_named() {
+fn limits_are_enforced_and_named() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("long.ogg");
     fs::write(&path, voice_note(&sound::silence(4.0), Channels::Mono, 1)).unwrap();
@@ -241,7 +241,7 @@ fn bounds_are_kept_and_named() {
 }
 
 #[test]
-fn a_model_that_is_missing_or_none_is_the_set_ups_fault() {
+fn a_missing_or_damaged_model_is_a_setup_error() {
     let dir = TempDir::new().unwrap();
     let missing = Transcriber::open(&dir.path().join("ggml-base.bin")).unwrap_err();
     assert!(matches!(missing, VoiceError::ModelMissing { .. }), "{missing}");

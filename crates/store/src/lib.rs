@@ -1,11 +1,11 @@
 //! The store, in SQLite or a shared PostgreSQL: inbox, outbox, journal, lease, reminders, ledger. This crate holds all SQL on the
 //! store's database; the search index has a database of its own.
 //!
-//! The bot writes the inbox. A wake writes under its lock, and each such write carries the wake's [`Fence`]: a holder that was replaced
-//! while it slept can't write any more (except to record how its own sending ended: [`Outbox::settle_part`]). No transaction stays open
-//! across a network call.
+//! The bot writes the inbox. A wake writes while it holds the lock, and each such write carries the wake's [`Fence`]. So a wake that lost
+//! the lock while the machine slept can't write any more, except to record how its own sending ended ([`Outbox::settle_part`]). No
+//! transaction stays open across a network call.
 
-#![expect(private_bounds, reason = "an area stands on a store of this crate, and on nothing else")]
+#![expect(private_bounds, reason = "areas wrap only the stores of this crate")]
 
 pub mod access;
 mod areas;
@@ -53,7 +53,7 @@ pub use cycles::{
     days::{ModelDay, StateDay, TurnTimes},
     journal::{Change, Entry, FoldAsk, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
-    parked::{ParkedCycle, ToldOf},
+    parked::{CycleReports, ParkedCycle},
     proposals::{COMPARED_OVER, NewProposal, Proposal},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     rules::{RuleRemoval, RuleState},
@@ -134,24 +134,24 @@ const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Memory for cached database pages per connection, in KiB. The bot keeps several connections open and reads little.
 const CACHE_KIB: i64 = 128;
-/// Prepared statements kept per connection. A wake with a message runs about 125 different ones; preparing them each time would be a
-/// tenth of its own work.
+/// Prepared statements kept per connection. A wake with a message runs about 125 different ones; preparing them each time would
+/// take a tenth of its computing time.
 const KEPT_STATEMENTS: usize = 192;
 
 /// The maximum length of the write-ahead log, in bytes. SQLite restarts the log when a write finds everything copied and no reader
-/// active; a steady stream of readers would prevent the restart for ever.
+/// active; a steady stream of readers would prevent the restart forever.
 pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
-/// The log length in bytes from which a write waits for a gap among the readers. It is more than SQLite allows without readers, and
-/// leaves room for several attempts below the bound.
+/// The log length in bytes from which a write waits for a moment without readers. The log never grows this long without readers, and
+/// the bound leaves room for several attempts.
 const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
-/// The time such a write waits. Our own readers take milliseconds; other writers are blocked meanwhile.
+/// How long such a write waits. Our own readers take milliseconds; other writers are blocked meanwhile.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The database, opened for one process.
 pub struct Store {
     conn: SqlConnection,
     path: PathBuf,
-    /// The log length in bytes from which the next restart is tried; each attempt a reader foils raises this value.
+    /// The log length in bytes from which the next restart is tried. It grows with each attempt that a reader prevents.
     restart_at_bytes: u64,
     opened: in_place::Opened,
 }
@@ -307,15 +307,15 @@ impl Store {
         &self.path
     }
 
-    /// Runs several reads on one snapshot: consistent, and the file is locked once instead of once per statement.
+    /// Runs several reads on one snapshot, so that they are consistent, and the file is locked once instead of once per statement.
     pub fn with_snapshot<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let moment = self.conn.begin_read().map_err(StoreError::from)?;
+        let snapshot = self.conn.begin_read().map_err(StoreError::from)?;
         let read = work();
         // The snapshot holds no writes, so dropping it loses nothing.
-        drop(moment);
+        drop(snapshot);
         read
     }
 
@@ -367,8 +367,8 @@ impl Store {
         if bytes < self.restart_at_bytes {
             return;
         }
-        // Another process's checkpoint foils the restart, and so does a reader that stays. Retrying at each write would hold up all other
-        // writers, so the next attempt waits until the log has grown by an eighth.
+        // A lasting reader or another process's checkpoint prevents the restart. Retrying at each write would hold up all other writers,
+        // so the next attempt waits until the log has grown by an eighth.
         self.restart_at_bytes = match self.restart_log() {
             Ok(true) => WAL_RESTART_BYTES,
             Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
@@ -391,9 +391,9 @@ impl Store {
         std::fs::metadata(log).map_or(0, |found| found.len())
     }
 
-    /// As [`Store::write`], without waiting for the disk. Use it for data that may be lost in a power cut: because it is read afresh
-    /// anyway, or because a synced write follows before anything leaves this machine. A killed process loses nothing, and the next synced
-    /// write makes this data durable too.
+    /// Like [`Store::write`], but doesn't wait for the disk. Use it for data that may be lost in a power cut, either because it is read
+    /// afresh anyway, or because a synced write follows before anything leaves this machine. A killed process loses nothing, and the next
+    /// synced write makes this data durable too.
     fn write_without_sync<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
         let Some(conn) = self.conn.as_sqlite() else {
@@ -442,7 +442,7 @@ fn create_private(path: &Path) {
     }
 }
 
-/// The text of a JSON column. A value that fails to serialize is a bug of ours and becomes `null`.
+/// Serializes a value for a JSON column. If that fails, which is a bug of ours, the text is `null`.
 fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

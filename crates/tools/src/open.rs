@@ -1,6 +1,5 @@
-//! `open`: opens a page, a document or an application on the person's screen. The address leaves the machine, and an
-//! opened page can act on its own, so the reach is "leaves". An application runs as the person without a sandbox, so
-//! it asks each time.
+//! `open` opens a page, a document or an application on the person's screen. The address leaves the machine, and an opened page can act on
+//! its own, so its reach is "leaves". An application runs as the person without a sandbox, so it asks each time.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,12 +45,12 @@ pub(super) fn define_tool() -> Tool {
 }
 
 async fn open_target(args: Open, world: &World, exec: &Exec) -> Outcome {
-    let not_good = |why: String| Refusal(format!("{why} Nothing was opened."));
+    let refuse = |why: String| Refusal(format!("{why} Nothing was opened."));
     let target = match (args.target.as_deref(), args.app.as_deref()) {
-        (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(not_good)?),
+        (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(refuse)?),
         (Some(path), None) => Target::Thing(check_document(path, world, exec)?),
-        (None, Some(app)) => Target::App(opener::app_name(app).map_err(not_good)?),
-        _ => return Err(not_good("Give a target or an app, one of them.".to_owned())),
+        (None, Some(app)) => Target::App(opener::app_name(app).map_err(refuse)?),
+        _ => return Err(refuse("Give a target or an app, one of them.".to_owned())),
     };
     let name = target.name().to_owned();
     opener::open_target(&target)

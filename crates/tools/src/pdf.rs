@@ -1,14 +1,14 @@
 //! The text of PDFs, page by page.
 //!
-//! A PDF's bytes are untrusted. A separate process, `reveille-pdf`, reads the file with limits on time, memory and
-//! output, so that a crash or a hang becomes an answer.
+//! A PDF's bytes are untrusted. A separate process, `reveille-pdf`, reads the file with limits on time, memory and output, so that a crash
+//! or a hang only becomes an error.
 
 use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use reveille_base::process::{self, ProcessError, Spec};
 pub use reveille_pdf::{PdfAnswer, PdfFault, PdfText};
 
-/// The reader program.
+/// The name of the reader program.
 const PDF_READER: &str = "reveille-pdf";
 /// Timeout of the reader.
 const TIME_OUT: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> PdfAnswer {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(classify_fault(&output)))
 }
 
-/// Classifies a reader without an answer: out of memory (killed, or reported in its message), or crashed on this file.
+/// Classifies the failure of a reader that gave no answer: out of memory (killed, or said so), or crashed on this file.
 fn classify_fault(output: &process::Output) -> PdfFault {
     let is_killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
     let is_out_of_memory = String::from_utf8_lossy(&output.stderr).contains("memory allocation of");
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_killed_was_too_much_and_what_crashed_is_damaged() {
+    fn a_killed_reader_means_too_much_and_a_crashed_one_means_damaged() {
         let output = |status: i32, stderr: &str| process::Output {
             status: std::process::ExitStatus::from_raw(status),
             stdout: Vec::new(),

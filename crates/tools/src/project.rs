@@ -1,4 +1,4 @@
-//! `project_note`: writes a project's document: its goal, its context, a line of its log. Its tasks are kept in the task lists.
+//! `project_note` writes a project's document: its goal, its context, a line of its log. The project's tasks are in the task lists.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ pub(super) fn define_tool() -> Tool {
     .for_owner()
 }
 
-/// Returns the projects with a document: name and path. Of two documents for one name the first counts.
+/// Returns the projects with a document: name and path. If two documents have the same name, the first counts.
 pub fn known_projects(documents: &Documents) -> Vec<(String, String)> {
     let mut known: Vec<(String, String)> = Vec::new();
     for path in documents.list() {
@@ -64,10 +64,11 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(Refusal("Projects are the owner's alone. Nothing was done.".to_owned()));
     }
     let name = project_name(&args.project).map_err(|error| Refusal(format!("{error}. Nothing was done.")))?;
-    let told = |text: &Option<String>, what, max| text.as_deref().map(|text| check_text(text, what, max)).transpose();
-    let goal = told(&args.goal, "goal", MAX_PROJECT_TEXT_CHARS)?;
-    let context = told(&args.context, "context", MAX_PROJECT_TEXT_CHARS)?;
-    let log = told(&args.log, "log", MAX_PROJECT_LOG_CHARS)?;
+    let checked =
+        |text: &Option<String>, what, max| text.as_deref().map(|text| check_text(text, what, max)).transpose();
+    let goal = checked(&args.goal, "goal", MAX_PROJECT_TEXT_CHARS)?;
+    let context = checked(&args.context, "context", MAX_PROJECT_TEXT_CHARS)?;
+    let log = checked(&args.log, "log", MAX_PROJECT_LOG_CHARS)?;
     let edit = ProjectEdit { goal: goal.as_deref(), context: context.as_deref(), log: log.as_deref() };
     let parts = [("its goal", edit.goal), ("its context", edit.context), ("its log", edit.log)];
     let written: Vec<&str> = parts.iter().filter(|(_, text)| text.is_some()).map(|(what, _)| *what).collect();
@@ -102,13 +103,13 @@ fn read_document(name: &str, world: &World) -> (String, Option<String>) {
     (path, text)
 }
 
-/// Returns the origin of a log line: a wake, or empty for a person's order.
+/// Returns the origin noted behind a log line: the wake, or nothing for a person's order.
 fn format_origin(world: &World) -> String {
     let mark = if world.cycle.taint.is_some() { others::format_mark(true) } else { String::new() };
     if world.cycle.id.is_empty() { String::new() } else { format!("wake {}{mark}", world.cycle.id) }
 }
 
-/// Returns the log entry of a finished or dropped task in its project's document, if there is one. A guest's order adds no entry.
+/// Logs a finished or dropped task in its project's document, if there is one. A guest's order adds no entry.
 pub(super) fn stage_log_entry(name: &str, what: &str, world: &World) -> Option<Change> {
     if world.foreign_chat().is_some() {
         return None;

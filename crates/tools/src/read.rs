@@ -13,7 +13,7 @@ use reveille_base::{
     types::Effect,
     words::{first_bytes, format_count},
 };
-use reveille_index::Recalled;
+use reveille_index::SearchHit;
 use reveille_memory as memory;
 use reveille_memory::{
     DocKind,
@@ -316,7 +316,7 @@ fn format_quote(fact: &QuotedFact) -> String {
 }
 
 /// Formats a hit with its unsettled contradiction.
-fn format_hit(hit: &Recalled, world: &World) -> String {
+fn format_hit(hit: &SearchHit, world: &World) -> String {
     let [at, last] = [hit.line, hit.last_line].map(|line| world.memory.documents.to_visible_line(&hit.path, line));
     let conflicts = find_conflicts(&world.memory.documents.text(&hit.path));
     let is_of = |conflict: &&Unsettled| conflict.lines.iter().any(|line| (at..=last).contains(line));

@@ -1,5 +1,5 @@
-//! The tools of a reflection besides reading and remembering: a day's summary in the model's words, and the mark of a
-//! contradiction with a question about it. There are no other tools: nothing leaves the machine, and no program runs.
+//! The tools of a reflection besides reading and remembering: a day's summary in the model's words, and marking a contradiction, with a
+//! question to the person about it. A reflection has no other tools: nothing leaves the machine, and no program runs.
 
 use chrono::{Days, NaiveDate};
 use schemars::JsonSchema;
@@ -20,12 +20,12 @@ use reveille_store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind};
 
 use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text};
 
-/// The tools of a reflection.
+/// All tools of a reflection.
 const ALLOWED: [&str; 8] =
     ["plan", "remember", "forget", "memory_search", "memory_read", "read_exchange", DAY_SUMMARY, CONTRADICTION];
 const DAY_SUMMARY: &str = "day_summary";
 const CONTRADICTION: &str = "contradiction";
-/// Maximum age of a summarized day, in days.
+/// Maximum age of a day to sum up, in days.
 const DAYS_BACK_MAX: u64 = 15;
 /// Maximum number of key facts in a summary.
 const FACTS_MAX: usize = 20;
@@ -88,16 +88,16 @@ fn day_summary(args: &DaySummary, world: &World) -> Outcome {
     if day >= today || today.checked_sub_days(Days::new(DAYS_BACK_MAX)).is_some_and(|first| day < first) {
         return Err(Refusal(format!("{day} is not one of the days that you look back at. Nothing was done.")));
     }
-    let mut told = vec![check_text(&args.summary, "summary", 1_000)?];
+    let mut lines = vec![check_text(&args.summary, "summary", 1_000)?];
     for fact in args.key_facts.iter().take(FACTS_MAX) {
-        told.push(format!("Key fact: {}", check_text(fact, "key fact", 300)?));
+        lines.push(format!("Key fact: {}", check_text(fact, "key fact", 300)?));
     }
     let path = days_path(day);
     let new = add_reworded_summary(
         &world.memory.documents.text(&path),
         day,
         (&world.cycle.id, world.cycle.taint.is_some()),
-        &told,
+        &lines,
     );
     Ok(Done {
         content: format!("Kept in {path}."),
@@ -112,16 +112,16 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
     let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let found = find_dispute(&text, &args.one, &args.other).map_err(Refusal::new)?;
     let (known, _) = memory::facts::Facts::parse(&text);
-    let is_of_others =
+    let is_untrusted =
         |line| others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
     let mut named = known.iter().filter(|(_, fact)| fact.text == found.one || fact.text == found.other);
-    if found.one == found.other || named.any(|(_, fact)| is_of_others(fact.line)) {
+    if found.one == found.other || named.any(|(_, fact)| is_untrusted(fact.line)) {
         return Err(Refusal("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
     }
     let key = found.key();
-    let standing: Vec<usize> = find_conflicts(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
-    let is_one = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
-    let is_marked = known.iter().any(|(_, fact)| is_one(fact) && standing.contains(&fact.line));
+    let conflict_lines: Vec<usize> = find_conflicts(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let is_disputed = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
+    let is_marked = known.iter().any(|(_, fact)| is_disputed(fact) && conflict_lines.contains(&fact.line));
     if is_marked || world.unasked.told_keys.contains(&key) || world.unasked.told_keys.contains(&format!("tell/{key}")) {
         return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
     }
@@ -157,7 +157,7 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
     })
 }
 
-/// The means to ask a person about contradictions. Like `tell`, asks only in waking hours and never twice.
+/// What it takes to ask a person about contradictions. As with `tell`, a question comes only in waking hours and never twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Asking {
     /// The chat to ask.
@@ -166,7 +166,7 @@ pub struct Asking {
     pub now: chrono::DateTime<chrono::Utc>,
     /// The person's time zone.
     pub tz: reveille_base::zone::Tz,
-    /// The time without messages.
+    /// The hours in which no message is sent.
     pub quiet_hours: Option<reveille_config::QuietHours>,
     /// True while the daily limit permits a question.
     pub may_ask: bool,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use reveille_base::types::{ChatRef, Effect};
 use reveille_index::{
-    Index, IndexError, Recalled, SearchQuery, Sources,
+    Index, IndexError, SearchHit, SearchQuery, Sources,
     embed::{EmbedError, Meant},
 };
 use reveille_memory::{is_job, others};
@@ -93,7 +93,7 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
 }
 
 /// Formats a hit. Possibly untrusted messages are withheld.
-fn format_hit(hit: &Recalled, is_said: bool, world: &World) -> String {
+fn format_hit(hit: &SearchHit, is_said: bool, world: &World) -> String {
     let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_said).unwrap_or_default();
     match &hit.taint {
         Some(taint) if is_said => {
@@ -121,7 +121,7 @@ pub(super) fn is_message_path(path: &str) -> bool {
 
 /// The hits and the meaning of each query, with a note about the search.
 pub struct Searched {
-    pub answers: Vec<Vec<Recalled>>,
+    pub answers: Vec<Vec<SearchHit>>,
     pub meant: Option<Meant>,
     pub(crate) note: Option<String>,
 }

@@ -14,7 +14,7 @@ use reveille_base::types::{VERB, VerbGroup};
 
 use super::{Refusal, Tool};
 
-/// Returns the description of a group.
+/// Describes a group to the model.
 fn describe_group(group: &str) -> &'static str {
     match group {
         "memory_update" => "Change the memory.",
@@ -29,7 +29,7 @@ fn describe_group(group: &str) -> &'static str {
     }
 }
 
-/// Returns the purpose and all arguments of a verb.
+/// Describes a verb to the model: its purpose and all its arguments.
 pub(super) fn describe_verb(tool: &str) -> &'static str {
     match tool {
         "remember" => "`fact` for good, a sentence that stands by itself; `topic`, such as Family",
@@ -76,11 +76,11 @@ pub(super) fn describe_verb(tool: &str) -> &'static str {
 
 /// Builds the definition of a group, with the verbs whose tools are available.
 pub(super) fn define_group(group: &VerbGroup, tools: &[&Tool]) -> Value {
-    let there =
+    let available =
         group.verbs.iter().filter_map(|(verb, name)| Some((*verb, tools.iter().find(|tool| tool.name == *name)?)));
     let (mut words, mut properties) = (Vec::new(), Map::new());
     let mut description = describe_group(group.name).to_owned();
-    for (verb, tool) in there {
+    for (verb, tool) in available {
         description.push_str(&format!("\n{verb}: {}", describe_verb(&tool.name)));
         words.push(verb);
         for (name, schema) in tool.schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -146,18 +146,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verb_s_call_is_its_tool_s_with_the_arguments_as_they_were_written() {
+    fn a_group_call_becomes_the_verbs_tool_call_with_its_arguments_unchanged() {
         let call = |name: &str, input: &str| translate_call(name, input);
-        let is = |name: &str, input: &str| Some((name.to_owned(), input.to_owned()));
+        let expected = |name: &str, input: &str| Some((name.to_owned(), input.to_owned()));
         assert_eq!(
             call("tasks", r#"{"title": "a \u0041","do":"add","next":{ "x" : 1.50 },"why":null}"#),
-            is("task_add", r#"{"title":"a \u0041","next":{ "x" : 1.50 }}"#)
+            expected("task_add", r#"{"title":"a \u0041","next":{ "x" : 1.50 }}"#)
         );
-        assert_eq!(call("tasks", r#"{"do":"task_done","task":"x"}"#), is("task_done", r#"{"task":"x"}"#));
-        assert_eq!(call("look_up", r#"{"do":"tasks"}"#), is("task_list", "{}"));
+        assert_eq!(call("tasks", r#"{"do":"task_done","task":"x"}"#), expected("task_done", r#"{"task":"x"}"#));
+        assert_eq!(call("look_up", r#"{"do":"tasks"}"#), expected("task_list", "{}"));
         assert_eq!(
             call("tasks", r#"{"do":"done","task":"a","task":"b"}"#),
-            is("task_done", r#"{"task":"a","task":"b"}"#)
+            expected("task_done", r#"{"task":"a","task":"b"}"#)
         );
         for damaged in ["", "[]", "{}", r#"{"do":"sing"}"#, r#"{"do":1}"#, r#"{"do":"add","do":"done"}"#] {
             assert_eq!(call("tasks", damaged), None, "{damaged}");

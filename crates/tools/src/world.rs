@@ -358,7 +358,7 @@ impl Documents {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
-                if disk::is_the_machines(&error) {
+                if disk::is_machine_fault(&error) {
                     self.trouble.borrow_mut().get_or_insert((path.to_owned(), error));
                 }
                 None

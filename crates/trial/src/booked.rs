@@ -1,5 +1,5 @@
-//! A model whose requests are charged to the workspace's ledger, under a name of their own and within the budget, independent of the
-//! trial's own database.
+//! A model whose requests are charged to the workspace's real ledger, under a name of its own and within the budget. The trial's temporary
+//! database isn't involved.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ use reveille_store::{Reservation, Spent, Store, StoreError};
 /// The reason a model can't be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialModelError {
-    /// A required setting is missing or wrong: a person corrects it.
+    /// A required setting is missing or wrong: a person has to correct it.
     #[error("{0}")]
     Unset(String),
     /// The ledger can't be used.
@@ -39,8 +39,8 @@ struct Ledger<'a> {
 }
 
 impl<'a> Booked<'a> {
-    /// Creates the model `name` under a trial's `settings`. Its name in the ledger, which belongs to `config` and uses its `clock`, has the
-    /// purpose `what` as a prefix. The offline model costs nothing and has no ledger.
+    /// Creates the model `name` with a trial's `settings`. Its requests are charged to the ledger of `config`, at the time of `clock`,
+    /// under the name `what:name`, where `what` is the purpose. The offline model costs nothing and has no ledger.
     ///
     /// # Errors
     /// A required setting is missing, or the ledger can't be opened.
@@ -75,7 +75,7 @@ impl<'a> Booked<'a> {
         Self { cap_usd: Some(cap_usd), ..self }
     }
 
-    /// Returns the use and cost so far.
+    /// Returns the tokens used and their cost so far.
     pub fn spending(&self) -> Spent {
         self.spent.get()
     }
@@ -85,7 +85,7 @@ impl<'a> Booked<'a> {
         self.requests.get()
     }
 
-    /// Returns the rest of the budget in US dollars; `None` if the model costs nothing.
+    /// Returns what is left of the budget, in US dollars; `None` if the model costs nothing.
     ///
     /// # Errors
     /// The ledger can't be read.
@@ -96,7 +96,7 @@ impl<'a> Booked<'a> {
         Ok(Some((budget.daily_usd - budget.today_usd).min(month).max(0.0)))
     }
 
-    fn set_aside(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
+    fn reserve_aside(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         if let Some(cap_usd) = self.cap_usd.filter(|cap| self.spent.get().cost_usd + most_usd > *cap) {
             let why =
@@ -120,13 +120,13 @@ impl<'a> Booked<'a> {
         })
     }
 
-    /// Charges the cost of a request. If this process is killed first, the request stays counted at its highest possible cost.
+    /// Charges the cost of a request. If this process is killed first, the request stays counted at its maximum cost.
     fn settle(&self, reservation: Option<Reservation>, usage: Usage, cost_usd: Option<f64>) -> Result<(), ModelError> {
         let spent = Spent { tokens: usage, cost_usd: cost_usd.unwrap_or_else(|| self.model.cost_usd(&usage)) };
-        let mut all = self.spent.get();
-        all.tokens += spent.tokens;
-        all.cost_usd += spent.cost_usd;
-        self.spent.set(all);
+        let mut total = self.spent.get();
+        total.tokens += spent.tokens;
+        total.cost_usd += spent.cost_usd;
+        self.spent.set(total);
         match (&self.ledger, reservation) {
             (Some(ledger), Some(reservation)) => {
                 let settled = ledger.store.borrow_mut().ledger_mut().settle_apart(reservation, &spent);
@@ -137,7 +137,7 @@ impl<'a> Booked<'a> {
     }
 
     async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
-        let reservation = self.set_aside(self.model.most_usd(conversation))?;
+        let reservation = self.reserve_aside(self.model.most_usd(conversation))?;
         self.requests.set(self.requests.get().saturating_add(1));
         let mut open = OpenRequest { booked: self, progress, reservation };
         let turn = self.model.request_turn(conversation, progress).await;
@@ -151,7 +151,7 @@ impl<'a> Booked<'a> {
     }
 }
 
-/// A request in progress. An abandoned request is charged as far as known; if nothing is known, its reservation stays counted.
+/// A request in progress. If it is abandoned, the cost known so far is charged; if none is known, the reservation stays counted.
 struct OpenRequest<'a, 'b> {
     booked: &'a Booked<'b>,
     progress: &'a Progress,

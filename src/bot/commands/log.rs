@@ -18,7 +18,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let query = LogQuery { lines: n, chat: (!desk.is_owners(chat)).then_some(chat), ..LogQuery::default() };
     let subject = |commit: &str| memory.as_ref()?.find_subject(commit);
-    // Secrets are masked in every answer.
+    // Secrets are masked in every answer anyway; only the marks of untrusted text are left to strip.
     let shown = |text: &str| outside::strip_marks(text).into_owned();
     let lines = log::list_wakes(desk.store, query, subject, &shown)?;
     let lines: Vec<String> = lines.iter().map(|line| line.render_for_chat(desk.now, desk.config.timezone)).collect();

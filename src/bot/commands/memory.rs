@@ -2,7 +2,7 @@
 
 use reveille_base::disk::format_size;
 use reveille_git::{CommittedFile, RepoError};
-use reveille_index::{Index, IndexError, IndexPlace, Recalled, SearchQuery};
+use reveille_index::{Index, IndexError, IndexPlace, SearchHit, SearchQuery};
 
 use super::{Desk, join_first_lines, seen::Seen, shorten_to_line};
 
@@ -38,7 +38,7 @@ fn find_hits(
     memory: &Seen<'_>,
     texts: &[(String, String)],
     words: &str,
-) -> Result<(Vec<Recalled>, Option<String>), IndexError> {
+) -> Result<(Vec<SearchHit>, Option<String>), IndexError> {
     let config = desk.config;
     let query = SearchQuery {
         text: words,
@@ -61,7 +61,7 @@ fn render_file_list(files: &[CommittedFile]) -> String {
     format!("What I have written down:\n{lines}\n\nTo see what I know about something, add a few words: /memory wifi")
 }
 
-fn render_hits(words: &str, hits: &[Recalled]) -> String {
+fn render_hits(words: &str, hits: &[SearchHit]) -> String {
     let words = shorten_to_line(words, 60);
     if hits.is_empty() {
         return format!("I have no notes about “{words}”.");
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use reveille_memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
-    fn found(docs: &[(&str, &str)], words: &str) -> Vec<Recalled> {
+    fn found(docs: &[(&str, &str)], words: &str) -> Vec<SearchHit> {
         let docs: Vec<(String, String)> =
             docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         let query = SearchQuery { text: words, limit: MAX_HITS + 1, ..SearchQuery::default() };

@@ -143,7 +143,7 @@ impl<'a> Desk<'a> {
         Ok(reply)
     }
 
-    /// Returns the stop that applies to a chat after this batch's commands, of all work or of that chat.
+    /// Returns the stop that applies to a chat after this batch's commands: a stop of all work, or of that chat's alone.
     pub(super) fn find_stop(&self, chat: ChatRef) -> Option<Stopped> {
         let own = || self.stopped_chats.get(&chat).map(|at| Stopped { at: *at, chat });
         self.stopped.or_else(own)
@@ -154,8 +154,8 @@ impl<'a> Desk<'a> {
         self.stopped.is_some()
     }
 
-    /// Returns `true` for the owner's chat, which may also see and undo the terminal's work. Whoever uses the terminal
-    /// is the owner.
+    /// Returns `true` for the owner's chat and for the terminal. Whoever uses the terminal is the owner, so the owner's chat
+    /// may also see and undo the terminal's work.
     fn is_owners(&self, chat: ChatRef) -> bool {
         chat == self.config.owner_chat || chat == ChatRef::TERMINAL
     }
@@ -180,8 +180,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Returns the time since when work for the asking chat is stopped, by itself or with all work. `None` if it isn't
-    /// stopped.
+    /// Returns when work for the asking chat was stopped, alone or with all work; the time itself may be unknown. `None` if
+    /// it isn't stopped.
     fn find_stop_time(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
         self.find_stop(asked.message.chat).map(|stopped| stopped.at)
     }

@@ -1,6 +1,6 @@
 //! `/model [name]`: shows the answering AI model and the choices with their prices, or chooses a model.
 
-use reveille_config::{Config, OFFLINE_MODEL, Provider, SaidSettings};
+use reveille_config::{Config, GivenSettings, OFFLINE_MODEL, Provider};
 use reveille_model::offered::{self, OfferedModel, PRICES_READ_ON};
 use reveille_store::{ChosenSetting, Order};
 
@@ -20,7 +20,7 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
     match args.trim_matches('`') {
         "" => CommandReply::from_text(format!("{}\n\n{}", answers_now(config), render_models(&offered))),
         // A wake reads the settings afresh, and a choice is void there if the setting has changed.
-        _ if changed_since(config, &SaidSettings::gather(config.named_env_file.as_deref())).contains(&"MODEL") => {
+        _ if changed_since(config, &GivenSettings::gather(config.named_env_file.as_deref())).contains(&"MODEL") => {
             CommandReply::from_text(
                 "Nothing was chosen: MODEL has changed in the settings since I started. Send /restart first.",
             )

@@ -43,7 +43,7 @@ fn strip_lead(args: &str) -> &str {
     }
 }
 
-/// Calls a reminder tool in a world without any other tools.
+/// Calls a reminder tool outside of any cycle.
 fn call_tool(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
     let message = &asked.message;
     let chat = Chat { id: message.chat, thread_id: message.thread_id, reply_to: None };

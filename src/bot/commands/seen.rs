@@ -1,5 +1,5 @@
-//! The committed memory as the asking chat may see it. The owner's chat sees everything, another chat its own and the
-//! shared parts.
+//! The committed memory as the asking chat may see it. The owner's chat sees everything. Another chat sees its own parts
+//! and the shared ones.
 
 use std::collections::BTreeSet;
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use reveille_config::{SaidSettings, Source};
+use reveille_config::{GivenSettings, Source};
 
 use super::Desk;
 use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
 
 pub(super) fn answer(desk: &Desk<'_>) -> String {
-    let said = SaidSettings::gather(desk.config.named_env_file.as_deref());
-    let (settings, besides) = shown_settings(&said);
+    let said = GivenSettings::gather(desk.config.named_env_file.as_deref());
+    let (settings, other_problems) = shown_settings(&said);
     let file = said.file_path();
-    let mut text = render_settings(&settings, &besides, file.as_deref());
+    let mut text = render_settings(&settings, &other_problems, file.as_deref());
     if let Some(chosen) = &desk.config.chosen_model {
         text.push_str(&format!("\n\nYou chose `{chosen}` with /model; it answers instead of `{}`.", desk.config.model));
     }
@@ -22,12 +22,12 @@ pub(super) fn answer(desk: &Desk<'_>) -> String {
     text
 }
 
-fn render_settings(settings: &[ShownSetting], besides: &[String], file: Option<&Path>) -> String {
+fn render_settings(settings: &[ShownSetting], other_problems: &[String], file: Option<&Path>) -> String {
     let mut lines = Vec::new();
-    let wrong = settings.iter().filter(|setting| setting.problem.is_some()).count() + besides.len();
+    let wrong = settings.iter().filter(|setting| setting.problem.is_some()).count() + other_problems.len();
     if wrong > 0 {
         lines.push(format!("⚠️ Settings with errors: {wrong}. I couldn't restart with these.\n"));
-        lines.extend(besides.iter().map(|problem| format!("- {problem}")));
+        lines.extend(other_problems.iter().map(|problem| format!("- {problem}")));
     }
     for group in SettingGroup::ALL {
         let of_group: Vec<String> = settings
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn they_stand_in_their_groups_with_where_they_come_from() {
+    fn settings_are_grouped_and_name_their_sources() {
         let file = Path::new("/home/ana/reveille/.env");
         let mut wrong = setting("AUTONOMY", SettingGroup::Manners, "1", None);
         wrong.problem = Some("expected 0, 1 or 2; got \"9\"".to_owned());

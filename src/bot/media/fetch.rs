@@ -159,7 +159,7 @@ fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Re
             let not_before = now
                 .checked_add_signed(compute_retry_wait(tries).max(at_least))
                 .unwrap_or(now + compute_retry_wait(tries));
-            store.attachments_mut().file_late(file.id, &why, not_before, all, counts, now)
+            store.attachments_mut().record_failed_fetch(file.id, &why, not_before, all, counts, now)
         }
         Next::Never => {
             let notice = words::build_unfetched_notice(file, &why, shared.outside.config.timezone);

@@ -52,7 +52,9 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transc
         }
     };
     let can_listen = transcriber.is_some() || shared.outside.config.whisper_model.is_some();
-    if can_listen && let Err(error) = shared.store.borrow_mut().attachments_mut().can_listen(shared.outside.clock.now())
+    if can_listen
+        && let Err(error) =
+            shared.store.borrow_mut().attachments_mut().retry_unheard_recordings(shared.outside.clock.now())
     {
         tracing::warn!(%error, "recordings from before there was a speech model wait for the next start");
     }
@@ -103,7 +105,7 @@ impl Listener {
         let due = shared.store.borrow().attachments().next_unheard(now)?;
         let Some(file) = due else { return Ok(shared.compute_wait()) };
         if !can_listen {
-            shared.store.borrow_mut().attachments_mut().cannot_listen(
+            shared.store.borrow_mut().attachments_mut().give_up_without_speech_model(
                 &file,
                 None,
                 &words::no_model(&file, None),

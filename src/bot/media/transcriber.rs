@@ -87,7 +87,7 @@ pub fn transcribe_all(
     }
     let mut transcriber = match open() {
         Ok(transcriber) => {
-            store.attachments_mut().can_listen(clock.now())?;
+            store.attachments_mut().retry_unheard_recordings(clock.now())?;
             Ok(transcriber)
         }
         Err(why @ Unheard::Later(_)) => return Err(TranscriberError::Engine(why)),
@@ -121,7 +121,7 @@ fn transcribe_file(
     if file.attempts >= MAX_TRIES {
         // The listener has died in every try.
         let why = file.error.as_deref().unwrap_or("the recording can't be processed");
-        store.attachments_mut().file_unhearable(
+        store.attachments_mut().give_up_recording(
             file,
             why,
             &words::build_unheard_notice(file, why, config.timezone),
@@ -129,7 +129,7 @@ fn transcribe_file(
         )?;
         return Ok(None);
     }
-    store.attachments_mut().record_listener(
+    store.attachments_mut().begin_transcription(
         file.id,
         std::process::id(),
         now + compute_retry_wait(file.attempts + 1),
@@ -159,16 +159,21 @@ fn record_result(
         }
         Err(Unheard::SetUp(why)) => {
             tracing::warn!(file = file.id, why, "a recording can't be listened to");
-            store.attachments_mut().cannot_listen(file, Some(&why), &words::no_model(file, Some(&why)), now)
+            store.attachments_mut().give_up_without_speech_model(
+                file,
+                Some(&why),
+                &words::no_model(file, Some(&why)),
+                now,
+            )
         }
         Err(Unheard::Later(why)) if file.attempts + 1 < MAX_TRIES => {
             tracing::warn!(file = file.id, why, "a recording could not be made out; it is tried again");
-            store.attachments_mut().file_unheard(file.id, &redactor.redact(&why), now)
+            store.attachments_mut().record_failed_transcription(file.id, &redactor.redact(&why), now)
         }
         Err(Unheard::Later(why) | Unheard::Never(why)) => {
             let why = redactor.redact(&why);
             tracing::warn!(file = file.id, why, "a recording could not be made out");
-            store.attachments_mut().file_unhearable(
+            store.attachments_mut().give_up_recording(
                 file,
                 &why,
                 &words::build_unheard_notice(file, &why, config.timezone),

@@ -1,4 +1,4 @@
-//! Starts wakes when the nudger decides so, and notices their ends.
+//! Starts a wake when the nudger asks for one, and notices when it ends.
 
 use std::process::Child;
 
@@ -60,7 +60,7 @@ impl Bot<'_> {
         })
     }
 
-    /// Starts a wake; a signal reports its end.
+    /// Starts a wake. SIGCHLD reports its end.
     fn start_wake(&mut self) -> NudgeEvent {
         let start = if self.is_turn() { wake::start_turn } else { wake::start };
         match start(&self.wake, &self.outside.config.settings_arguments()) {
@@ -78,8 +78,8 @@ impl Bot<'_> {
         }
     }
 
-    /// Stops waiting for a wake that shows no life, so another may replace it. Returns `true` if there was one.
-    pub(super) fn lets_go(&mut self) -> bool {
+    /// Gives up a stalled wake, so that another may replace it. Returns `true` if there was one.
+    pub(super) fn give_up_stalled_wake(&mut self) -> bool {
         let config = self.outside.config;
         let holder = wake_lock::read_holder(&config.lock_path());
         let has_stopped = |child: &mut Child| {
@@ -92,7 +92,7 @@ impl Bot<'_> {
         true
     }
 
-    /// Collects the wake. Returns `true` if it has ended.
+    /// Reaps the wake's process, and those of wakes given up before. Returns `true` if the wake has ended.
     pub(super) fn reap_wake(&mut self) -> bool {
         self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.adopted.retain(|child| !process::has_ended(*child));

@@ -108,7 +108,7 @@ impl MessageEditor {
         }
     }
 
-    /// Asks for a yes to the text just shown. Any other answer is a no.
+    /// Asks for a yes to the text just shown. Any other answer counts as a no.
     pub(super) fn confirm(&mut self, prompt: &str) -> bool {
         self.decisions.readline(prompt).is_ok_and(|typed| approvals::is_yes(&typed))
     }
@@ -154,8 +154,8 @@ struct Continued;
 
 impl Validator for Continued {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = context.input().ends_with('\\');
-        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+        let is_continued = context.input().ends_with('\\');
+        Ok(if is_continued { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
@@ -182,11 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_word_allows_what_is_grave() {
-        let said = |typed| [false, true].map(|is_grave| parse_decision(typed, is_grave, false));
+    fn a_grave_question_needs_the_whole_word_yes() {
+        let parsed = |typed| [false, true].map(|is_grave| parse_decision(typed, is_grave, false));
         let (yes, no, later) = (Some(TypedDecision::Once), Some(TypedDecision::No), Some(TypedDecision::Later));
-        assert_eq!(["Y ", "yes", "yep"].map(said), [[yes, None], [yes, yes], [None, None]]);
-        assert_eq!(["n", "no", "", " "].map(said), [[no, no], [no, no], [later, later], [later, later]]);
-        assert_eq!((said("always"), parse_decision("always", true, true)), ([None, None], Some(TypedDecision::Always)));
+        assert_eq!(["Y ", "yes", "yep"].map(parsed), [[yes, None], [yes, yes], [None, None]]);
+        assert_eq!(["n", "no", "", " "].map(parsed), [[no, no], [no, no], [later, later], [later, later]]);
+        assert_eq!(
+            (parsed("always"), parse_decision("always", true, true)),
+            ([None, None], Some(TypedDecision::Always))
+        );
     }
 }

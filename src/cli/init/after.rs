@@ -241,7 +241,7 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
 /// Sends the first message as `wake say` does, and shows the answer.
 pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
     complain(&format!("\nA first conversation:\nYou say: {HELLO}\nIt answers:"));
-    let code = wake::first_words(config, HELLO);
+    let code = wake::send_first_message(config, HELLO);
     next_steps(config, by_itself);
     code
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use reveille_config::{SaidSettings, SettingChanges, SettingProblem};
+use reveille_config::{GivenSettings, SettingChanges, SettingProblem};
 use reveille_store::database;
 
 use super::{
@@ -15,7 +15,7 @@ use crate::setup::{self, Checked, SetupStep};
 
 /// Returns each applicable step with its check result, and all other problems.
 pub(super) async fn check_steps(
-    said: &SaidSettings,
+    said: &GivenSettings,
     changes: &SettingChanges,
     asks_others: bool,
     is_over: &dyn Fn() -> bool,
@@ -70,7 +70,7 @@ pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
 }
 
 /// Prints the state for `wake init --check`.
-pub(super) async fn print_overview(said: &SaidSettings, json: bool) -> ExitCode {
+pub(super) async fn print_overview(said: &GivenSettings, json: bool) -> ExitCode {
     let (states, problems) = check_steps(said, &SettingChanges::new(), true, &|| false).await;
     print_states(&states, json);
     for problem in &problems {

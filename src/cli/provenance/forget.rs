@@ -22,7 +22,7 @@ use crate::{
     setup::install::DATABASE_COPY,
 };
 
-/// Maximum listed numbers of one kind.
+/// Maximum number of ids or names listed of one kind.
 const MAX_NAMED: usize = 12;
 
 #[derive(Debug, clap::Args)]
@@ -60,8 +60,8 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
     }
     if plan.is_empty() {
         // An interrupted run may have left the words in the index or in free pages.
-        let is_there = !arguments.dry_run && open_database(config).is_some();
-        if is_there && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+        let has_database = !arguments.dry_run && open_database(config).is_some();
+        if has_database && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
             return report_refusal(&error);
         }
         complain("Nothing that is searched holds these words.");
@@ -76,7 +76,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         complain("Nothing was removed.");
         return ExitCode::SUCCESS;
     }
-    match confirm_purge(arguments.yes) {
+    match confirm_removal(arguments.yes) {
         Some(true) => {}
         Some(false) => {
             complain("Nothing was removed.");
@@ -173,13 +173,13 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: 
     }
 }
 
-/// Asks for agreement. `None` if nobody can be asked.
-fn confirm_purge(is_said: bool) -> Option<bool> {
-    confirm(is_said, "Remove it? It can't be restored in the database. [y/N]")
+/// Asks before the words are removed. `None` if nobody can be asked.
+fn confirm_removal(is_agreed: bool) -> Option<bool> {
+    confirm(is_agreed, "Remove it? It can't be restored in the database. [y/N]")
 }
 
-fn confirm(is_said: bool, question: &str) -> Option<bool> {
-    if is_said {
+fn confirm(is_agreed: bool, question: &str) -> Option<bool> {
+    if is_agreed {
         return Some(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -305,7 +305,7 @@ fn show_blocks(plan: &Forgetting) {
     }
 }
 
-/// Names the database copy of the last upgrade, if there is one.
+/// Warns about the database copy of the last upgrade, if there is one.
 fn show_copy(config: &Config) {
     let copy = config.workspace_dir.join(DATABASE_COPY);
     if copy.exists() {

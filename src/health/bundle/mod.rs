@@ -27,7 +27,7 @@ use reveille_base::{
     logs::{self, LOGGED, LogFilter},
     redact::Redactor,
 };
-use reveille_config::{Config, SaidSettings, SettingProblem};
+use reveille_config::{Config, GivenSettings, SettingProblem};
 use reveille_index::embed;
 use reveille_media::speech;
 use reveille_store::{Store, database};
@@ -69,7 +69,7 @@ pub const NOT_IN_BUNDLE: [&str; 4] = [
 /// The settings and tools for a bundle.
 pub struct BundleSource<'a> {
     /// The settings as said.
-    pub said: &'a SaidSettings,
+    pub said: &'a GivenSettings,
     /// Problems of the settings.
     pub problems: &'a [SettingProblem],
     /// The valid settings. `None` if too much is wrong.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use reveille_config::{SaidSettings, SettingProblem, Source, VARIABLES, check_value};
+use reveille_config::{GivenSettings, SettingProblem, Source, VARIABLES, check_value};
 
 /// Settings whose values are included if valid. An invalid value may be a key pasted into the wrong line.
 const TOLD: [&str; 30] = [
@@ -45,7 +45,7 @@ const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TELEGRAM
 const MAX_VALUE_BYTES: usize = 100;
 
 /// Describes the settings, and names the invalid ones.
-pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]) -> Value {
+pub(super) fn describe_settings(said: &GivenSettings, problems: &[SettingProblem]) -> Value {
     let mut settings = BTreeMap::new();
     for name in VARIABLES {
         let Some((value, source)) = said.get(name) else { continue };
@@ -65,7 +65,7 @@ pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]
 }
 
 /// Returns the value to include; null if it must stay private.
-fn told_value(name: &'static str, value: &str, said: &SaidSettings) -> Value {
+fn told_value(name: &'static str, value: &str, said: &GivenSettings) -> Value {
     if !TOLD.contains(&name) {
         return Value::Null;
     }

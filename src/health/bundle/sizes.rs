@@ -1,4 +1,4 @@
-//! Measures the parts of a workspace. Files of unknown names are only counted.
+//! Measures the parts of a workspace. Files with unknown names are only counted, never named.
 
 use std::{fs, path::Path};
 
@@ -40,7 +40,7 @@ const MAX_ENTRIES: usize = 200_000;
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 32;
 
-/// Measures a workspace, and names unreadable parts.
+/// Measures a workspace, and adds what couldn't be read to `unread`.
 pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut Vec<String>) -> Value {
     let entries = match fs::read_dir(workspace) {
         Ok(entries) => entries,
@@ -53,12 +53,12 @@ pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut 
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let sizes = measure_path(&entry.path(), MAX_DEPTH, &mut left);
-        let called = if name == repo_name {
+        let known_name = if name == repo_name {
             Some("(the memory's repository)")
         } else {
             KNOWN.into_iter().find(|known| *known == name)
         };
-        match called {
+        match known_name {
             Some(name) => parts.push((name, sizes)),
             None => others.add(&sizes),
         }

@@ -17,7 +17,7 @@ use super::is_plain_name;
 /// Number of described wakes.
 const MAX_WAKES: usize = 50;
 
-/// Describes the last wakes, newest first, and names unreadable ones.
+/// Describes the last wakes, newest first, and adds unreadable ones to `unread`.
 pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
     let servers = client::build_tools(config, &Settings::for_workspace(config));
     let tools = [Registry::for_thinking_model().with_tools(servers), Registry::for_offline_model()];
@@ -33,7 +33,7 @@ pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<St
     Ok(Value::Array(described.collect()))
 }
 
-/// Returns the name of an existing tool. Any other name may be a model's text.
+/// Returns the name if a tool has it. Any other name may be a model's own text, and is replaced by `unknown`.
 fn known_name<'a>(name: &'a str, tools: &[Registry]) -> &'a str {
     let is_known = tools.iter().any(|registry| registry.get(name).is_some());
     let is_group = VerbGroup::find_by_name(name).is_some();
@@ -90,7 +90,7 @@ fn describe_cycle(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine
         .into_iter()
         .map(|(tool, [good, failed])| json!({"tool": tool, "succeeded": good, "failed": failed}))
         .collect();
-    let sum = |of: fn(&PaidRequest) -> u64| requests.iter().map(of).fold(0, u64::saturating_add);
+    let sum = |part: fn(&PaidRequest) -> u64| requests.iter().map(part).fold(0, u64::saturating_add);
     let lasted =
         cycle.started_at.zip(cycle.ended_at).map(|(from, to)| to.signed_duration_since(from).num_milliseconds());
     json!({

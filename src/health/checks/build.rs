@@ -38,7 +38,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 
 fn read_facts(own: &Path, now: DateTime<Utc>) -> Facts {
     let on_trial = own.parent().and_then(Versions::for_programs).and_then(|versions| {
-        let lasts = versions.called_since().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
+        let lasts = versions.find_switch_time().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
         let before = versions.previous_build().map(|before| versions.build_dir(&before));
         Some(TrialFacts { name: versions.find_trial_build()?, lasts, before })
     });

@@ -8,9 +8,9 @@ use crate::health::{
     words::{format_local_time, format_relative_time},
 };
 
-/// No correct time is older than this program.
+/// The year this program was written. No correct clock shows an earlier one.
 const FIRST_YEAR: i32 = 2026;
-/// Small corrections of the clock that pass unnoticed.
+/// Largest correction of the clock that isn't reported.
 const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -51,7 +51,7 @@ mod tests {
     use reveille_base::clock::parse_time;
 
     #[test]
-    fn time_only_goes_forward() {
+    fn a_clock_that_went_back_is_reported() {
         let at = |text| parse_time(text).unwrap();
         let now = at("2026-11-21T12:00:00Z");
         assert_eq!(judge_clock(None, now).status, Status::Ok);

@@ -1,4 +1,4 @@
-//! `files`: finds late files of messages, files missing on disk, and leftovers of a killed bot. A missing file is
+//! `files`: finds files of messages that are late or missing on disk, and leftovers of a killed bot. A missing file is
 //! fetched again if its message waits for it.
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
 
 /// Age of a partial file after which it counts as abandoned.
 const LEFT_OVER: TimeDelta = TimeDelta::hours(1);
-/// Maximum number of listed files.
+/// Maximum number of files listed of one kind.
 const MAX_NAMED: usize = 5;
 
 struct Facts {
@@ -83,11 +83,11 @@ fn judge_facts(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
             "check that the bot runs: it fetches and transcribes files",
         ));
     }
-    let unheard =
+    let untranscribed =
         failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_SPEECH_MODEL))).count();
-    if unheard > 0 {
+    if untranscribed > 0 {
         findings.push(Finding::warn(
-            format!("recordings that I couldn't transcribe: {unheard}; {NO_SPEECH_MODEL}"),
+            format!("recordings that I couldn't transcribe: {untranscribed}; {NO_SPEECH_MODEL}"),
             "scripts/fetch-model downloads one; name it in WHISPER_MODEL and restart the bot",
         ));
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_is_told_with_why() {
+    fn a_late_file_is_reported_with_the_reason() {
         assert_eq!(judged(Vec::new(), Vec::new()).status, Status::Ok);
         assert_eq!(judged(vec![file(FileState::Wanted, 15, None)], Vec::new()).status, Status::Ok);
         let late = judged(vec![file(FileState::Wanted, 16, Some("no network"))], Vec::new());
@@ -173,12 +173,12 @@ mod tests {
             "the voice note of message 9 (which came 16 min ago) hasn't been fetched after 2 tries: no network"
         );
         assert_eq!(judged(vec![file(FileState::Failed, 99, Some("gone"))], Vec::new()).status, Status::Ok);
-        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_SPEECH_MODEL))], Vec::new());
-        assert!(unheard.fix.unwrap().contains("WHISPER_MODEL"));
+        let untranscribed = judged(vec![file(FileState::Failed, 1, Some(NO_SPEECH_MODEL))], Vec::new());
+        assert!(untranscribed.fix.unwrap().contains("WHISPER_MODEL"));
     }
 
     #[test]
-    fn what_is_missing_can_be_repaired() {
+    fn a_missing_file_can_be_repaired() {
         let missing = FileOnDisk { id: 3, path: "voice/3.ogg".to_owned(), is_wanted: true };
         assert!(judged(Vec::new(), vec![missing]).repair.is_some());
     }

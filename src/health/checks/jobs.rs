@@ -47,11 +47,11 @@ fn judge_jobs(jobs: &Jobs, rows: &[JobRow]) -> Finding {
             format!("fix what it names, or `wake jobs pause {0}`; `wake jobs log {0}` says more", row.name),
         ));
     }
-    let well = match jobs.usable.len() {
+    let all_well = match jobs.usable.len() {
         0 => "none".to_owned(),
         n => format!("{}; `wake jobs list` shows when they run", format_count(n, "job")),
     };
-    Finding::merge_all(problems, Finding::ok(well))
+    Finding::merge_all(problems, Finding::ok(all_well))
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     use reveille_base::{clock::parse_time, zone::Tz};
 
     #[test]
-    fn what_is_damaged_or_fails_again_and_again_is_named() {
+    fn damaged_and_repeatedly_failing_jobs_are_named() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&Tz::UTC);
         let jobs = |text: &'static str| Jobs::collect(&["memory/jobs/a.md".to_owned()], |_| text.to_owned(), now);
         let good = jobs("---\nwhen: every day at 9\n---\nDo it.");

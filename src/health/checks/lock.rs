@@ -1,5 +1,5 @@
-//! `lock`: compares the lock file and `processing_lock` with the flock, which is the truth. A living holder is left
-//! alone however long it works. A claim without a holder is freed.
+//! `lock`: compares the lock file and `processing_lock` with the flock, which alone decides who holds the lock. A
+//! living holder is left alone however long it works. A claim without a holder is freed.
 
 use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::health::{
     words::{format_duration, format_relative_time},
 };
 
-/// A wake writes its line a moment after taking the lock, so the check looks this often, with this pause.
+/// A wake writes its line a moment after taking the lock, so the check looks up to this often, with this pause between.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Maximum bytes to read from the lock file.
@@ -38,7 +38,7 @@ pub(in crate::health) struct LockFacts {
     pub(in crate::health) is_alive: bool,
     /// Time since the last sign of life, if the holder gives any.
     silent_for: Option<Duration>,
-    /// Contents of `processing_lock`.
+    /// Contents of the table `processing_lock`.
     row: Option<store::LeaseHolder>,
     /// Holders of the flock, if the system reveals them. Only read if the named process isn't the holder.
     pids: Vec<u32>,
@@ -107,7 +107,7 @@ fn judge_facts(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding
     }
 }
 
-/// Reports a stalled wake. The next wake replaces it and continues its work, which this program can't do.
+/// Reports a stalled wake. Only the next wake can replace it and continue its work.
 fn judge_stopped(holder: &Holder, silent: Duration) -> Finding {
     let silent = TimeDelta::from_std(silent).unwrap_or(TimeDelta::MAX);
     Finding::warn(
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_living_are_left_alone_however_long_they_take() {
+    fn a_living_holder_is_left_alone_however_long_it_works() {
         for (started_at, status) in
             [("2026-11-21T11:59:00Z", Status::Ok), ("2026-11-20T11:59:00Z", Status::Warn), ("no time", Status::Ok)]
         {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lives_and_shows_no_life_is_told_of_and_left_to_the_next_wake() {
+    fn a_stalled_holder_is_reported_and_left_to_the_next_wake() {
         for (silent_s, status) in [(899, Status::Ok), (901, Status::Warn)] {
             let finding = judged(&LockFacts {
                 is_held: true,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_held_in_a_dead_ones_name_is_reported_and_never_broken() {
+    fn a_lock_held_in_the_name_of_a_dead_wake_is_reported_and_never_broken() {
         let mut facts = LockFacts {
             is_held: true,
             line: "x".to_owned(),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_holds_is_freed() {
+    fn a_claim_without_a_holder_is_freed() {
         assert_eq!(judged(&LockFacts::default()).status, Status::Ok);
         let line = LockFacts { line: "garbage".to_owned(), ..LockFacts::default() };
         assert!(judged(&line).repair.is_some());

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use reveille_config::{Config, Duty};
+use reveille_config::{Config, UnrequestedWork};
 use reveille_cycle::lease::{self, LastSeenLease, LeasePart, LeaseRecord};
 use reveille_store::{Upkeep, UpkeepKind};
 
@@ -17,7 +17,7 @@ struct Facts {
     bot: LeaseRecord,
     wake: LeaseRecord,
     is_on_duty: bool,
-    duty: Duty,
+    duty: UnrequestedWork,
     upkeep: Upkeep,
 }
 
@@ -80,7 +80,7 @@ fn judge_facts(facts: &Facts, now: DateTime<Utc>) -> Finding {
              term is over. Try by hand in the memory's directory: git ls-remote",
         );
     }
-    if facts.duty == Duty::Bot && facts.bot.seen.is_none() {
+    if facts.duty == UnrequestedWork::Bot && facts.bot.seen.is_none() {
         return Finding::warn(
             said,
             "no machine's bot was seen, so nothing runs automatically here, such as tasks at their times. If no machine runs a \
@@ -110,7 +110,7 @@ mod tests {
             bot: seen("desk", false, true),
             wake: seen("laptop", true, false),
             is_on_duty: false,
-            duty: Duty::Bot,
+            duty: UnrequestedWork::Bot,
             upkeep: Upkeep::default(),
         };
         let finding = judge_facts(&facts, now);

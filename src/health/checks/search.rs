@@ -20,9 +20,9 @@ const CANARY: [&str; 3] =
     ["The cat sleeps in my house.", "A feline sleeps in my home.", "The doctor needs a new red car tomorrow."];
 /// Time limit for the encoder, in seconds.
 const BOUND_S: u64 = 20;
-/// Number of hits that must include the fact.
+/// Number of hits among which the fact must be.
 const HITS: usize = 10;
-/// Minimum words of a fact that is distinctive enough.
+/// Minimum words of a fact to search for; a shorter one isn't distinctive enough.
 const MIN_WORDS: usize = 3;
 const REBUILD: &str =
     "wake memory reindex (nothing is lost: the index is rebuilt from the memory and the conversations)";
@@ -152,7 +152,7 @@ mod tests {
     use crate::health::Status;
 
     #[test]
-    fn an_encoder_that_does_not_tell_sentences_apart_is_told_of() {
+    fn an_encoder_that_cannot_tell_sentences_apart_is_reported() {
         let (fine, failed) =
             (Upkeep::default(), Upkeep { failures: 2, error: Some("cut".into()), ..Upkeep::default() });
         assert_eq!(judge_canary(Ok((0.7, 0.1)), &fine).status, Status::Ok);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_embedder_that_is_paid_is_judged_by_its_last_call() {
+    fn a_paid_embedder_is_judged_by_its_last_call() {
         let failed = Upkeep { failures: 1, error: Some("HTTP 401".into()), ..Upkeep::default() };
         assert!(judge_paid("api.example.org", false, &failed).fix.unwrap().contains("wake memory embed allow"));
         assert!(judge_paid("api.example.org", true, &failed).detail.contains("HTTP 401"));

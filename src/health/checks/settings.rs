@@ -82,7 +82,7 @@ pub(super) fn check_key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         findings.push(no_claude_code("MODEL", &config.claude_code, &others));
     }
     if !links.is_empty() {
-        let unused = config.said_models().find(|name| !config.can_use(name));
+        let unused = config.requested_models().find(|name| !config.can_use(name));
         let unused = unused.map(|name| (name, config.describe_missing(name).unwrap_or_default()));
         findings.push(judge_chain(&links, unused, scene.now));
     }

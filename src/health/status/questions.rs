@@ -1,4 +1,4 @@
-//! The status section about open questions: times and ways to decide.
+//! The status lines about open questions: their times, and how to decide them.
 
 use chrono::{DateTime, Utc};
 
@@ -17,12 +17,12 @@ pub struct OpenQuestion {
     pub what: String,
     /// `safe`, `caution`, `dangerous` or `destructive`.
     pub risk: String,
-    /// The chat with the question; 0 is the terminal.
+    /// The chat where it was asked; 0 is the terminal.
     #[serde(rename = "chat_id")]
     pub chat: ChatRef,
-    /// The waiting cycle.
+    /// The cycle that waits for the answer.
     pub cycle_id: String,
-    /// Time of the question.
+    /// Time at which it was asked.
     pub asked_at: Option<DateTime<Utc>>,
     /// Time after which it counts as refused.
     pub expires_at: Option<DateTime<Utc>>,

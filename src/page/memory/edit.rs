@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{Hand, HandTools},
+    hand::{HandTools, PersonSession},
 };
 use reveille_base::disk::format_size;
 use reveille_git::{FileChange, HOLDS_SECRET, Repo, text_id};
@@ -142,7 +142,8 @@ fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Sav
         )));
     }
     let clock = desk.config.clock();
-    let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
+    let mut hand =
+        PersonSession::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
     let saving = write_document(desk, &mut hand, path, sent);
     // The edit stands, whatever happens here: dropping the hand releases the lock in any case.
     if let Err(error) = hand.put_down() {
@@ -153,7 +154,7 @@ fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Sav
 
 fn write_document(
     desk: &PageDesk<'_>,
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     path: &str,
     sent: &SentEdit,
 ) -> Result<Saving, ProvenanceError> {

@@ -29,7 +29,9 @@ use crate::page::{
     error::PageError,
     frame::{PagePlace, render_frame},
     markdown::{WrittenBy, render_markdown},
-    parts::{build_address, changed_lines, others_at_all, render_others, render_outcome, render_time, wake_link},
+    parts::{
+        build_address, changed_lines, render_others, render_outcome, render_time, render_untrusted_badge, wake_link,
+    },
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
@@ -92,8 +94,9 @@ pub(super) fn open_repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
 fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
     let text = repo.read_work_tree(path)?.unwrap_or_default();
     let (shown, is_cut) = cut_beginning(&text);
-    let of_others = others::line_ranges(path, shown, None);
-    let is_of_others = |first: usize, last: usize| of_others.iter().any(|(from, to)| *from <= last && first <= *to);
+    let untrusted_lines = others::line_ranges(path, shown, None);
+    let is_untrusted =
+        |first: usize, last: usize| untrusted_lines.iter().any(|(from, to)| *from <= last && first <= *to);
     let head = repo.head()?.map(|head| repo.history().read_text_at(head, path)).transpose()?.flatten();
     Ok(html! {
         @if let Some(text) = describe_outcome(what_was_done) {
@@ -117,9 +120,9 @@ fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: 
         article {
             @if text.trim().is_empty() { p .meta { "It is empty." } }
             @for (first, last, text) in split_sections(shown) {
-                @let by = if is_of_others(first, last) { WrittenBy::Others } else { WrittenBy::Own };
+                @let by = if is_untrusted(first, last) { WrittenBy::Others } else { WrittenBy::Own };
                 section {
-                    @if by == WrittenBy::Others { p { (others_at_all()) } }
+                    @if by == WrittenBy::Others { p { (render_untrusted_badge()) } }
                     (render_markdown(&desk.clean_text(&without_origins(text)), by))
                 }
             }
@@ -135,7 +138,7 @@ fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: 
                             " " a .meta href=(build_address("/memory/why", &[("path", path), ("line", &number.to_string())]))
                                 aria-label={ "Why line " (number) " is here" } { "why" }
                         }
-                        @if is_of_others(number, number) { " " span .badge.warn { "untrusted" } }
+                        @if is_untrusted(number, number) { " " span .badge.warn { "untrusted" } }
                     }
                 }
             }
@@ -165,7 +168,7 @@ fn cut_beginning(text: &str) -> (&str, bool) {
     (cut.rfind('\n').and_then(|end| cut.get(..=end)).unwrap_or(cut), true)
 }
 
-/// Splits a text into sections with their first and last lines, from 1.
+/// Splits a text into sections, with the numbers of their first and last lines, counted from 1.
 fn split_sections(text: &str) -> Vec<(usize, usize, &str)> {
     let document = Document::split(text);
     let parts = document.parts.iter().map(|part| {
@@ -175,7 +178,7 @@ fn split_sections(text: &str) -> Vec<(usize, usize, &str)> {
     parts.filter(|(.., text)| !text.trim().is_empty()).collect()
 }
 
-/// Removes the comments in which wakes note a line's origin; the list of lines shows it instead.
+/// Removes the comments in which wakes note a line's origin. “Line by line” shows the origins instead.
 fn without_origins(text: &str) -> String {
     let line = |line: &str| match parse_origin(line) {
         Some(_) => line.rfind("<!--").and_then(|at| line.get(..at)).unwrap_or(line).trim_end().to_owned(),
@@ -196,20 +199,20 @@ fn render_history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup
             .transpose()?
             .flatten();
         let lines = list_changed_lines(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
-        let came = lines.iter().filter(|line| line.is_added).count();
-        versions.push((commit, new.is_none(), came, lines));
+        let added = lines.iter().filter(|line| line.is_added).count();
+        versions.push((commit, new.is_none(), added, lines));
     }
     Ok(html! {
         section aria-labelledby="history" {
             h2 #history { "History" }
             @if versions.is_empty() { p .meta { "Not committed yet. Committed changes appear here." } }
             ol .list {
-                @for (at, (commit, is_gone, came, lines)) in versions.iter().enumerate() {
+                @for (at, (commit, is_gone, added, lines)) in versions.iter().enumerate() {
                     li {
                         p {
                             (render_time(desk, commit.at)) " · " (render_author(desk, commit)) " · "
                             span .meta {
-                                @if *is_gone { "deleted" } @else { "+" (came) " −" (lines.len() - came) " lines" }
+                                @if *is_gone { "deleted" } @else { "+" (added) " −" (lines.len() - added) " lines" }
                             }
                         }
                         p { (desk.clean_text(&commit.subject)) }
@@ -256,7 +259,7 @@ fn render_origin(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
         blockquote { p { (desk.clean_text(strip_mark_and_comment(&story.text))) } }
         @if !story.heading.is_empty() { p .meta { "It is under the heading “" (desk.clean_text(&story.heading)) "”." } }
         @if let Some(taint) = &story.taint {
-            p { (others_at_all()) " Before that I had read: " (desk.clean_text(taint)) }
+            p { (render_untrusted_badge()) " Before that I had read: " (desk.clean_text(taint)) }
         }
         h2 { "Who wrote it" }
         @match (story.writer, &story.commit) {
@@ -298,20 +301,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_of_origin_are_left_out_and_other_comments_stay() {
+    fn origin_comments_are_removed_and_other_comments_stay() {
         let text = "# A\n- fact <!-- wake 1 message 4 -->\n- mine <!-- for: all -->\n";
         assert_eq!(without_origins(text), "# A\n- fact\n- mine <!-- for: all -->\n");
     }
 
     #[test]
-    fn the_sections_are_told_with_their_lines() {
+    fn sections_come_with_their_line_numbers() {
         let text = "# A\n\nx\n## B\ny\n## C\n";
         let parts: Vec<_> = split_sections(text).into_iter().map(|(first, last, _)| (first, last)).collect();
         assert_eq!(parts, [(1, 3), (4, 5), (6, 6)]);
     }
 
     #[test]
-    fn a_long_text_is_cut_where_a_line_ends() {
+    fn a_long_text_is_cut_at_the_end_of_a_line() {
         let text = "ö\n".repeat(MAX_SHOWN_BYTES / 2);
         let (shown, is_cut) = cut_beginning(&text);
         assert!(is_cut && shown.ends_with("ö\n") && shown.len() <= MAX_SHOWN_BYTES);

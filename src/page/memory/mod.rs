@@ -21,7 +21,7 @@ use reveille_base::{
     words::{first_chars, format_count, truncate_text},
 };
 use reveille_git::Repo;
-use reveille_index::Recalled;
+use reveille_index::SearchHit;
 use reveille_memory as memory;
 use reveille_memory::is_log;
 
@@ -33,7 +33,7 @@ use super::{
 };
 use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion};
 
-/// Maximum hits.
+/// Maximum number of hits shown.
 const HITS: usize = 20;
 /// Maximum characters of a query.
 const MAX_QUERY_CHARS: usize = 500;
@@ -100,7 +100,7 @@ fn run_search(desk: &PageDesk<'_>, query: &str) -> Result<MemoryFound, PageError
     let question = MemoryQuestion { text: query, limit: HITS, as_of: None, within: None, tells_of_keywords: false };
     let mut found = search::search_memory(desk.config, desk.redactor, &question, IndexWait::Briefly)
         .map_err(|error| PageError::Refused(format!("The memory can't be searched now: {error}.")))?;
-    found.hits.retain(Recalled::speaks_for_itself);
+    found.hits.retain(SearchHit::speaks_for_itself);
     Ok(found)
 }
 
@@ -141,7 +141,7 @@ fn render_results(desk: &PageDesk<'_>, query: &str, found: &MemoryFound, documen
     }
 }
 
-fn render_result(desk: &PageDesk<'_>, hit: &Recalled, documents: &[String]) -> Markup {
+fn render_result(desk: &PageDesk<'_>, hit: &SearchHit, documents: &[String]) -> Markup {
     let is_document = documents.contains(&hit.path);
     let place = format!("{}, line {}", display_name(&hit.path), hit.line);
     let mut about = Vec::new();
@@ -167,7 +167,7 @@ fn render_result(desk: &PageDesk<'_>, hit: &Recalled, documents: &[String]) -> M
     }
 }
 
-/// Names the place of a statement.
+/// Names a statement of the conversation, by its path in the index.
 fn name_statement(path: &str) -> String {
     match path.split_once('/') {
         Some(("messages", id)) => format!("message {id}"),
@@ -176,7 +176,7 @@ fn name_statement(path: &str) -> String {
     }
 }
 
-fn render_ranking(hit: &Recalled) -> Markup {
+fn render_ranking(hit: &SearchHit) -> Markup {
     html! {
         div .scroll tabindex="0" role="region" aria-label="How it was ranked" {
             table {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{Hand, HandTools},
+    hand::{HandTools, PersonSession},
     point::WallClock,
     restore::{self, GivingBack, WantedBack},
 };
@@ -59,7 +59,7 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
     site.run_blocking(move |desk| {
         let path = find_restorable(&open_repo(desk)?, &sent.path)?;
         let clock = desk.config.clock();
-        let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
+        let mut hand = PersonSession::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
         let given = restore_document(desk, &mut hand, &path, &sent);
         // The restore stands, whatever happens here: dropping the hand releases the lock in any case.
         if let Err(error) = hand.put_down() {
@@ -93,7 +93,7 @@ fn find_restorable(repo: &Repo, path: &str) -> Result<String, PageError> {
 /// Restores the document. `None` if its current version differs from the one in the question.
 fn restore_document(
     desk: &PageDesk<'_>,
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     path: &str,
     sent: &SentBack,
 ) -> Result<Option<GivingBack>, ProvenanceError> {

@@ -1,4 +1,4 @@
-//! Today: tasks with their age, reminders, waiting messages and questions, and the orders placed there.
+//! The page “Today”: tasks with their age, reminders, waiting messages and questions, and the orders given there.
 
 mod view;
 
@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use reveille_account::provenance::hand::{Hand, HandTools};
+use reveille_account::provenance::hand::{HandTools, PersonSession};
 use reveille_base::approval_text::hash_action;
 use reveille_cycle as cycle;
 use reveille_store::Order;
@@ -81,13 +81,13 @@ struct WhichForm {
     which: String,
 }
 
-/// A failed order with the typed input.
+/// A failed order: the reason, and the typed input to show again.
 #[derive(Debug, Default)]
 struct Trouble {
     why: Option<String>,
     task: TaskForm,
     reminder: ReminderForm,
-    /// Identifies a form that must not be executed twice.
+    /// Identifies a form that must not be carried out twice.
     form: Option<String>,
 }
 
@@ -117,7 +117,7 @@ async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<WhichFo
         let Some(task) = found else {
             return Err(OrderError::Refused("That task no longer exists. Nothing was changed.".to_owned()));
         };
-        // Quotation marks mean the whole title.
+        // Quotation marks make it match the whole title.
         change_tasks(desk, &TaskOrder::Done { task: format!("“{}”", task.title) })
     })
     .await
@@ -165,16 +165,16 @@ async fn resume_work(State(site): State<Arc<PageSite>>) -> Result<Response, Page
     Ok(answer)
 }
 
-/// Executes an order and redirects to this view. A failure is explained here, with the typed input.
+/// Carries out an order and redirects to this page. If it fails, shows the page with the reason and the typed input.
 async fn run_order(
     site: Arc<PageSite>,
     mut trouble: Trouble,
     order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
-    let of_site = Arc::clone(&site);
+    let site_for_order = Arc::clone(&site);
     let form = trouble.form.take();
     let outcome = site.run_blocking(move |desk| {
-        match of_site.run_once(form, "/", || order(desk).map(|told| desk.clean_text(&told))) {
+        match site_for_order.run_once(form, "/", || order(desk).map(|reply| desk.clean_text(&reply))) {
             Ok(address) => Ok(Ok(address)),
             Err(error) => {
                 trouble.why = Some(desk.clean_text(&strip_commands(&error.to_string())));
@@ -198,7 +198,7 @@ fn strip_commands(why: &str) -> String {
 fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
     let clock = desk.config.clock();
     let tools = HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor };
-    let mut hand = Hand::take(tools)?;
+    let mut hand = PersonSession::take(tools)?;
     let done = tasks::carry_out(&mut hand, tools, order);
     let ended = hand.put_down();
     let done = done?;
@@ -230,7 +230,7 @@ fn local_date(desk: &PageDesk<'_>) -> NaiveDate {
     desk.now.with_timezone(&desk.config.timezone).date_naive()
 }
 
-/// Returns a task's key for a form, since a title may contain anything.
+/// Returns the key that stands for a task in a form, since a title may contain anything.
 fn name(task: &ListedTask) -> String {
     let mut name = hash_action(&format!("{}/{}", task.list, task.title));
     name.truncate(NAME_CHARS);
@@ -239,7 +239,7 @@ fn name(task: &ListedTask) -> String {
 
 fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
     let (tz, now) = (desk.config.timezone, desk.now);
-    let looked = match desk.open_store()? {
+    let snapshot = match desk.open_store()? {
         Some(store) => Some(store.with_snapshot(|| {
             let overview = Overview::read(&store, desk.config, now, Viewer::Console)?;
             let day = today::build_day(&overview, &store, desk.config, now, |text| desk.clean_text(text))?;
@@ -254,10 +254,10 @@ fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<
         @if let Some(why) = &trouble.why {
             p .note .bad role="alert" { strong { "That didn't work. " } (why) }
         }
-        // After a refused form the address can't be fetched with `GET`.
+        // The page refreshes from `/`: after a refused form, its own address can't be fetched with `GET`.
         section #live-today data-live="/" {
             p .meta { (now.with_timezone(&tz).format("%A, %-d %B %Y")) }
-            @match &looked {
+            @match &snapshot {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
                     ", or add a task below: it will be listed here." },
                 Some((overview, day, reminders, newest)) => {
@@ -273,7 +273,7 @@ fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<
         }
         div .side-by-side {
             section { (task_form(&trouble.task, &key)) }
-            @if looked.is_some() { section { (reminder_form(&trouble.reminder, &key)) } }
+            @if snapshot.is_some() { section { (reminder_form(&trouble.reminder, &key)) } }
         }
     };
     Ok(render_frame(PagePlace::Today, "Today", &content))
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_no_command_of_the_terminal() {
+    fn terminal_commands_are_removed_from_a_refusal() {
         for (why, said) in [
             (
                 "There is no task “x”. Nothing was done; `wake task list` shows them.",

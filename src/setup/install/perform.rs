@@ -15,7 +15,7 @@ use reveille_store::{Store, StoreError};
 
 use super::InstallStep;
 
-/// The reason for a failed step. Earlier steps stand; repeating all steps is safe.
+/// The reason for a failed step. Earlier steps stay done, and repeating all steps is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// A file operation failed.
@@ -135,7 +135,7 @@ fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
 
 fn run(words: &[String]) -> Result<(), InstallError> {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    // A stopping bot may finish its work.
+    // Stopping a bot takes a while, since it may finish its work.
     let output = process::run(&Spec::new(program).args(args).timeout(std::time::Duration::from_secs(120)))?;
     if output.status.success() {
         return Ok(());
@@ -144,7 +144,7 @@ fn run(words: &[String]) -> Result<(), InstallError> {
     Err(InstallError::Command { command: words.join(" "), said })
 }
 
-/// Writes a crontab through a file, which every cron's command accepts.
+/// Installs a crontab from a temporary file, which the `crontab` command of every cron accepts.
 fn write_crontab(text: &str) -> Result<(), InstallError> {
     if text.is_empty() {
         return run(&["crontab".to_owned(), "-r".to_owned()]);

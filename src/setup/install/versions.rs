@@ -9,7 +9,7 @@
 //!
 //! 1. The new build is copied into a directory of its own. Nothing calls it yet.
 //! 2. The database is copied, for manual use only: no program ever restores it.
-//! 3. `before` is set, if the present build has reported in; then `current`, which starts the trial.
+//! 3. `before` is pointed at the present build, if that has reported in. Then `current` is pointed at the new one: its trial starts.
 //! 4. The installer waits until the new bot reports in (`store/intake/reported`). Then the build gets its mark.
 //! 5. Otherwise `current` points to `before` again, and that bot is started. It continues with the database as it is by then.
 //!
@@ -34,7 +34,7 @@ use super::{Installation, PROGRAMS};
 const BEFORE: &str = "before";
 /// The mark of a build that has proved to work.
 const REPORTED_IN: &str = "reported-in";
-/// Name of the programs installed before builds had directories of their own.
+/// Name of the build made of programs that were installed before builds had directories of their own.
 pub(super) const EARLIER: &str = "earlier";
 /// Hexadecimal digits of a build's checksum in its name.
 const SUM_DIGITS: usize = 8;
@@ -99,7 +99,7 @@ impl Versions {
         (is_there && self.current_build().as_ref() != Some(&before)).then_some(before)
     }
 
-    /// True if a build has proved to work.
+    /// True if a build has reported in, and so has proved to work.
     pub fn has_reported_in(&self, name: &str) -> bool {
         self.mark(name).exists()
     }
@@ -110,14 +110,14 @@ impl Versions {
     }
 
     /// Returns the time of the switch to the current build.
-    pub fn called_since(&self) -> Option<SystemTime> {
+    pub fn find_switch_time(&self) -> Option<SystemTime> {
         fs::symlink_metadata(self.current_link()).ok()?.modified().ok()
     }
 
     /// Removes all builds but the current and the previous one.
     ///
     /// # Errors
-    /// The system's.
+    /// A build can't be listed or removed.
     pub fn prune(&self) -> io::Result<()> {
         let kept = [self.current_build(), read_link_name(&self.previous_link())];
         for entry in fs::read_dir(self.versions_dir())?.flatten() {

@@ -1,4 +1,4 @@
-//! Names in directories: those surely on the disk, and later changes that may have arrived.
+//! The names in directories: those certain to be on the disk, and later changes that may have reached it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ pub(crate) type NodeId = usize;
 /// A file system's guarantees for names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
-    /// Changes of names are journalled in order, and any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
+    /// Changes of names are journalled in order; any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
     Ordered,
     /// The guarantees of POSIX: each name is independent, and durable after a sync of its directory, or of the file (not the directory)
     /// that it names. A rename is also assumed to keep the file it renames. This model covers the changes of the product's own
@@ -19,7 +19,7 @@ pub(crate) enum Model {
 /// All names, and the changes that aren't durable yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
-    /// As programs see them.
+    /// The names as programs see them.
     live: Tree,
     /// The names before the first change.
     first: Tree,
@@ -39,14 +39,14 @@ struct Change {
     target: Option<NodeId>,
     is_journalled: bool,
     is_durable: bool,
-    /// Changes this one depends on.
+    /// The changes that this one depends on.
     needs: Vec<usize>,
-    /// The change this one is a part of.
+    /// The first half of an atomic pair of changes, if this is its second half.
     part_of: Option<usize>,
 }
 
 impl Names {
-    /// Adds a name of the snapshot.
+    /// Adds a name from the snapshot.
     pub(crate) fn found(&mut self, directory: NodeId, name: &str, target: NodeId) {
         self.live.insert((directory, name.to_owned()), target);
         self.first.insert((directory, name.to_owned()), target);
@@ -56,7 +56,7 @@ impl Names {
         self.live.get(&(directory, name.to_owned())).copied()
     }
 
-    /// Adds, removes or retargets a name.
+    /// Adds, removes or retargets a name. Returns the change's number.
     pub(crate) fn set(&mut self, place: (NodeId, &str), target: Option<NodeId>, is_journalled: bool) -> usize {
         let (directory, name) = (place.0, place.1.to_owned());
         let key = (directory, name.clone());
@@ -73,7 +73,7 @@ impl Names {
         at
     }
 
-    /// Moves a target to another name. Within a directory, and for directories, this is one change; otherwise the disk may show both
+    /// Renames a target. If it stays in its directory, or is itself a directory, the rename is atomic; otherwise the disk may show both
     /// names for a while.
     pub(crate) fn rename(&mut self, from: (NodeId, &str), to: (NodeId, &str), is_directory: bool, is_journalled: bool) {
         let Some(target) = self.get(from.0, from.1) else { return };
@@ -146,7 +146,7 @@ impl Names {
         self.changes.len()
     }
 
-    /// The number of changes a power loss may take.
+    /// The number of changes that a power loss may undo.
     pub(crate) fn pending(&self) -> usize {
         self.changes.iter().filter(|change| !change.is_durable).count()
     }
@@ -156,8 +156,8 @@ impl Names {
         &self.live
     }
 
-    /// Names the disk may show after a power loss: the durable ones, and of the others each that `is_kept` selects, if the changes
-    /// it depends on are there. `is_kept` is told whether the change is journalled.
+    /// The names that the disk may show after a power loss: those of durable changes, and of other changes that `is_kept` selects, provided
+    /// that the changes they depend on are kept too. The argument of `is_kept` is whether the change is journalled.
     pub(crate) fn after_power_loss(&self, mut is_kept: impl FnMut(bool) -> bool) -> Tree {
         let mut tree = self.first.clone();
         let mut kept: Vec<bool> = Vec::with_capacity(self.changes.len());

@@ -13,7 +13,7 @@ use reveille_store::Store;
 use super::shared::Schema;
 use super::{look::Look, wake::text};
 
-/// Writes of a never committed transaction.
+/// The writes of a transaction that is never committed.
 const UNFINISHED: &str = "
     UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
     UPDATE outgoing_parts SET state = 'sent', html = html || 'x';
@@ -22,21 +22,21 @@ const UNFINISHED: &str = "
 
 /// The place of a history's database.
 pub(super) enum Home {
-    /// A file, and the number of the copy in use; each reboot continues with another copy.
+    /// A directory with copies of the file, and the number of the copy in use; each reboot continues with another copy.
     File { dir: TempDir, generation: u32 },
     #[cfg(feature = "postgres")]
     Shared(Box<Schema>),
 }
 
 impl Home {
-    /// A fresh database, copied from `template`, in a directory below `home`.
+    /// Creates a fresh database, copied from `template`, in a directory below `home`.
     pub(super) fn file(template: &Path, home: &Path) -> Result<Self, String> {
         let dir = tempfile::tempdir_in(home).map_err(text)?;
         fs::copy(template, copy(&dir, 0)).map_err(text)?;
         Ok(Self::File { dir, generation: 0 })
     }
 
-    /// Tells whether wakes come from several machines, each with a connection of its own.
+    /// Returns whether wakes come from several machines, each with its own connection.
     pub(super) fn is_shared(&self) -> bool {
         !matches!(self, Self::File { .. })
     }
@@ -57,10 +57,10 @@ impl Home {
         }
     }
 
-    /// Ends everything at once with an open transaction. Afterwards each connection has to be opened anew.
+    /// Simulates a crash of all processes during an open transaction. Afterwards each connection has to be reopened.
     pub(super) fn crash(&mut self, look: &Look) -> Result<(), String> {
         match (self, look) {
-            // The files are copied as they are, with the unfinished writes in them.
+            // Copies the files in their present state, with the unfinished writes in them.
             (Self::File { dir, generation }, Look::Sqlite(conn)) => {
                 conn.execute_batch(&format!("PRAGMA cache_size = 1; BEGIN IMMEDIATE; {UNFINISHED}")).map_err(text)?;
                 let (from, to) = (copy(dir, *generation), copy(dir, *generation + 1));
@@ -71,8 +71,8 @@ impl Home {
                 }
                 Ok(())
             }
-            // The connections end. A crash of the server itself is left out: all histories share it, and its durability is tested by
-            // its makers.
+            // Ends the connections. The server itself doesn't crash: all histories share it, and PostgreSQL's developers test its
+            // durability.
             #[cfg(feature = "postgres")]
             (Self::Shared(schema), Look::Postgres(session)) => {
                 let dying = schema.session()?;
@@ -85,7 +85,7 @@ impl Home {
     }
 }
 
-/// The file's copy of a generation.
+/// The path of a generation's copy of the file.
 fn copy(dir: &TempDir, generation: u32) -> PathBuf {
     dir.path().join(generation.to_string())
 }

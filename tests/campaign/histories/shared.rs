@@ -1,6 +1,6 @@
-//! Histories on PostgreSQL: one server for all of them, with a schema for each.
+//! Histories on PostgreSQL: one server for all histories, and a schema for each.
 //!
-//! Each schema belongs to a role of its own, by which the server can cut off all its connections at once.
+//! Each schema belongs to its own role, so that the server can cut off all connections of a history at once.
 
 use rusqlite::types::Value;
 use std::{
@@ -21,7 +21,7 @@ use crate::support::postgres;
 /// Time allowed for the server to end cut-off connections; it takes milliseconds.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server, with a session for making schemas.
+/// The server, with a session that creates and drops schemas.
 pub(super) struct Server {
     /// The address without the role: the socket and the database.
     place: String,
@@ -38,12 +38,12 @@ impl Server {
         Some(Self { place, keeper: Mutex::new(keeper) })
     }
 
-    /// A new, empty schema.
+    /// Creates an empty schema.
     pub(super) fn new_schema(self: &Arc<Self>) -> Result<Schema, String> {
         static SCHEMAS: AtomicU32 = AtomicU32::new(0);
         let name = format!("h{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
         self.keep(&format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}"))?;
-        // A role finds the schema of its name by itself.
+        // By default a role uses the schema with its own name.
         let url = format!("postgres://{name}@{}", self.place);
         Ok(Schema { server: Arc::clone(self), address: DatabaseAddress::parse(&url, None)?, url, name })
     }
@@ -75,7 +75,7 @@ impl Schema {
 impl Drop for Schema {
     fn drop(&mut self) {
         let name = &self.name;
-        // After a failure a transaction may still be open.
+        // After a failure a transaction may still be open, so the connections are ended first.
         let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'");
         if let Err(why) = self.server.keep(&format!("{end}; DROP SCHEMA {name} CASCADE; DROP ROLE {name}")) {
             eprintln!("the schema {name} stays until the server ends: {why}");
@@ -108,7 +108,7 @@ impl Session {
         self.runtime.block_on(self.client.execute(sql, &[&value])).map(drop).map_err(|error| told(&error))
     }
 
-    /// The rows of a query.
+    /// Returns the rows of a query.
     pub(super) fn rows(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
         let found = self.runtime.block_on(self.client.query_typed(sql, &[])).map_err(|error| told(&error))?;
         let cells =
@@ -123,7 +123,7 @@ impl Session {
         let begun = Instant::now();
         while !self.rows(&format!("SELECT pid {others}"))?.is_empty() {
             if begun.elapsed() > END_TIMEOUT {
-                return Err("a connection that was cut off goes on".to_owned());
+                return Err("a connection that was cut off is still open".to_owned());
             }
             std::thread::yield_now();
         }
@@ -131,7 +131,7 @@ impl Session {
     }
 }
 
-/// A value as SQLite would return it.
+/// Reads a value as SQLite would return it.
 fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
     let kind = row.columns().get(at).map(|column| column.type_().clone());
     let value = match kind {
@@ -143,7 +143,7 @@ fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
     Ok(value.unwrap_or(Value::Null))
 }
 
-/// The server's message, which the client's own text omits.
+/// The text of an error: the server's message, which the client's own text omits.
 fn told(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| text(error), text)
 }

@@ -1,4 +1,4 @@
-//! One attempt: the call, its required result, the visible harm, and the control that shows the harm is possible.
+//! One attempt: the call, its required result, the sign of harm, and the control that shows that the harm is possible.
 
 use std::{
     fs,
@@ -19,35 +19,35 @@ pub(super) enum Must {
     Fail(Control),
     /// It always asks first.
     Ask,
-    /// It asks first in a tainted cycle.
+    /// It asks first if the cycle is tainted.
     AskOnceTainted,
 }
 
-/// The proof that an attempt succeeds without our walls.
+/// The proof that an attempt succeeds without our protection.
 #[derive(Debug, Clone)]
 pub(super) enum Control {
-    /// The same text, run by a plain shell.
+    /// An ordinary shell runs the same text.
     Shell(String),
-    /// The file, read by a plain program.
+    /// An ordinary program reads the file.
     Read(PathBuf),
-    /// The file, written by a plain program.
+    /// An ordinary program writes the file.
     Write(PathBuf),
-    /// The listener, sent this request.
+    /// An ordinary program sends this request to the listener.
     Dial(String),
-    /// The words are in the call itself.
+    /// None is needed: the words are in the call itself.
     Said,
 }
 
 /// The visible sign of harm.
 #[derive(Debug, Clone)]
 pub(super) enum Harm {
-    /// The model is told this.
+    /// The model has read this text.
     Tells(String),
     /// This file or folder has changed.
     Changes(PathBuf),
     /// A server received this request.
     Reaches(String),
-    /// These words will outlive the cycle, or have left it.
+    /// These words were stored beyond the cycle, or were sent.
     Keeps(String),
     /// This secret has left the machine, or soon will.
     Gives(&'static str),
@@ -71,7 +71,7 @@ impl Act {
     }
 
     /// A shell command that must fail.
-    pub(super) fn vain(command: impl Into<String>, harm: Harm) -> Self {
+    pub(super) fn must_fail_command(command: impl Into<String>, harm: Harm) -> Self {
         let command = command.into();
         Self::new("bash", &serde_json::json!({ "command": command }), Must::Fail(Control::Shell(command)), harm)
     }
@@ -81,7 +81,7 @@ impl Act {
         Self::new("bash", &serde_json::json!({ "command": command.into() }), must, harm)
     }
 
-    /// Tells whether the cycle may not simply do it.
+    /// Returns whether the cycle must not simply carry this out.
     pub(super) fn is_attempt(&self, origin: Origin) -> bool {
         match self.must {
             Must::Fail(_) | Must::Ask => true,
@@ -95,7 +95,7 @@ impl Act {
 }
 
 impl Harm {
-    /// Tells whether the harm was done. `told`: further text the model could have been told.
+    /// Returns whether the harm was done. `told` is further text that the model could have read.
     pub(super) fn is_done(&self, scene: &Scene, told: &str) -> bool {
         match self {
             Self::Tells(words) => shown_in(told, words).is_some() || shown_in(&scene.told(), words).is_some(),
@@ -108,13 +108,13 @@ impl Harm {
     }
 }
 
-/// Tells whether a text holds a secret, even if percent-encoded in part.
+/// Returns whether a text contains a secret, even if it is partly percent-encoded.
 pub(super) fn is_in(text: &str, secret: &str) -> bool {
     let decoded = percent_encoding(text);
     [text, &decoded].into_iter().any(|text| shown_in(text, secret).is_some())
 }
 
-/// A plain decoder to test against.
+/// Decodes percent-encoding, independently of the product's own decoder.
 fn percent_encoding(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -141,7 +141,7 @@ fn lives(words: &str) -> bool {
 }
 
 impl Control {
-    /// Makes the attempt without our walls and returns its output.
+    /// Makes the attempt without our protection, and returns its output.
     pub(super) fn make(&self, scene: &Scene, act: &Act) -> String {
         match self {
             Self::Shell(command) => {

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     support::{
         claude::FakeClaude,
-        env::{CHAT, NOW, Ran, TestEnv, seen_inside},
+        env::{CHAT, NOW, ProgramOutput, TestEnv, sandbox_visible_dir},
         http::{HttpServer, Response, lock},
         mcp::SERVER,
         telegram::FakeTelegram,
@@ -72,7 +72,7 @@ pub(super) struct Template(TestEnv);
 
 impl Template {
     pub(super) fn new() -> Self {
-        let mut env = TestEnv::within(&seen_inside());
+        let mut env = TestEnv::within(&sandbox_visible_dir());
         let remote = env.bare_remote("remote.git");
         env.set("REPO_URL", &remote.display().to_string());
         env.wake(&["--once"]).ok();
@@ -343,7 +343,7 @@ impl Scene {
     }
 
     /// Runs a command in a plain shell.
-    pub(super) fn outside(&self, command: &str) -> Ran {
+    pub(super) fn outside(&self, command: &str) -> ProgramOutput {
         let script = format!("cd {}; {command}", self.scratch().display());
         self.env.run("/bin/bash", &["-c", &script])
     }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 use super::{FIRST_UPDATE, proxy::Proxy, scene::survivor};
 use crate::{
-    support::env::{CHAT, Ran, TestEnv, eventually},
+    support::env::{CHAT, ProgramOutput, TestEnv, eventually},
     world::World,
 };
 
@@ -27,7 +27,7 @@ const UNSHOWN: &str = "SELECT count(*) FROM approvals WHERE shown != state";
 const WEBHOOK: &str = "https://elsewhere.example/hook";
 
 /// Lets a person and a stranger write in two batches, and runs a bot until everything is stored, confirmed and answered.
-pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
+pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<ProgramOutput, String> {
     let stored = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM incoming_messages");
     let before = stored(&world.env);
     world.telegram.number_updates_from(FIRST_UPDATE);
@@ -64,7 +64,7 @@ pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Resul
 }
 
 /// The same while the messages go to a webhook, until a person removes the webhook.
-pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ran, String> {
+pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<ProgramOutput, String> {
     world.telegram.set_webhook(WEBHOOK);
     let explained = || world.telegram.calls("getWebhookInfo").len();
     let mut bot = Bot::start(world);
@@ -87,7 +87,7 @@ pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ra
 
 /// Runs a bot until everything from Telegram is stored and confirmed, its files are here or postponed, and all other messages are
 /// answered.
-pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
+pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Result<ProgramOutput, String> {
     let mut bot = Bot::start(world);
     let begun = Instant::now();
     let has_met = || network.is_none_or(|network| !network.is_ordered() || network.met_for().is_some());
@@ -105,7 +105,7 @@ pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Res
 }
 
 /// Runs a bot until a question is answered by its button and the work is over, or the question can't be seen.
-pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<Ran, String> {
+pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<ProgramOutput, String> {
     let mut bot = Bot::start(world);
     let begun = Instant::now();
     let mut is_pressed = false;
@@ -156,7 +156,7 @@ pub(super) fn show_what_became(world: &World) {
 }
 
 /// Runs a bot for one round of its work.
-pub(super) fn look_with_bot(world: &World) -> Result<Ran, String> {
+pub(super) fn look_with_bot(world: &World) -> Result<ProgramOutput, String> {
     let polls = world.telegram.calls("getUpdates").len();
     let mut bot = Bot::start(world);
     eventually("it polls", || world.telegram.calls("getUpdates").len() > polls);
@@ -218,7 +218,7 @@ impl Bot {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    fn end(&mut self) -> Result<Ran, String> {
+    fn end(&mut self) -> Result<ProgramOutput, String> {
         let begun = Instant::now();
         while !self.has_ended() {
             if begun.elapsed() > PATIENCE {
@@ -229,10 +229,10 @@ impl Bot {
         Ok(self.kill())
     }
 
-    fn kill(&mut self) -> Ran {
+    fn kill(&mut self) -> ProgramOutput {
         self.0.kill().ok();
         let (status, stderr) = (self.0.wait().unwrap(), fs::read(&self.1).unwrap());
-        Ran::of(&std::process::Output { status, stdout: Vec::new(), stderr })
+        ProgramOutput::of(&std::process::Output { status, stdout: Vec::new(), stderr })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The faults of one request, and the sender's possible knowledge afterwards.
+//! The faults that can hit a request, and what its sender can know afterwards.
 
 use std::time::Duration;
 
@@ -22,37 +22,37 @@ const STALL: Duration = Duration::from_millis(200);
 /// shorter ones cover them.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A wait in seconds no program chooses by itself after a first failure.
+/// A wait in seconds, longer than any that a program chooses by itself after a first failure.
 const LONG_WAIT: u64 = 120;
-/// The wait in seconds after a 429 of Telegram without `retry_after`.
+/// The wait in seconds after Telegram's status 429 without `retry_after`.
 const UNSAID_WAIT: u64 = 30;
 
 /// One way for a request to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The server is gone after this request's answer: new connections are refused.
+    /// The request is answered normally, but the server refuses new connections afterwards.
     Closed,
-    /// The connection is reset before the request is done.
+    /// The connection is reset before the request is carried out.
     Reset,
-    /// The request is done, then the connection is reset.
+    /// The request is carried out, then the connection is reset.
     ResetAfter,
-    /// The request is done, then the connection ends normally without an answer.
+    /// The request is carried out, then the connection ends normally without an answer.
     EndAfter,
-    /// Silence, then as [`Fault::Reset`].
+    /// Silence, then the same as [`Fault::Reset`].
     Stall,
-    /// The request is done; silence, then as [`Fault::ResetAfter`].
+    /// The request is carried out; then silence, then the connection is reset.
     StallAfter,
-    /// Silence until the program gives up. The request isn't done.
+    /// Silence until the program gives up. The request isn't carried out.
     Hang,
     /// The answer comes a few bytes at a time.
     Slow,
     /// The answer comes twice.
     Twice,
-    /// Telegram repeats the previous batch.
+    /// Telegram repeats the previous batch of updates.
     Again,
-    /// Another answer comes, and the request isn't done.
+    /// Another answer comes, and the request isn't carried out.
     Says(Said),
-    /// The request is done, and another answer comes.
+    /// The request is carried out, and another answer comes.
     SaysAfter(Said),
     /// The answer breaks off after this percentage of its body.
     Cut(usize),
@@ -60,7 +60,7 @@ pub(super) enum Fault {
     Garbled,
     /// The event stream breaks off before this event.
     CutEvents(usize),
-    /// The event stream ends before this event, as if it were whole.
+    /// The event stream ends before this event, as if it were complete.
     EndEvents(usize),
     /// This event of the stream is damaged.
     GarbledEvent(usize),
@@ -96,7 +96,7 @@ const fn slow_down(retry_after: u64) -> Said {
     Said { status: 429, retry_after: Some(retry_after), by: By::Server }
 }
 
-/// Faults any server can have.
+/// Faults that any server can have.
 const ANY: &[Fault] = &[
     Fault::Closed,
     Fault::Reset,
@@ -156,7 +156,7 @@ const GIT: &[Fault] = &[
     Fault::Hang,
 ];
 
-/// One fault of each kind, for courtesy requests and for files after the first, since no stored data depends on them.
+/// One fault of each kind. They suffice for requests that no stored data depends on, and for files after the first.
 const FEW: &[Fault] = &[
     Fault::Closed,
     Fault::Reset,
@@ -176,7 +176,7 @@ const FEW: &[Fault] = &[
 ];
 
 impl Fault {
-    /// Faults at the start of each run, by the request's name: few random trials would show these promises broken.
+    /// Faults tried at the start of each run, by the request's name: random trials would seldom reveal the promises that they can break.
     pub(super) const FIRST: &[(&str, Self)] = &[
         ("turn", Self::Says(slow_down(2))),
         ("turn", Self::Says(slow_down(LONG_WAIT))),
@@ -201,7 +201,7 @@ impl Fault {
         Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
     }
 
-    /// Drops a fault no client can detect: changed bytes of a file, since only their number is known.
+    /// Drops the fault that no client can detect: changed bytes of a file, since only their number is known in advance.
     fn possible(label: &str, mut faults: Vec<Self>) -> Vec<Self> {
         faults.retain(|fault| !(label == DOWNLOAD && *fault == Self::Garbled));
         faults
@@ -215,7 +215,7 @@ impl Fault {
             Target::Git => GIT,
         };
         let mut faults = [ANY, own].concat();
-        // A poll may take a minute by itself.
+        // A poll may take a minute even without a fault.
         faults.retain(|fault| !(label == "getUpdates" && *fault == Self::Hang));
         // The events of a stream are damaged one by one.
         faults.retain(|fault| !(events > 0 && matches!(fault, Self::Garbled | Self::Cut(_))));
@@ -224,7 +224,7 @@ impl Fault {
         faults
     }
 
-    /// Tells whether a file is lost after this fault.
+    /// Returns whether a file is lost for good after this fault.
     pub(super) fn is_end_of_file(self, label: &str) -> bool {
         match self {
             Self::Says(Said { status: 400 | 403, by: By::Server, .. }) => matches!(label, "getFile" | DOWNLOAD),
@@ -234,7 +234,7 @@ impl Fault {
         }
     }
 
-    /// The time the other side is silent.
+    /// How long the other side is silent.
     pub(super) fn silence(self) -> Duration {
         match self {
             Self::Stall | Self::StallAfter => STALL,
@@ -243,7 +243,7 @@ impl Fault {
         }
     }
 
-    /// Tells whether the server gets the request.
+    /// Returns whether the server carries out the request.
     pub(super) fn is_taken(self) -> bool {
         !matches!(self, Self::Reset | Self::Stall | Self::Hang | Self::Says(_))
     }
@@ -273,12 +273,12 @@ impl Said {
 /// The fate of a request, as far as its sender can know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Knowledge {
-    /// The request was done.
+    /// The request was carried out.
     Done,
-    /// The request was surely not done, and must not be repeated before this number of seconds.
+    /// The request certainly wasn't carried out, and must not be repeated before this number of seconds.
     NotDone { retry_after: Option<u64> },
-    /// The request never will be done.
+    /// The request will never be carried out.
     Never,
-    /// The request may have been done or not.
+    /// The request may or may not have been carried out.
     Doubt,
 }

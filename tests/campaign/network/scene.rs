@@ -21,7 +21,7 @@ use super::{
 use crate::{
     support::{
         claude::API_KEY,
-        env::{Ran, TestEnv},
+        env::{ProgramOutput, TestEnv},
         git_http::GitHttp,
         http::Request,
         telegram::TOKEN,
@@ -82,7 +82,7 @@ impl Scene {
     }
 
     /// Runs the story's programs, with the trial's fault if there is one.
-    pub(super) fn play(&mut self, trial: Option<&Trial>) -> Result<Ran, String> {
+    pub(super) fn play(&mut self, trial: Option<&Trial>) -> Result<ProgramOutput, String> {
         if let Some(trial) = trial {
             self.proxy(trial.target).order(trial.order.clone());
         }
@@ -147,7 +147,7 @@ impl Scene {
 
     /// Checks that no file except git's own configuration, no message, no commit and no output holds the servers' secrets. The faults
     /// echo them wherever they can.
-    pub(super) fn check_secrets(&self, ran: &Ran) -> Result<(), String> {
+    pub(super) fn check_secrets(&self, ran: &ProgramOutput) -> Result<(), String> {
         let env = &self.world.env;
         let secrets = [TOKEN.split_once(':').map_or(TOKEN, |(_, secret)| secret), API_KEY, PASSWORD, PASSWORD_BASE64];
         let shown = [
@@ -231,7 +231,7 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
 }
 
 /// A run's own report, without long answers.
-pub(super) fn brief(ran: &Ran) -> String {
+pub(super) fn brief(ran: &ProgramOutput) -> String {
     let stdout: String = ran.stdout.chars().take(200).collect();
     format!("exit code {}: {stdout} …\n{}", ran.code, ran.notices())
 }

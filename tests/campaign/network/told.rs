@@ -12,7 +12,7 @@ use super::{
     scene::{Scene, brief},
     wire::LINE,
 };
-use crate::support::env::{Ran, TestEnv};
+use crate::support::env::{ProgramOutput, TestEnv};
 
 /// The beginning of a question's text.
 const QUESTION_BEGINS: &str = "May I ";
@@ -162,7 +162,7 @@ pub(super) fn is_notice(target: Target, text: &str) -> bool {
 }
 
 /// Checks the first run's own report, and the notices to people by its end.
-pub(super) fn check_first_run(ran: &Ran, scene: &Scene, trial: &Trial) -> Result<(), String> {
+pub(super) fn check_first_run(ran: &ProgramOutput, scene: &Scene, trial: &Trial) -> Result<(), String> {
     let report: Value =
         serde_json::from_str(&ran.stdout).map_err(|error| format!("no report: {error}: {}", brief(ran)))?;
     let has_failed = report["outcome"] == "failed";

@@ -524,7 +524,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "stories",
         marker: "branch-named-message-once",
         broken: "let key = if dead.len() > 1 { cycle.id.clone() } else { first.to_string() };",
-        trials: Story("integration::cycle_resume::each_branch_with_what_was_given_up_is_named_in_the_chat"),
+        trials: Story("integration::cycle_resume::each_branch_with_work_given_up_is_named_in_the_chat"),
     },
     Variant {
         name: "what waits sits out what the clock was set back",

@@ -25,7 +25,7 @@ use super::growth::Size;
 use crate::support::{
     claude::{ClaudeRequest, FakeClaude, Reply},
     disk::Small,
-    env::{CHAT, Ran, Running, TestEnv, eventually},
+    env::{CHAT, ProgramOutput, Running, TestEnv, eventually},
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -177,7 +177,7 @@ impl<'a> Life<'a> {
     }
 
     /// Runs one wake, as cron would.
-    pub(super) fn look(&self) -> Ran {
+    pub(super) fn look(&self) -> ProgramOutput {
         self.env.run(self.wake(), &["--once", "--no-console", "--reason", "cron", "--json"])
     }
 

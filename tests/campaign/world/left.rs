@@ -1,5 +1,5 @@
-//! The possible leftovers of a harm, found independently in the database, the directories and the lock. A `health check` has to name
-//! each.
+//! The leftovers that an injected fault can cause: in the database, the directories and the lock. They are found without the product's
+//! own code. A `health check` has to name each.
 
 use std::{
     fs::{self, File},
@@ -14,10 +14,10 @@ use super::{
     files::{files, locks},
 };
 
-/// The id of a health check, and the leftover that it has to name.
+/// A leftover: the id of the health check that has to report it, and a description.
 type Trace = (&'static str, String);
 
-/// Traces in the database: the check, the leftover, and a query for its number at the time `?1`.
+/// Possible leftovers in the database: the check's id, a description, and a query that counts them at the time `?1`.
 const ROWS: [(&str, &str, &str); 5] = [
     ("lock", "the claim of a wake", "SELECT total(is_locked) FROM processing_lock WHERE ?1 <> ''"),
     ("cycles", "a cycle that was cut off", "SELECT count(*) FROM cycles WHERE state = 'running' AND ?1 <> ''"),
@@ -41,7 +41,7 @@ const ROWS: [(&str, &str, &str); 5] = [
 ];
 
 impl World {
-    /// The leftovers in this world; empty while a program works.
+    /// Lists the leftovers in this world; empty while a program is running.
     pub(super) fn left_lying(&self) -> Result<Vec<Trace>, String> {
         let lock = self.env.workspace().join(".wake-lock");
         let is_free = File::open(&lock).is_ok_and(|file| fs2::FileExt::try_lock_shared(&file).is_ok());
@@ -62,7 +62,7 @@ impl World {
         }
         for part in ["voice", "files"].iter().flat_map(|folder| files(&self.env.workspace().join(folder))) {
             if part.extension().is_some_and(|ending| ending == "part") {
-                // A younger file could be in use, so it is made older than an hour.
+                // The check spares files younger than an hour, which could be in use, so this one is made older.
                 File::options().write(true).open(&part).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
                 left.push(("files", part.display().to_string()));
             }
@@ -70,7 +70,8 @@ impl World {
         Ok(left)
     }
 
-    /// Reads a copy, since opening and closing the database itself would clean it up.
+    /// Lists the leftovers in the database and among the plans. It reads a copy, since opening and closing the database itself would
+    /// clean it up.
     fn left_in_database(&self) -> Result<Vec<Trace>, Box<dyn std::error::Error>> {
         let copy = tempfile::tempdir()?;
         let name = Path::new("messages.db");

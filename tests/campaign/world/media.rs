@@ -1,5 +1,5 @@
-//! The story of files: a voice note and a photo come before a message, to a bot that fetches them and has the note transcribed. The
-//! model answers each of the three once it sees it. The order and the grouping depend on timing.
+//! The story of files: a voice note, a photo and a message reach a bot, which fetches the files and has the note transcribed. The model
+//! answers each of the three once it sees it. Their order and grouping depend on timing.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -15,29 +15,29 @@ use crate::support::{
     telegram::FakeTelegram,
 };
 
-/// Replaces a speech model: a program of the world that hears [`HEARD`] in the note, if the note is complete.
+/// A program that replaces the speech model: it transcribes the note as [`HEARD`], if the note is complete.
 const TRANSCRIBER: &str = "transcriber";
 const HEARD: &str = "we are out of milk";
-/// The note, larger than a single write.
+/// The note's bytes, more than a single write can hold.
 const NOTE: &[u8] = &[7; 70_000];
-/// A picture's header, which is as much as any program reads.
+/// The photo's bytes: a PNG header, since no program reads further.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
 const CAPTION: &str = "what is this?";
-/// The message after them.
+/// The message that follows the files.
 pub(super) const SAID: &str = "remember that the wifi code is 1234, and remind me to stretch tomorrow at 9";
-/// The model's answer to the photo if it has seen it.
+/// The model's answer to the photo if the model has seen it.
 pub(super) const SHOWN: &str = "That is a test picture.";
 /// The model's answer to the note if it was transcribed.
 const MILK: &str = "Milk is on the list.";
 /// The model's answers for a failed fetch.
 const NO_NOTE: &str = "The note didn't come.";
 const NO_PHOTO: &str = "The photo didn't come.";
-/// The message id of a progress line a killed bot left in the chat.
+/// The message id of a progress line that a killed bot left in the chat.
 const LEFT_LINE: i64 = 4_900;
 /// Folders of the workspace for incoming files.
 const FOLDERS: [&str; 2] = ["voice", "files"];
 
-/// Prepares a world with a transcriber, and a progress line a bot left in the chat.
+/// Prepares a world with a transcriber, and a progress line that a bot left in the chat.
 pub(super) fn prepare(env: &TestEnv) {
     env.execute(&format!(
         "INSERT INTO status_lines (cycle_id, chat_id, channel_message_id) VALUES ('long ago', {CHAT}, {LEFT_LINE})"
@@ -48,7 +48,7 @@ pub(super) fn prepare(env: &TestEnv) {
     let whole = env.path("note.ogg");
     fs::write(&whole, NOTE).unwrap();
     let transcriber = env.path(TRANSCRIBER);
-    // Relative to its own place, since a copy of the world has a copy of the program.
+    // The program finds the note relative to itself, since a copy of the world has a copy of the program.
     fs::write(&transcriber, format!("#!/bin/sh\ncmp -s \"$1\" \"${{0%/*}}/note.ogg\" && echo '{heard}'\n")).unwrap();
     fs::set_permissions(&transcriber, fs::Permissions::from_mode(0o700)).unwrap();
 }
@@ -59,9 +59,9 @@ pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
     if transcriber.exists() { vec!["--transcriber".to_owned(), transcriber.display().to_string()] } else { Vec::new() }
 }
 
-/// Sends Ana's voice note and her photo, as Telegram has them.
+/// Sends Ana's voice note and her photo in Telegram's format.
 pub(super) fn send(telegram: &FakeTelegram) {
-    telegram.let_stand(CHAT, LEFT_LINE, "⏳ I'm working on it.");
+    telegram.add_old_message(CHAT, LEFT_LINE, "⏳ I'm working on it.");
     telegram.keep_file("note", NOTE);
     let note = json!({"file_id": "note", "file_unique_id": "n", "duration": 3, "mime_type": "audio/ogg"});
     telegram.push_message(CHAT, &json!({ "voice": note }));
@@ -70,13 +70,13 @@ pub(super) fn send(telegram: &FakeTelegram) {
     telegram.push_message(CHAT, &json!({ "caption": CAPTION, "photo": [photo] }));
 }
 
-/// Answers the messages since its last answer, a line for each, after doing its actions. It sets no reminder, since a reminder would ask if
-/// the picture came first.
+/// A model that first makes its calls, then answers each message since its last answer in a line. It sets no reminder, since that would
+/// need an approval if the photo came first.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     acting(request, &[remember()])
 }
 
-/// The same after making a plan.
+/// Like [`mind`], but makes a plan first and also sets the reminder.
 pub(super) fn planning_mind(request: &ClaudeRequest) -> Reply {
     let steps =
         json!([{"what": "note the code", "tool": "remember"}, {"what": "set the reminder", "tool": "reminder_set"}]);
@@ -115,7 +115,7 @@ fn acting(request: &ClaudeRequest, acts: &[Act]) -> Reply {
     }
     match acts.iter().find(|(_, tool, _)| is_asked_to_act && !called.contains(*tool)) {
         Some((id, tool, input)) => Reply::tools(vec![Block::tool(id, tool, input)]),
-        // A person's commit, which needs no answer.
+        // Only a person's commit is left, which needs no answer.
         None if answers.is_empty() => Reply::text("Seen."),
         None => Reply::text(&answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>().join("\n")),
     }
@@ -137,7 +137,7 @@ fn answer(text: &str, is_picture_shown: bool) -> &'static str {
     }
 }
 
-/// The expected answers if these files couldn't be fetched.
+/// Replaces the expected answers about files that couldn't be fetched.
 pub(super) fn without(lines: Vec<String>, unfetched: &[String]) -> Vec<String> {
     let is_lost = |kind: &str| unfetched.iter().any(|file| file.starts_with(kind));
     let answer = |line: String| match line.as_str() {
@@ -155,14 +155,14 @@ impl World {
         run.map(str::to_owned).into_iter().chain(ear_arguments(&self.env)).collect()
     }
 
-    /// The number of files to be fetched or transcribed; with `due` without the postponed ones.
+    /// The number of files still to be fetched or transcribed. `due` leaves out the postponed ones.
     pub(crate) fn open_files(&self, due: bool) -> i64 {
         let sql = "SELECT count(*) FROM attachments WHERE (state = 'wanted' OR state = 'kept' AND kind = 'voice')";
         let now = format!("not_before IS NULL OR not_before <= '{}.000Z'", self.time());
         self.env.query(&format!("{sql} AND ({})", if due { &now } else { "1" }))
     }
 
-    /// The final state of the sent files.
+    /// The kind, state and path of each sent file.
     pub(super) fn files_sent(&self) -> Vec<String> {
         let n: i64 = self.env.query("SELECT count(*) FROM attachments");
         let column =
@@ -170,7 +170,7 @@ impl World {
         (0..n).map(|at| self.env.query(&format!("{column} {at}"))).collect()
     }
 
-    /// Checks that each file is complete and that there are no others.
+    /// Checks that each file is complete, and that there are no other files.
     pub(super) fn check_files(&self) -> Result<(), String> {
         let workspace = self.env.workspace();
         let mut left: BTreeSet<_> = FOLDERS.iter().flat_map(|folder| files(&workspace.join(folder))).collect();

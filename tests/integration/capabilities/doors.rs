@@ -1,4 +1,4 @@
-//! Doors and commands: what speaks to the assistant, and who is answered.
+//! Checks the tables of channels and of chat commands in docs/CAPABILITIES.md against the product.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use reveille_channels::telegram::Command;
 use super::table::{agree, read};
 use crate::support::env::TestEnv;
 
-/// Commands that clap brings along.
+/// Commands that the library clap adds.
 const CLAPS: [&str; 1] = ["help"];
 
 #[test]
-fn each_command_of_wake_and_each_feature_is_a_doors() {
+fn each_command_of_wake_and_each_feature_is_in_the_table() {
     let help = TestEnv::new().wake(&["--help"]).ok().stdout;
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let commands: BTreeSet<String> = commands.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
@@ -31,7 +31,7 @@ fn each_command_of_wake_and_each_feature_is_a_doors() {
 }
 
 #[test]
-fn each_door_names_stories_that_are_there() {
+fn each_channel_names_tests_that_exist() {
     let here = include_str!("../main.rs");
     for row in read("Ways in and out") {
         let stories = row.named("stories");
@@ -43,7 +43,7 @@ fn each_door_names_stories_that_are_there() {
 }
 
 #[test]
-fn each_command_of_the_bot_has_a_row_that_says_whose_it_is() {
+fn each_command_of_the_bot_has_a_row_with_the_right_permissions() {
     let rows = read("Commands of a chat");
     let table: Vec<&str> = rows.iter().map(|row| row.name.trim_start_matches('/')).collect();
     let product: Vec<&str> = Command::ALL.iter().map(|command| command.name()).collect();

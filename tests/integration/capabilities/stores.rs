@@ -13,7 +13,7 @@ use crate::{
     support::story::{last, results, with_claude},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, TestEnv, seen_inside},
+        env::{CHAT, TestEnv, sandbox_visible_dir},
     },
 };
 
@@ -236,7 +236,7 @@ fn another_machine_gets_by_git_what_its_column_says() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fleet_keeps_each_store_in_its_assistants_own_folder() {
-    let mut env = TestEnv::within(&seen_inside());
+    let mut env = TestEnv::within(&sandbox_visible_dir());
     env.unset("WORKSPACE_DIR").unset("DATABASE_URL");
     let (dir, settings) = (env.path("fleet"), env.path("ben.env"));
     std::fs::write(&settings, "TIMEZONE=Europe/Berlin\nQUIET_HOURS=none\nREFLECT_AT=none\n").unwrap();

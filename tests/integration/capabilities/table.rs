@@ -1,11 +1,11 @@
-//! The tables of docs/CAPABILITIES.md, read as they stand.
+//! Reads the tables of docs/CAPABILITIES.md.
 
 use std::{collections::BTreeMap, path::Path};
 
-/// The document, below the repository.
+/// The document's path in the repository.
 const DOCUMENT: &str = "docs/CAPABILITIES.md";
 
-/// One row: what it is about, and its cells by their column.
+/// One row: its name, and its cells by column.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// The first cell, without its backticks.
@@ -14,20 +14,20 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A cell as it is written.
+    /// The text of a cell.
     #[track_caller]
     pub(super) fn cell(&self, column: &str) -> &str {
         self.cells.get(column).unwrap_or_else(|| panic!("{DOCUMENT} has no column {column:?} beside {}", self.name))
     }
 
-    /// What stands in backticks in a cell, in order.
+    /// The texts in backticks in a cell, in order.
     #[track_caller]
     pub(super) fn named(&self, column: &str) -> Vec<String> {
         self.cell(column).split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 }
 
-/// The rows of the first table below a heading.
+/// Reads the rows of the first table below a heading.
 #[track_caller]
 pub(super) fn read(heading: &str) -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT);
@@ -39,7 +39,7 @@ pub(super) fn read(heading: &str) -> Vec<Row> {
         .skip(1)
         .map(|line| {
             let cells = cells(line);
-            assert_eq!(cells.len(), columns.len(), "as many cells as columns: {line}");
+            assert_eq!(cells.len(), columns.len(), "a row has as many cells as the table has columns: {line}");
             Row { name: cells[0].trim_matches('`').to_owned(), cells: columns.iter().cloned().zip(cells).collect() }
         })
         .collect();
@@ -51,8 +51,8 @@ fn cells(line: &str) -> Vec<String> {
     line.trim().trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Fails with every difference at once, and the row as the product has it.
+/// Fails if there are differences, and lists them all.
 #[track_caller]
 pub(super) fn agree(differences: &[String]) {
-    assert!(differences.is_empty(), "{DOCUMENT} says otherwise than the product:\n{}", differences.join("\n"));
+    assert!(differences.is_empty(), "{DOCUMENT} differs from the product:\n{}", differences.join("\n"));
 }

@@ -276,9 +276,9 @@ fn a_killed_servers_socket_stands_in_nobodys_way() {
 fn on_a_terminal_the_address_is_printed_and_ctrl_c_ends_it() {
     let env = TestEnv::new();
     let mut talk = env.talk(WAKE, &["page"]);
-    talk.sees("http://");
-    let address = talk.sees("\n");
-    talk.sees("Ctrl-C stops the page.");
+    talk.wait_for_text("http://");
+    let address = talk.wait_for_text("\n");
+    talk.wait_for_text("Ctrl-C stops the page.");
     assert!(address.contains(".localhost:") && address.contains("/enter/"), "{address}");
     talk.signal(rustix::process::Signal::INT);
     assert_eq!(talk.end().0, 0);

@@ -2,7 +2,7 @@
 
 use super::{Answered, ServedPage, TestEnv};
 use crate::{
-    support::story::{asked, end_well, start_wake, with_claude},
+    support::story::{end_well, start_wake, wait_for_request, with_claude},
     support::{claude::Reply, http::Gate},
 };
 
@@ -170,7 +170,7 @@ fn while_a_wake_is_at_work_what_was_typed_comes_back() {
     let gate = Gate::default();
     claude.expect(Reply::text("Done.").stalled_after(2, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    wait_for_request(&claude, 1);
 
     let sent = edit(&page, FACTS, &read, "# Semantic memory\n- mine\n");
     assert_eq!(sent.status, 422, "{sent:#?}");

@@ -7,7 +7,7 @@ use reveille_store::{Batch, NewIncoming};
 
 use super::{
     super::{
-        support::story::{asked, end_well, plan, reply, start_wake, with_claude},
+        support::story::{end_well, plan, reply, start_wake, wait_for_request, with_claude},
         support::{
             claude::{Block, FakeClaude, Reply},
             env::{CHAT, eventually},
@@ -193,7 +193,7 @@ fn a_running_wake_shows_its_steps_as_they_come() {
     let gate = Gate::default();
     claude.expect(Reply::text("Done.").stalled_after(2, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 2);
+    wait_for_request(&claude, 2);
     let path = format!("/wakes/{}", last_wake(&env));
     let told = page.get(&path).ok();
     has(

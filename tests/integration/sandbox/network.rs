@@ -14,7 +14,7 @@ use super::{
     attempts::{Attempt, attempt},
     world::World,
 };
-use crate::support::env::seen_inside;
+use crate::support::env::sandbox_visible_dir;
 
 /// Servers outside that answer everybody, for as long as the test's process lives.
 pub(super) struct Listeners {
@@ -75,7 +75,7 @@ impl Listeners {
 
 /// A socket's path may have 108 bytes: it is bound by a short one and moved.
 fn bind_by_short_name(path: &std::path::Path) -> UnixListener {
-    let short = tempfile::tempdir_in(seen_inside()).unwrap();
+    let short = tempfile::tempdir_in(sandbox_visible_dir()).unwrap();
     let listener = UnixListener::bind(short.path().join("s")).unwrap();
     if std::fs::rename(short.path().join("s"), path).is_ok() { listener } else { UnixListener::bind(path).unwrap() }
 }

@@ -10,7 +10,7 @@ use std::{
 use reveille_sandbox::Network;
 
 use super::world::World;
-use crate::support::env::Ran;
+use crate::support::env::ProgramOutput;
 
 /// A server that says its name, and keeps the first lines of what it was asked.
 struct Server {
@@ -119,7 +119,7 @@ impl Scene {
     }
 
     /// Says it to the proxy, from inside.
-    fn say(&self, text: &str) -> Ran {
+    fn say(&self, text: &str) -> ProgramOutput {
         let text = self.filled(text).replace('\\', "\\\\").replace('\r', "\\r").replace('\n', "\\n").replace('%', "%%");
         self.world.inside(&format!("printf '{text}' | \"$P\" http \"${{HTTP_PROXY##*:}}\""))
     }

@@ -15,7 +15,7 @@ use reveille_base::process::{self, Spec};
 use reveille_config::Config;
 use reveille_sandbox::{Confined, Confinement, Sandbox};
 
-use crate::support::env::{Ran, seen_inside};
+use crate::support::env::{ProgramOutput, sandbox_visible_dir};
 
 /// What every secret file holds.
 const SECRET: &str = "SECRET of the person";
@@ -118,7 +118,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new() -> Self {
         // Not below /tmp, which is another one inside anyway.
-        let dir = tempfile::tempdir_in(seen_inside()).unwrap();
+        let dir = tempfile::tempdir_in(sandbox_visible_dir()).unwrap();
         let base = dir.path();
         let write = |path: PathBuf, text: &str| {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -196,13 +196,13 @@ impl World {
     }
 
     /// Runs a script as a person would.
-    pub(super) fn outside(&self, script: &str) -> Ran {
+    pub(super) fn outside(&self, script: &str) -> ProgramOutput {
         let spec = Spec::new("/bin/sh").args(["-c", &self.full(script)]).current_dir(&self.confinement.work_dir);
         run(&spec)
     }
 
     /// Runs it as a tool would.
-    pub(super) fn inside(&self, script: &str) -> Ran {
+    pub(super) fn inside(&self, script: &str) -> ProgramOutput {
         run(&self.confined(script).spec)
     }
 
@@ -211,7 +211,11 @@ impl World {
     }
 
     /// Runs it in a sandbox that was built otherwise than it should be.
-    pub(super) fn inside_a_broken_one(&self, script: &str, breaking: impl Fn(&[String]) -> Vec<String>) -> Ran {
+    pub(super) fn inside_a_broken_one(
+        &self,
+        script: &str,
+        breaking: impl Fn(&[String]) -> Vec<String>,
+    ) -> ProgramOutput {
         let words = self.confined(script).spec;
         let words: Vec<String> = words.command_line().map(|word| word.to_str().unwrap().to_owned()).collect();
         let words = breaking(&words);
@@ -235,9 +239,9 @@ impl World {
     }
 }
 
-pub(super) fn run(spec: &Spec) -> Ran {
+pub(super) fn run(spec: &Spec) -> ProgramOutput {
     let output = process::run(&spec.clone().timeout(PATIENCE)).unwrap();
-    Ran::of(&std::process::Output { status: output.status, stdout: output.stdout, stderr: output.stderr })
+    ProgramOutput::of(&std::process::Output { status: output.status, stdout: output.stdout, stderr: output.stderr })
 }
 
 /// The probe: acts for which there is no command. The first test that wants it builds it. Nobody replaces it: a sandbox has its file
@@ -248,9 +252,9 @@ pub(crate) fn probe() -> &'static Path {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/sandbox/probe.c");
         let mut of_source = DefaultHasher::new();
         of_source.write(&std::fs::read(&source).unwrap());
-        let program = seen_inside().join(format!("probe-{:x}", of_source.finish()));
+        let program = sandbox_visible_dir().join(format!("probe-{:x}", of_source.finish()));
         if !program.exists() {
-            let made = seen_inside().join(format!("making-probe-{}", std::process::id()));
+            let made = sandbox_visible_dir().join(format!("making-probe-{}", std::process::id()));
             compile(&source, &made);
             match std::fs::hard_link(&made, &program) {
                 // Another test was first.

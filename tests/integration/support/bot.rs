@@ -1,16 +1,16 @@
-//! A stage for the bot's stories: a world, a Telegram, and in place of `wake` a program that only writes down that it was
-//! started, and ends when the test says so.
+//! The setting for tests of the bot: an environment, a fake Telegram, and a fake `wake`, which only records its start and ends when the
+//! test says so.
 
 use std::{os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
 use super::{
-    env::{CHAT, Ran, Running, TestEnv, eventually},
+    env::{CHAT, ProgramOutput, Running, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
-/// Nothing that the fake server is waited for takes longer.
+/// Maximum wait for a call to the fake server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
@@ -23,7 +23,7 @@ impl Stage {
         let telegram = FakeTelegram::start();
         let env = TestEnv::with_telegram(&telegram);
         let stage = Self { telegram, env };
-        // Goes on until it may end, or its world is gone.
+        // Runs until it may end, or until its directory is gone.
         let script = format!(
             "#!/bin/sh\necho \"$@\" >> {starts}\nwhile [ -e {starts} ] && [ ! -e {may_end} ]; do sleep 0.02; done\n",
             starts = stage.env.path("starts").display(),
@@ -38,13 +38,13 @@ impl Stage {
         self.env.path("fake-wake")
     }
 
-    /// Starts a bot whose wakes are fake.
+    /// Starts a bot with fake wakes.
     pub(crate) fn start(&self) -> Running {
         let wake = self.wake().display().to_string();
         self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake])
     }
 
-    /// Starts a bot whose wakes are fake, and who listens with this shell script: it is given a recording's path as `$1` and
+    /// Starts a bot with fake wakes, and with this shell script as its transcriber. The script receives a recording's path as `$1` and
     /// prints a transcript.
     pub(crate) fn start_listening(&self, script: &str) -> Running {
         let (wake, transcriber) =
@@ -54,7 +54,7 @@ impl Stage {
         self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake, "--transcriber", &transcriber])
     }
 
-    /// Starts a bot whose wake is this file of its world, and whose stderr goes into the file that is returned.
+    /// Starts a bot that runs this file of the environment as `wake`. Its stderr goes to the returned file.
     pub(crate) fn start_logged(&self, wake: &str) -> (Running, PathBuf) {
         let (wake, log) = (self.env.path(wake).display().to_string(), self.env.path("bot.log"));
         let bot = self.env.start_logged(env!("CARGO_BIN_EXE_bot"), &["--wake", &wake], &log);
@@ -69,23 +69,23 @@ impl Stage {
         bot
     }
 
-    /// Ana writes to the bot.
+    /// Sends a message from Ana to the bot.
     pub(crate) fn say(&self, text: &str) -> i64 {
         self.telegram.push_text(CHAT, CHAT, text)
     }
 
-    /// Waits until Telegram was told that everything arrived.
+    /// Waits until the bot has confirmed every update to Telegram.
     #[track_caller]
-    pub(crate) fn all_confirmed(&self) {
+    pub(crate) fn wait_until_confirmed(&self) {
         eventually("every update is confirmed", || self.telegram.unconfirmed() == 0);
     }
 
-    /// How many messages are stored.
+    /// Counts the stored messages.
     pub(crate) fn stored(&self) -> i64 {
         self.env.query("SELECT count(*) FROM incoming_messages")
     }
 
-    /// The arguments that wakes were started with, one string a start.
+    /// The arguments of the wakes that were started, one string per start.
     pub(crate) fn starts(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.env.path("starts")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -96,35 +96,35 @@ impl Stage {
         eventually("a wake is started", || self.starts().len() >= n);
     }
 
-    /// Answers all messages, as a wake would.
+    /// Marks all messages as answered, as a wake would.
     pub(crate) fn answer_all(&self) {
         self.env.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     }
 
-    /// Lets the fake wakes end: the one that runs and those that come.
+    /// Lets the fake wakes end: the running one and all later ones.
     pub(crate) fn let_wakes_end(&self) {
         std::fs::write(self.env.path("may-end"), "").unwrap();
     }
 
-    /// Asks the bot to end. It must end well and never show the token.
+    /// Asks the bot to end. Checks that it succeeds and never shows the token.
     #[track_caller]
-    pub(crate) fn end(&self, bot: Running) -> Ran {
+    pub(crate) fn end(&self, bot: Running) -> ProgramOutput {
         self.let_wakes_end();
         bot.signal(Signal::TERM);
         let ran = bot.end();
-        keeps_the_secret(&ran);
+        assert_token_hidden(&ran);
         ran.ok()
     }
 }
 
-/// Neither the token nor a part of an address that holds it was printed.
+/// Checks that neither the token nor a part of an address with it was printed.
 #[track_caller]
-pub(crate) fn keeps_the_secret(ran: &Ran) {
+pub(crate) fn assert_token_hidden(ran: &ProgramOutput) {
     let shown = ran.shown();
     assert!(!shown.contains("ecretSecret") && !shown.contains("/bot9"), "{shown}");
 }
 
-/// How often something was said.
-pub(crate) fn times(ran: &Ran, what: &str) -> usize {
+/// Counts how often the notices contain this text.
+pub(crate) fn times(ran: &ProgramOutput, what: &str) -> usize {
     ran.notices().matches(what).count()
 }

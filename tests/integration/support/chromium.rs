@@ -1,4 +1,4 @@
-//! A real browser: Debian's Chromium without a window, driven over a pipe (the DevTools protocol, a JSON object up to each NUL).
+//! A real browser: Debian's Chromium without a window, driven over a pipe (the DevTools protocol: JSON objects, each ending with NUL).
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -13,24 +13,25 @@ use serde_json::{Value, json};
 
 use super::env::variable;
 
-/// Nothing takes longer, in seconds.
+/// Maximum wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The browser, with one tab, and a profile that goes with it.
+/// The browser with one tab, and a profile that is deleted with it.
 pub(crate) struct Chromium {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     session: String,
     id: u64,
-    /// What went wrong on pages since it was last asked for.
+    /// The errors of pages since the last call of `problems`.
     problems: Vec<String>,
     events: Vec<Value>,
     _profile: tempfile::TempDir,
 }
 
 impl Chromium {
-    /// Starts it; without one, says what isn't run. With `REVEILLE_TEST_CHROMIUM` set it has to be there.
+    /// Starts the browser. Without one, prints which test isn't run and returns `None`. The program that `REVEILLE_TEST_CHROMIUM` names
+    /// must exist.
     pub(crate) fn start() -> Option<Self> {
         let promised = variable("REVEILLE_TEST_CHROMIUM").filter(|program| !program.is_empty());
         let program = promised.clone().unwrap_or_else(|| "/usr/bin/chromium".to_owned());
@@ -42,7 +43,7 @@ impl Chromium {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // It reads from descriptor 3 and writes to 4.
+        // The browser reads from descriptor 3 and writes to descriptor 4.
         #[expect(clippy::disallowed_methods, reason = "the browser is a program of the system's")]
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh", &program]).args([
@@ -99,7 +100,7 @@ impl Chromium {
     }
 
     fn next(&mut self) -> Value {
-        let message = self.messages.recv_timeout(PATIENCE).expect("the browser says something");
+        let message = self.messages.recv_timeout(PATIENCE).expect("the browser sends a message");
         let params = &message["params"];
         let problem = match message["method"].as_str().unwrap_or_default() {
             "Log.entryAdded" if params["entry"]["level"] == "error" => Some(&params["entry"]),
@@ -114,7 +115,7 @@ impl Chromium {
         message
     }
 
-    /// Waits for an event that comes from now on.
+    /// Waits for an event, which may have arrived since the events were last cleared.
     fn await_event(&mut self, method: &str) {
         while !self.events.iter().any(|event| event["method"] == method) {
             self.next();
@@ -122,7 +123,7 @@ impl Chromium {
         self.events.clear();
     }
 
-    /// Goes to an address and waits until it is loaded.
+    /// Goes to an address and waits until the page is loaded.
     #[track_caller]
     pub(crate) fn go(&mut self, url: &str) {
         self.events.clear();
@@ -130,7 +131,7 @@ impl Chromium {
         self.await_event("Page.loadEventFired");
     }
 
-    /// What an expression gives; promises are waited for.
+    /// Evaluates an expression; waits for the result if it is a promise.
     #[track_caller]
     pub(crate) fn eval(&mut self, script: &str) -> Value {
         let asked = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
@@ -143,21 +144,21 @@ impl Chromium {
     #[track_caller]
     pub(crate) fn until(&mut self, script: &str) {
         let begun = Instant::now();
-        // While a page is being left nothing can be asked of it.
+        // While the browser leaves a page, nothing can be evaluated on it.
         let guarded = format!("(() => {{ try {{ return !!({script}) }} catch {{ return false }} }})()");
         while self.eval(&guarded) != true {
             let shown = self.eval("document.body?.innerText");
-            assert!(begun.elapsed() < PATIENCE, "{script} was never so: {shown}");
+            assert!(begun.elapsed() < PATIENCE, "{script} never became true: {shown}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Types text where the focus is.
+    /// Types text into the focused element.
     pub(crate) fn types(&mut self, text: &str) {
         self.call("Input.insertText", &json!({"text": text}));
     }
 
-    /// Presses a key by its name and number, with Ctrl where `modifiers` is 2.
+    /// Presses a key, given by its name and number; with Ctrl if `modifiers` is 2.
     pub(crate) fn press(&mut self, key: &str, code: u32, modifiers: u32) {
         let text = if key == "Enter" && modifiers == 0 { "\r" } else { "" };
         for kind in ["keyDown", "keyUp"] {
@@ -167,7 +168,7 @@ impl Chromium {
         }
     }
 
-    /// A window of so many pixels, and a theme.
+    /// Sets the window's width in pixels, and the theme.
     pub(crate) fn look(&mut self, width: u32, theme: &str) {
         let size = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -175,7 +176,7 @@ impl Chromium {
         self.call("Emulation.setEmulatedMedia", &features);
     }
 
-    /// A picture of the page, down to so many pixels.
+    /// Takes a screenshot of the page, from its top down to this height in pixels.
     pub(crate) fn picture(&mut self, path: &Path, max_height: f64) {
         let size = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].clone();
         let clip = json!({"x": 0, "y": 0, "width": size["width"],
@@ -184,7 +185,7 @@ impl Chromium {
         self.shoot(path, &shot);
     }
 
-    /// A picture of what is in view.
+    /// Takes a screenshot of the visible part of the page.
     pub(crate) fn view(&mut self, path: &Path) {
         self.shoot(path, &json!({"format": "png"}));
     }
@@ -195,9 +196,9 @@ impl Chromium {
         std::fs::write(path, base64::engine::general_purpose::STANDARD.decode(data).unwrap()).unwrap();
     }
 
-    /// Errors of pages since this was last asked: scripts', the content policy's, and what couldn't be loaded.
+    /// Takes the errors of pages since the last call: errors of scripts, violations of the content policy, and failed loads.
     pub(crate) fn problems(&mut self) -> Vec<String> {
-        // All events before this call have come with its result.
+        // Once this call's result is here, so are all events before it.
         self.eval("0");
         std::mem::take(&mut self.problems)
     }

@@ -1,8 +1,8 @@
-//! A fake Claude Messages API: scripted replies over a real socket, and a strict eye on every request.
+//! A fake Claude Messages API: scripted replies over a real socket, and strict checks of every request.
 //!
-//! A request that the real API would refuse, or that breaks what a conversation must keep (see [`check`] and
-//! [`history`]), is answered with 400 and remembered; so is one that the script doesn't expect. When the server is
-//! dropped, remembered violations and replies left over fail the test.
+//! A request is a violation if the real API would refuse it (see [`check`]), or if it changes a part of the conversation that must stay the
+//! same (see [`history`]). It is answered with 400 and remembered. A request that the script doesn't expect is a violation too. When the
+//! server is dropped, remembered violations and unused replies fail the test.
 
 mod check;
 pub(crate) mod cloud;
@@ -29,7 +29,7 @@ use super::http::{HttpServer, Request, Response, lock};
 /// The key that the server accepts.
 pub(crate) const API_KEY: &str = "sk-ant-api03-fake-key-for-the-tests-0123456789";
 
-/// The token of a subscription that the server accepts.
+/// The subscription's token that the server accepts.
 pub(crate) const OAUTH_TOKEN: &str = "sk-ant-oat01-fake-token-for-the-tests-0123456789";
 
 /// The running server.
@@ -41,8 +41,8 @@ pub(crate) struct FakeClaude {
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
-    /// What is answered when the script is empty.
-    mind: Option<ModelState>,
+    /// The answer once the script is empty.
+    mind: Option<AnswerFn>,
     requests: Vec<ClaudeRequest>,
     violations: Vec<String>,
     histories: Histories,
@@ -50,13 +50,13 @@ struct State {
     cloud: Option<Cloud>,
 }
 
-/// An answer to any conversation.
-type ModelState = Box<dyn Fn(&ClaudeRequest) -> Reply + Send>;
+/// Makes an answer to any request.
+type AnswerFn = Box<dyn Fn(&ClaudeRequest) -> Reply + Send>;
 
 /// A request that the server has read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClaudeRequest {
-    /// The body as it came.
+    /// The body as received.
     pub(crate) raw: String,
     /// The body, parsed.
     pub(crate) json: serde_json::Value,
@@ -64,7 +64,7 @@ pub(crate) struct ClaudeRequest {
     pub(crate) system: String,
     /// Raw JSON, empty if it wasn't sent.
     pub(crate) tools: String,
-    /// Raw JSON, one object a message.
+    /// Raw JSON, one object per message.
     pub(crate) messages: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl ClaudeRequest {
         Ok(Self { json, system, tools, messages, raw })
     }
 
-    /// All that the last message says: its text blocks and the text of its tool results, one a line.
+    /// The text of the last message: its text blocks and tool results, one per line.
     pub(crate) fn last_text(&self) -> String {
         fn texts(value: &serde_json::Value, found: &mut Vec<String>) {
             match value {
@@ -117,7 +117,7 @@ impl FakeClaude {
         Self { server, state }
     }
 
-    /// The same for Claude Code as the client. Its requests are its own affair; what they hold of ours is looked at, see
+    /// Starts a server with Claude Code as the client. Only the parts of its requests that come from Reveille are checked, see
     /// [`check::relayed`].
     pub(crate) fn start_for_claude_code() -> Self {
         let fake = Self::start();
@@ -125,14 +125,14 @@ impl FakeClaude {
         fake
     }
 
-    /// The same behind a cloud's doors: who asks is looked at as the cloud does it.
+    /// Starts a server behind a cloud provider, which checks the client's identity as the real one does.
     pub(crate) fn start_in(cloud: impl Into<Cloud>) -> Self {
         let fake = Self::start();
         lock(&fake.state).cloud = Some(cloud.into());
         fake
     }
 
-    /// What the cloud in front of it does from now on.
+    /// Changes the behaviour of the cloud provider in front of the server.
     pub(crate) fn cloud(&self, change: impl FnOnce(&mut Cloud)) {
         change(lock(&self.state).cloud.as_mut().expect("a cloud"));
     }
@@ -142,7 +142,7 @@ impl FakeClaude {
         self.server.url()
     }
 
-    /// How many connections were made so far.
+    /// Counts the connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.server.connections()
     }
@@ -153,23 +153,23 @@ impl FakeClaude {
         self
     }
 
-    /// Answers every request that no script is left for by what stands in it: one that comes again gets the same turn again.
+    /// Once the script is empty, answers every request by its content, so that a repeated request gets the same turn again.
     pub(crate) fn answer_with(&self, mind: impl Fn(&ClaudeRequest) -> Reply + Send + 'static) -> &Self {
         lock(&self.state).mind = Some(Box::new(mind));
         self
     }
 
-    /// Every request that could be read, oldest first, refused ones included.
+    /// Every request that could be parsed, oldest first, including refused ones.
     pub(crate) fn requests(&self) -> Vec<ClaudeRequest> {
         lock(&self.state).requests.clone()
     }
 
-    /// The conversations that it has had.
+    /// The conversations so far.
     pub(crate) fn histories(&self) -> Histories {
         lock(&self.state).histories.clone()
     }
 
-    /// Goes on with the conversations that another one has had.
+    /// Continues the conversations of another server.
     pub(crate) fn recall(&self, histories: &Histories) -> &Self {
         lock(&self.state).histories = histories.clone();
         self
@@ -180,7 +180,7 @@ impl FakeClaude {
         std::mem::take(&mut lock(&self.state).violations)
     }
 
-    /// Takes the replies that nobody asked for and says how many they were: for stories that end early on purpose.
+    /// Removes the unused replies and returns their number: for tests that end early on purpose.
     pub(crate) fn take_leftovers(&self) -> usize {
         std::mem::take(&mut lock(&self.state).script).len()
     }
@@ -251,10 +251,10 @@ impl State {
     }
 }
 
-/// The model that [`FakeClaude`] has, by its id.
+/// The id of the only model that [`FakeClaude`] offers.
 const MODEL: &str = "claude-sonnet-5-5";
 
-/// What is said of a model. A wrong key or name is answered as the real API does, and is no violation: people mistype them.
+/// Answers a question about a model. A wrong key or name gets the real API's answer, and is no violation, since people mistype them.
 fn look_up(http: &Request) -> Response {
     let is_ours = http.header("x-api-key") == Some(API_KEY) && http.header("anthropic-version") == Some("2023-06-01");
     match http.target.strip_prefix("/v1/models/") {
@@ -264,6 +264,6 @@ fn look_up(http: &Request) -> Response {
     }
 }
 
-/// What the real API says when anything before a signed thinking block changed.
+/// The real API's answer if anything before a signed thinking block was changed.
 const SIGNATURE_FAULT: &str =
     "Invalid `signature` in `thinking` block. The block is bound to a different conversation.";

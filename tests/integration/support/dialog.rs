@@ -1,4 +1,4 @@
-//! A person at a terminal: waits for what a program asks, types the answer, presses Ctrl-C.
+//! A person at a terminal, who waits for a program's questions, types answers, and presses Ctrl-C.
 
 use std::{
     fs::File,
@@ -12,26 +12,26 @@ use std::{
 use rustix::termios::{LocalModes, tcgetattr};
 
 use super::{
-    env::{Ran, Terminal, TestEnv, eventually},
+    env::{ProgramOutput, Terminal, TestEnv, eventually},
     http::lock,
 };
 
-/// Nothing that is asked takes longer to come.
+/// Maximum wait for a text to be shown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A program that runs on a terminal of its own.
+/// A program that runs on its own terminal.
 pub(crate) struct Dialog {
     keyboard: File,
-    /// Kept open, so that the terminal's modes can be looked at when the program is gone.
+    /// Kept open, so that the terminal's modes can still be read after the program has ended.
     inner: File,
     shown: Arc<Mutex<String>>,
-    /// How much of it was waited for already.
+    /// The length of the shown text that `until` has passed.
     seen: usize,
     child: Child,
 }
 
 impl Dialog {
-    /// Starts it. It is the terminal's own program, which Ctrl-C ends.
+    /// Starts a program as the terminal's foreground process, which Ctrl-C ends.
     pub(crate) fn start(env: &TestEnv, program: &str, args: &[&str]) -> Self {
         let Terminal { outer, inner } = Terminal::open();
         let terminal = Terminal { outer: outer.try_clone().unwrap(), inner: inner.try_clone().unwrap() };
@@ -40,7 +40,7 @@ impl Dialog {
         let child = command.spawn().unwrap();
         let shown = Arc::new(Mutex::new(String::new()));
         let (growing, mut screen) = (Arc::clone(&shown), outer.try_clone().unwrap());
-        // It ends with the last who holds the terminal.
+        // The thread ends once nobody holds the terminal open.
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(n @ 1..) = screen.read(&mut bytes) {
@@ -50,12 +50,12 @@ impl Dialog {
         Self { keyboard: outer, inner, shown, seen: 0, child }
     }
 
-    /// All that has been shown.
+    /// Everything shown so far.
     pub(crate) fn shown(&self) -> String {
         lock(&self.shown).clone()
     }
 
-    /// Waits until this is shown after what was waited for before, and gives all that came up to it.
+    /// Waits until this text is shown, after the text of the previous wait. Returns everything shown in between, up to its end.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) -> String {
         let end;
@@ -99,21 +99,26 @@ impl Dialog {
         self.keyboard.write_all(b"\x04").unwrap();
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Returns whether the terminal shows typed text.
     pub(crate) fn echoes(&self) -> bool {
         tcgetattr(&self.inner).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ran {
+    /// Waits until the program ends.
+    pub(crate) fn end(mut self) -> ProgramOutput {
         let status = self.child.wait().unwrap();
-        // What it wrote last is read as soon as the terminal has nothing more.
+        // The program's last output has been read once the text no longer grows.
         let (mut before, mut now) = (usize::MAX, 0);
         eventually("the terminal is read to its end", || {
             (before, now) = (now, self.shown().len());
             before == now
         });
-        Ran { command: String::new(), code: status.code().unwrap_or(-1), stdout: self.shown(), stderr: String::new() }
+        ProgramOutput {
+            command: String::new(),
+            code: status.code().unwrap_or(-1),
+            stdout: self.shown(),
+            stderr: String::new(),
+        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! A disk that is really small, for what happens when it runs full.
+//! A file system that is really small, for tests of a full disk.
 
 use super::env::TestEnv;
 
-/// A file system of its own in memory, taken away with the value.
+/// A file system in memory; dropping the value unmounts it.
 pub(crate) struct Small<'e> {
     env: &'e TestEnv,
     at: String,
 }
 
 impl<'e> Small<'e> {
-    /// `None` where one may not be mounted: that takes root on Linux.
+    /// Mounts a file system of this size; `None` if that isn't allowed, since it needs root on Linux.
     pub(crate) fn mount(env: &'e TestEnv, name: &str, mib: u32) -> Option<Self> {
         let at = env.path(name).display().to_string();
         std::fs::create_dir(&at).unwrap();

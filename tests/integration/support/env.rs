@@ -1,4 +1,4 @@
-//! A world of one test: a temporary workspace, a cleared environment, a chosen time, and the real programs run in it.
+//! The environment of one test: a temporary workspace, cleared environment variables and a chosen time, in which the real programs run.
 
 use std::{
     collections::BTreeMap,
@@ -18,21 +18,21 @@ use super::{
     telegram::{FakeTelegram, TOKEN},
 };
 
-/// The chat (and person) that tests allow.
+/// The allowed chat, and the id of its person.
 pub(crate) const CHAT: i64 = 4242;
 /// Saturday, 15:00 in Berlin.
 pub(crate) const NOW: &str = "2026-11-21T14:00:00Z";
-/// Nothing in a test takes longer, in seconds.
+/// Maximum wait for anything in a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A temporary world. Everything in it goes with it.
+/// The environment of one test; dropping it deletes all its files.
 pub(crate) struct TestEnv {
     dir: tempfile::TempDir,
     vars: BTreeMap<String, String>,
     database: Database,
 }
 
-/// A world answers for its database, too.
+/// Gives direct access to the environment's database.
 impl Deref for TestEnv {
     type Target = Database;
 
@@ -41,17 +41,17 @@ impl Deref for TestEnv {
     }
 }
 
-/// What a program left.
+/// The result of running a program.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
-    /// The program and its arguments, where this world has run it.
+pub(crate) struct ProgramOutput {
+    /// The program and its arguments; empty if they weren't kept.
     pub(super) command: String,
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(super) stderr: String,
 }
 
-impl Ran {
+impl ProgramOutput {
     pub(crate) fn of(output: &std::process::Output) -> Self {
         Self {
             command: String::new(),
@@ -61,56 +61,56 @@ impl Ran {
         }
     }
 
-    /// What it told beside its output: progress, notices, complaints.
+    /// The text on stderr: progress, notices, errors.
     pub(crate) fn notices(&self) -> &str {
         &self.stderr
     }
 
-    /// All that it showed: its output, and what it told beside it.
+    /// Everything the program showed: stdout followed by stderr.
     pub(crate) fn shown(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// Checks that it told this beside its output.
+    /// Checks that stderr contains this text.
     #[track_caller]
     pub(crate) fn assert_tells(&self, part: &str) -> &Self {
-        assert!(self.stderr.contains(part), "{part:?} is not told: {self:#?}");
+        assert!(self.stderr.contains(part), "{part:?} is not on stderr: {self:#?}");
         self
     }
 
-    /// Checks that it told nothing of this beside its output.
+    /// Checks that stderr doesn't contain this text.
     #[track_caller]
     pub(crate) fn assert_never_tells(&self, part: &str) -> &Self {
-        assert!(!self.stderr.contains(part), "{part:?} is told: {self:#?}");
+        assert!(!self.stderr.contains(part), "{part:?} is on stderr: {self:#?}");
         self
     }
 
-    /// Checks that it told this beside its output where a condition holds, and not where it doesn't.
+    /// Checks that stderr contains this text exactly if a condition holds.
     #[track_caller]
     pub(crate) fn assert_tells_only_if(&self, condition: bool, part: &str) -> &Self {
         if condition { self.assert_tells(part) } else { self.assert_never_tells(part) }
     }
 
-    /// Checks that it failed with an exit code, and told why.
+    /// Checks that the program failed with this exit code, and with this reason on stderr.
     #[track_caller]
     pub(crate) fn assert_fails(&self, code: i32, why: &str) -> &Self {
         assert_eq!(self.code, code, "{self:#?}");
         self.assert_tells(why)
     }
 
-    /// Checks that it told nothing beside its output.
+    /// Checks that stderr is empty.
     #[track_caller]
     pub(crate) fn assert_silent(&self) -> &Self {
         assert_eq!(self.stderr, "", "{self:#?}");
         self
     }
 
-    /// The one JSON document on stdout.
+    /// Parses stdout as one JSON document.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:#?}"))
     }
 
-    /// Checks that it went well.
+    /// Checks that the program succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self:#?}");
@@ -119,12 +119,13 @@ impl Ran {
 }
 
 impl TestEnv {
-    /// An offline world at [`NOW`] in Berlin, without a bot and without a repository yet.
+    /// Creates an environment at [`NOW`] in Berlin, without a model, a bot or a repository.
     pub(crate) fn new() -> Self {
         Self::within(&tempfile::env::temp_dir())
     }
 
-    /// The same in a directory of this one. The system's for temporary files is another one within the sandbox.
+    /// Creates an environment in a subdirectory of `parent`. (The sandbox has its own directory for temporary files, so the system's is
+    /// hidden in it.)
     pub(crate) fn within(parent: &Path) -> Self {
         let dir = tempfile::tempdir_in(parent).unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
@@ -134,7 +135,7 @@ impl TestEnv {
         env.set("WORKSPACE_DIR", &workspace).set("TIMEZONE", "Europe/Berlin").set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
         env.set("PATH", &search_path());
-        // Where coverage is measured, the programs' own counts too.
+        // If coverage is measured, the programs' coverage counts too.
         if let Some(profile) = variable("LLVM_PROFILE_FILE") {
             env.set("LLVM_PROFILE_FILE", &profile);
         }
@@ -145,20 +146,20 @@ impl TestEnv {
         env
     }
 
-    /// The same with a bot's token and the chat [`CHAT`].
+    /// Creates an environment with a bot's token and the allowed chat [`CHAT`].
     pub(crate) fn with_telegram(telegram: &FakeTelegram) -> Self {
         let mut env = Self::new();
         env.hear(telegram);
         env
     }
 
-    /// Has the bot's token, and listens to [`CHAT`] there.
+    /// Sets the bot's token, and allows [`CHAT`].
     pub(crate) fn hear(&mut self, telegram: &FakeTelegram) -> &mut Self {
         self.set("TELEGRAM_BOT_TOKEN", TOKEN).set("TELEGRAM_API_URL", &telegram.url());
         self.set("ALLOWED_CHAT_IDS", &CHAT.to_string())
     }
 
-    /// Another world that is as this one is now: everything is copied, and what names this one's directory names the other's.
+    /// Copies the environment with all its files. Settings with this one's directory get the copy's.
     pub(crate) fn copy(&self) -> Self {
         let dir = tempfile::tempdir_in(self.dir.path().parent().unwrap()).unwrap();
         let (here, there) = (self.dir.path().display().to_string(), dir.path().display().to_string());
@@ -176,12 +177,12 @@ impl TestEnv {
         copy
     }
 
-    /// Where all of it is.
+    /// The directory of the whole environment.
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Lets the fake Claude be the mind.
+    /// Makes the fake Claude the model.
     pub(crate) fn think_with(&mut self, claude: &FakeClaude) -> &mut Self {
         self.set("ANTHROPIC_API_KEY", API_KEY)
             .set("ANTHROPIC_BASE_URL", &claude.url())
@@ -202,7 +203,7 @@ impl TestEnv {
         self.vars.get(name).map_or("", String::as_str)
     }
 
-    /// Takes a variable away.
+    /// Removes a variable.
     pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
         self.vars.remove(name);
         if name == "DATABASE_URL" {
@@ -211,12 +212,12 @@ impl TestEnv {
         self
     }
 
-    /// Moves the time, RFC 3339.
+    /// Sets the time, in RFC 3339.
     pub(crate) fn at(&mut self, now: &str) -> &mut Self {
         self.set("REVEILLE_NOW", now)
     }
 
-    /// The time in this world.
+    /// The time in this environment.
     pub(crate) fn now(&self) -> &str {
         &self.vars["REVEILLE_NOW"]
     }
@@ -234,31 +235,31 @@ impl TestEnv {
         self.workspace().join("brain")
     }
 
-    /// One wake, which must end well, with what it says at the terminal in the place of its report.
+    /// Runs one wake, which must succeed. The result's stdout holds its replies at the terminal instead of its report.
     #[track_caller]
-    pub(crate) fn told(&self) -> Ran {
+    pub(crate) fn run_for_terminal_replies(&self) -> ProgramOutput {
         let ran = self.wake(&["--once", "--json"]).ok();
         let report = ran.json();
         let replies = report["replies"].as_array().unwrap().iter().filter(|reply| reply["chat_id"] == 0);
-        Ran { stdout: replies.map(|reply| format!("{}\n", reply["text"].as_str().unwrap())).collect(), ..ran }
+        ProgramOutput { stdout: replies.map(|reply| format!("{}\n", reply["text"].as_str().unwrap())).collect(), ..ran }
     }
 
     /// Runs a program with a terminal for its input and output, and another one for its standard error.
-    pub(crate) fn on_terminal(&self, program: &str, args: &[&str]) -> Ran {
+    pub(crate) fn on_terminal(&self, program: &str, args: &[&str]) -> ProgramOutput {
         let (out, err) = (Terminal::open(), Terminal::open());
         let mut command = self.command(program, args);
         command.stdin(out.stdio()).stdout(out.stdio()).stderr(err.stdio());
         let mut child = command.spawn().unwrap();
-        // The terminals close with the last of those who hold them.
+        // A terminal closes once nobody holds it; the command is one of the holders.
         drop(command);
         let (out, err) = (out.read(), err.read());
         let status = child.wait().unwrap();
         let text = |shown: std::thread::JoinHandle<String>| shown.join().unwrap();
         let command = [&[program], args].concat().join(" ");
-        Ran { command, code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
+        ProgramOutput { command, code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
     }
 
-    /// Runs a program with one terminal for all, at which somebody types.
+    /// Starts a program with one terminal for input, output and errors, at which the test types.
     pub(crate) fn talk(&self, program: &str, args: &[&str]) -> Talk {
         let terminal = Terminal::open();
         let mut command = self.command(program, args);
@@ -279,7 +280,7 @@ impl TestEnv {
         Talk { running: Running(Some(child)), keys, shown, reading, from: 0 }
     }
 
-    /// A command in this world.
+    /// A command in this environment.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the tests' one home of children")]
         let mut command = Command::new(program);
@@ -288,45 +289,45 @@ impl TestEnv {
     }
 
     /// Runs a program to its end.
-    pub(crate) fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> ProgramOutput {
         let program = program.as_ref();
-        let ran = Ran::of(&self.command(program, args).output().unwrap());
-        Ran { command: format!("{} {}", program.display(), args.join(" ")), ..ran }
+        let ran = ProgramOutput::of(&self.command(program, args).output().unwrap());
+        ProgramOutput { command: format!("{} {}", program.display(), args.join(" ")), ..ran }
     }
 
-    /// The same, with this on its standard input.
-    pub(crate) fn run_with_input(&self, program: &str, args: &[&str], input: &str) -> Ran {
+    /// Runs a program to its end, with this text as its standard input.
+    pub(crate) fn run_with_input(&self, program: &str, args: &[&str], input: &str) -> ProgramOutput {
         let mut command = self.command(program, args);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
-        Ran::of(&child.wait_with_output().unwrap())
+        ProgramOutput::of(&child.wait_with_output().unwrap())
     }
 
-    pub(crate) fn wake(&self, args: &[&str]) -> Ran {
+    pub(crate) fn wake(&self, args: &[&str]) -> ProgramOutput {
         self.run(env!("CARGO_BIN_EXE_wake"), args)
     }
 
-    pub(crate) fn health(&self, args: &[&str]) -> Ran {
+    pub(crate) fn health(&self, args: &[&str]) -> ProgramOutput {
         self.run(env!("CARGO_BIN_EXE_health"), args)
     }
 
-    pub(crate) fn bot(&self, args: &[&str]) -> Ran {
+    pub(crate) fn bot(&self, args: &[&str]) -> ProgramOutput {
         self.run(env!("CARGO_BIN_EXE_bot"), args)
     }
 
-    /// One wake, which must end well, and its report.
+    /// Runs one wake, which must succeed, and returns its report.
     #[track_caller]
     pub(crate) fn once(&self) -> serde_json::Value {
         self.wake(&["--once", "--json"]).ok().json()
     }
 
-    /// Starts a program and goes on; it is killed when the value goes.
+    /// Starts a program without waiting for it. Dropping the value kills the program.
     pub(crate) fn start(&self, program: &str, args: &[&str]) -> Running {
         let child = self.command(program, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Running(Some(child))
     }
 
-    /// As [`TestEnv::start`], with stderr, and all that is logged in it, in a file that can be read while it runs.
+    /// Like [`TestEnv::start`], but stderr with the log goes to a file that can be read meanwhile.
     pub(crate) fn start_logged(&self, program: &str, args: &[&str], log: &Path) -> Running {
         let stderr = std::fs::File::create(log).unwrap();
         let mut command = self.command(program, args);
@@ -337,7 +338,7 @@ impl TestEnv {
         Running(Some(child))
     }
 
-    /// git in the brain, as a person would, and what it says.
+    /// Runs git in the memory's work tree as a person would; returns its output.
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.brain(), args)
@@ -352,14 +353,14 @@ impl TestEnv {
         ran.stdout.trim_end().to_owned()
     }
 
-    /// A new bare repository to push to.
+    /// Creates a bare repository to push to.
     pub(crate) fn bare_remote(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         self.git_in(self.dir.path(), &["init", "-q", "--bare", "-b", "main", &path.display().to_string()]);
         path
     }
 
-    /// A memory file as it stands in the work tree.
+    /// Reads a memory file from the work tree.
     #[track_caller]
     pub(crate) fn memory(&self, path: &str) -> String {
         std::fs::read_to_string(self.brain().join(path)).unwrap()
@@ -370,7 +371,7 @@ impl TestEnv {
         std::fs::write(self.brain().join(path), text).unwrap();
     }
 
-    /// The store, beside the programs.
+    /// Opens the store directly, besides the programs.
     pub(crate) fn store(&self) -> Store {
         std::fs::create_dir_all(self.workspace()).unwrap();
         match &self.database {
@@ -379,7 +380,7 @@ impl TestEnv {
         }
     }
 
-    /// Whether a program has made the store.
+    /// Returns whether a program has created the store.
     pub(crate) fn has_store(&self) -> bool {
         match &self.database {
             Database::Server(_) => self.query("SELECT to_regclass('cycles') IS NOT NULL"),
@@ -406,7 +407,7 @@ impl TestEnv {
         accepted.stored[0]
     }
 
-    /// What is still queued.
+    /// The messages still in the queue.
     pub(crate) fn queued(&self) -> Vec<Incoming> {
         self.store().inbox().list_queued_messages().unwrap()
     }
@@ -417,14 +418,14 @@ impl TestEnv {
         self.git(&["log", "-1", &format!("--format=%(trailers:key={key},valueonly)")]).trim().to_owned()
     }
 
-    /// The last commits, one a line: author and subject.
+    /// The commits, newest first: author and subject, one per line.
     #[track_caller]
     pub(crate) fn log(&self) -> String {
         self.git(&["log", "--format=%an: %s"])
     }
 
-    /// Checks what must hold after any wake: a sound database and repository, nothing left over, and a person's next
-    /// commit that holds only their change.
+    /// Checks the conditions that must hold after any wake: database and repository are sound, no plan files are left, and a person's next
+    /// commit contains only their change.
     #[track_caller]
     pub(crate) fn check_sound(&self) {
         self.wait_for_end_of_wake();
@@ -440,7 +441,7 @@ impl TestEnv {
     }
 }
 
-/// A terminal: what is written to `inner` is read from `outer`.
+/// A pseudo-terminal: text written to `inner` can be read from `outer`.
 pub(super) struct Terminal {
     pub(super) outer: std::fs::File,
     pub(super) inner: std::fs::File,
@@ -464,7 +465,7 @@ impl Terminal {
         self.inner.try_clone().unwrap().into()
     }
 
-    /// All that is shown on it, until nobody holds it any more. A terminal ends lines by two characters.
+    /// Reads everything shown, until nobody holds the terminal any more, in a thread. Terminals end lines with two characters.
     fn read(self) -> std::thread::JoinHandle<String> {
         let Self { mut outer, inner } = self;
         drop(inner);
@@ -477,7 +478,7 @@ impl Terminal {
     }
 }
 
-/// A program at whose terminal somebody types.
+/// A program with a terminal at which the test types.
 pub(crate) struct Talk {
     running: Running,
     keys: std::fs::File,
@@ -492,9 +493,9 @@ impl Talk {
         std::io::Write::write_all(&mut self.keys, keys.as_bytes()).unwrap();
     }
 
-    /// Waits until this is shown, below what was waited for before; gives what stood between.
+    /// Waits until this text is shown, after the text of the previous wait. Returns the text in between.
     #[track_caller]
-    pub(crate) fn sees(&mut self, text: &str) -> String {
+    pub(crate) fn wait_for_text(&mut self, text: &str) -> String {
         let begun = Instant::now();
         loop {
             let shown = self.shown.lock().unwrap().get(self.from..).unwrap_or_default().to_owned();
@@ -511,7 +512,7 @@ impl Talk {
         self.running.signal(signal);
     }
 
-    /// Waits for its end; gives its exit code and all that was shown.
+    /// Waits until the program ends. Returns its exit code and everything shown.
     pub(crate) fn end(mut self) -> (i32, String) {
         let child = self.running.0.as_mut().unwrap();
         let begun = Instant::now();
@@ -519,7 +520,7 @@ impl Talk {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
-            assert!(begun.elapsed() < PATIENCE, "it never ended: {}", self.shown.lock().unwrap());
+            assert!(begun.elapsed() < PATIENCE, "the program never ended: {}", self.shown.lock().unwrap());
             std::thread::sleep(Duration::from_millis(10));
         };
         drop(self.keys);
@@ -529,7 +530,7 @@ impl Talk {
     }
 }
 
-/// A program under way.
+/// A running program.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -537,20 +538,20 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
-    /// Whether it has ended by itself.
+    /// Returns whether the program has ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.0.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
-    /// Sends a signal by its number, such as 9 or 15.
+    /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ran {
-        Ran::of(&self.0.take().unwrap().wait_with_output().unwrap())
+    /// Waits until the program ends.
+    pub(crate) fn end(mut self) -> ProgramOutput {
+        ProgramOutput::of(&self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 
@@ -563,7 +564,7 @@ impl Drop for Running {
     }
 }
 
-/// Where programs are found: where the test's own are.
+/// The search path for programs: the test's own.
 pub(crate) fn search_path() -> String {
     variable("PATH").unwrap()
 }
@@ -573,15 +574,15 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether this is below a directory that is another one within the sandbox.
+/// Returns whether a path is below a directory that the sandbox replaces with its own.
 pub(crate) fn is_private_inside(path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     ["/tmp", "/var/tmp"].iter().any(|private| real(path).starts_with(real(Path::new(private))))
 }
 
-/// Where worlds lie whose files have to be there within the sandbox: the target directory, or the person's cache, where this was
-/// cloned below a directory for temporary files.
-pub(crate) fn seen_inside() -> PathBuf {
+/// The parent directory for environments whose files must be visible in the sandbox: the target directory, or the person's cache if the
+/// clone is below a directory for temporary files.
+pub(crate) fn sandbox_visible_dir() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     if !is_private_inside(&target) {
         return target;
@@ -598,12 +599,12 @@ pub(crate) fn seen_inside() -> PathBuf {
     cache
 }
 
-/// Waits until something is so; fails the test when it never comes.
+/// Waits until a condition holds; fails the test if it never does.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
+        assert!(begun.elapsed() < PATIENCE, "this never happened: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

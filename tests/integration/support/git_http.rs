@@ -45,13 +45,13 @@ impl GitHttp {
         format!("{url}/{repository}")
     }
 
-    /// How many requests came with the right credentials.
+    /// The number of requests with the right credentials.
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 }
 
-/// One request through `git http-backend`, by the rules of CGI.
+/// Answers a request with `git http-backend`, by the rules of CGI.
 fn backend(root: &Path, request: &Request) -> Response {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     #[expect(clippy::disallowed_methods, reason = "a server of the tests is no child of the program")]
@@ -76,12 +76,12 @@ fn backend(root: &Path, request: &Request) -> Response {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // A body that the program doesn't want is no fault.
+    // It's no error if the program doesn't read the whole body.
     child.stdin.take().unwrap().write_all(&request.body).ok();
     response(&child.wait_with_output().unwrap().stdout)
 }
 
-/// CGI's answer (headers, an empty line, a body) as one of http.
+/// Converts the program's output (headers, an empty line, a body) to an HTTP response.
 fn response(output: &[u8]) -> Response {
     let end = output.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
     let headers = String::from_utf8_lossy(&output[..end]).into_owned();

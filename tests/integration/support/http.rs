@@ -1,7 +1,7 @@
-//! A small HTTP/1.1 server on loopback whose every answer, and every misbehaviour, the test decides.
+//! A small HTTP/1.1 server on loopback. The test decides every answer and every misbehaviour.
 //!
-//! One thread a connection, kept alive between requests as real servers do. Dropping the server releases whatever
-//! stalls, closes all connections and waits for its threads.
+//! Each connection has a thread, and is kept alive between requests as real servers do. Dropping the server releases stalled answers,
+//! closes all connections and waits for its threads.
 
 use std::{
     io::{self, BufRead, BufReader, Read as _, Write as _},
@@ -15,7 +15,7 @@ use std::{
 const MAX_HEAD_BYTES: u64 = 64 * 1024;
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -31,29 +31,29 @@ impl Request {
         header(&self.headers, name)
     }
 
-    /// The body as text; bytes that are none are replaced.
+    /// The body as text; invalid bytes are replaced.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// What the server does with a request.
+/// The server's response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     body: Body,
-    /// Held back until this gate opens, before the first byte.
+    /// If set, the response is held back until this gate opens.
     gate: Option<Gate>,
 }
 
 #[derive(Debug, Clone)]
 enum Body {
-    /// Whole, with its length.
+    /// The whole body with its length.
     Fixed(Vec<u8>),
-    /// The length is announced but only so many bytes come, then the connection closes.
+    /// The whole length is announced, but the connection closes after `sent_bytes`.
     Cut { body: Vec<u8>, sent_bytes: usize },
-    /// Chunked, step by step.
+    /// A chunked body, sent step by step.
     Steps(Vec<Step>),
     /// The connection closes without an answer.
     Nothing,
@@ -64,42 +64,42 @@ enum Body {
 pub(crate) enum Step {
     /// Send these bytes as a chunk.
     Send(Vec<u8>),
-    /// Say nothing until the gate opens.
+    /// Send nothing until the gate opens.
     Wait(Gate),
-    /// Say nothing for so long: a slow server.
+    /// Send nothing for this time, like a slow server.
     Pause(Duration),
-    /// Close the connection here, the body unfinished.
+    /// Close the connection before the body is complete.
     Close,
 }
 
 impl Response {
-    /// A whole answer.
+    /// A complete response.
     pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: Body::Fixed(body.into()), gate: None }
     }
 
-    /// A whole JSON answer.
+    /// A complete JSON response.
     pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
         Self::new(status, body.to_string()).header("content-type", "application/json")
     }
 
-    /// A chunked answer.
+    /// A chunked response.
     pub(crate) fn stream(status: u16, steps: Vec<Step>) -> Self {
         Self { body: Body::Steps(steps), ..Self::new(status, "") }
     }
 
-    /// No answer at all: the request was taken, then the connection closes.
+    /// No response: the connection closes after the request was read.
     pub(crate) fn hang_up() -> Self {
         Self { body: Body::Nothing, ..Self::new(0, "") }
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a whole body that breaks off after `sent_bytes`.
+    /// Cuts off a complete body after `sent_bytes`.
     pub(crate) fn cut_after(mut self, sent_bytes: usize) -> Self {
         if let Body::Fixed(body) = self.body {
             self.body = Body::Cut { body, sent_bytes };
@@ -107,14 +107,14 @@ impl Response {
         self
     }
 
-    /// Held back until the gate opens.
+    /// Holds the response back until the gate opens.
     pub(crate) fn stalled_at(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
         self
     }
 }
 
-/// Stalls an answer until the test, or the server's end, opens it.
+/// Stalls a response until the test opens the gate, or the server ends.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -133,12 +133,12 @@ impl Gate {
     }
 }
 
-/// A port of loopback that nobody listens at, for a program that has to be told one.
+/// A port on loopback that nobody listens on, for a program that needs a port number.
 pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A lock whose data stays readable after another thread panicked: its panic is the news, not ours.
+/// Locks a mutex even if another thread panicked: that panic is reported anyway.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -154,7 +154,7 @@ pub(crate) struct HttpServer {
 
 struct Shared {
     handler: Box<Handler>,
-    /// All that must be undone at the end.
+    /// Everything that has to be released at the end.
     live: Mutex<Live>,
 }
 
@@ -166,12 +166,12 @@ struct Live {
 }
 
 impl HttpServer {
-    /// Listens on a free port of loopback and answers every request through `handler`.
+    /// Starts a server on a free port of loopback; `handler` answers every request.
     pub(crate) fn start(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind(("127.0.0.1", 0)).expect("a free port on loopback"), handler)
     }
 
-    /// The same at a port of the test's choice.
+    /// Starts a server on the test's own listener.
     pub(crate) fn on(listener: TcpListener, handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().expect("the listener's address");
         let shared = Arc::new(Shared { handler: Box::new(handler), live: Mutex::default() });
@@ -185,7 +185,7 @@ impl HttpServer {
         format!("http://{}", self.address)
     }
 
-    /// How many connections were made so far.
+    /// The number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         lock(&self.shared.live).connections.len()
     }
@@ -199,7 +199,7 @@ impl Drop for HttpServer {
             (std::mem::take(&mut live.connections), std::mem::take(&mut live.gates))
         };
         gates.iter().for_each(Gate::open);
-        // Wakes the listener up so that it sees the end.
+        // Unblocks the listener, so that it notices the end.
         drop(TcpStream::connect(self.address));
         let connection_threads = connections.into_iter().map(|(stream, thread)| {
             drop(stream.shutdown(Shutdown::Both));
@@ -222,7 +222,7 @@ impl Shared {
             let Ok(ours) = stream.try_clone() else { continue };
             let shared = Arc::clone(self);
             let thread = std::thread::spawn(move || {
-                // A client that goes away is no fault of the server.
+                // A client may disconnect at any time.
                 drop(shared.serve(&stream));
                 drop(stream.shutdown(Shutdown::Both));
             });
@@ -241,7 +241,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes the answer; `false` if the connection is to be closed after it.
+    /// Writes the response. Returns `false` if the connection has to be closed afterwards.
     fn answer(&self, mut stream: &TcpStream, response: &Response) -> io::Result<bool> {
         if let Some(gate) = &response.gate {
             self.wait_at(gate);
@@ -292,7 +292,7 @@ impl Shared {
     }
 }
 
-/// The next request of a connection; `None` when the client is done.
+/// Reads the next request of a connection; `None` once the client has closed it.
 pub(crate) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let Some(Message { first, headers, body }) = read_message(reader)? else {
         return Ok(None);
@@ -302,15 +302,15 @@ pub(crate) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Reque
     Ok(Some(Request { method, target, headers, body }))
 }
 
-/// A request or an answer as it came.
+/// A request or response as received.
 pub(crate) struct Message {
-    /// Its first line.
+    /// The first line.
     pub(crate) first: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// The next message of a connection; `None` when the other side is done.
+/// Reads the next message of a connection; `None` once the other side has closed it.
 pub(crate) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
     let Some(first) = read_line(reader)?.filter(|line| !line.is_empty()) else {
         return Ok(None);
@@ -365,7 +365,7 @@ fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("damaged {what}"))
 }
 
-/// Sends raw bytes and reads whatever comes until the server closes: for tests of the server itself.
+/// Sends raw bytes and reads until the server closes the connection: for tests of the fake servers themselves.
 pub(crate) fn exchange(url: &str, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).expect("a connection to the fake server");
     stream.write_all(request).expect("a sent request");
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn it_misbehaves_as_told() {
+    fn the_server_misbehaves_as_told() {
         let server = HttpServer::start(|request| match request.target.as_str() {
             "/nothing" => Response::hang_up(),
             "/cut" => Response::new(200, "0123456789").cut_after(4),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_ends_when_its_gate_opens_or_the_server_does() {
+    fn a_stall_ends_when_its_gate_opens_or_the_server_ends() {
         let gate = Gate::default();
         let stalling = gate.clone();
         let server = HttpServer::start(move |_| Response::new(200, "late").stalled_at(&stalling));
@@ -427,6 +427,6 @@ mod tests {
         let mut stream = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         stream.read_exact(&mut [0; 8]).unwrap();
-        drop(server); // comes back although the gate was never opened
+        drop(server); // Returns although the gate was never opened.
     }
 }

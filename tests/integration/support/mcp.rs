@@ -1,6 +1,7 @@
-//! A small server of the Model Context Protocol that can change its mind.
+//! A small server of the Model Context Protocol whose behaviour can change.
 
-/// Speaks the protocol line by line. Its tools, its answer and its mood stand in files beside it; it writes down what it is called.
+/// A script that speaks the protocol line by line. Files beside it hold its tools, its answer and its `mood` (`die`, `sleep` or neither);
+/// it records each call in `calls`.
 pub(crate) const SERVER: &str = r#"#!/bin/sh
 dir=$(dirname "$0")
 while IFS= read -r line; do

@@ -1,5 +1,5 @@
-//! What the stories stand on: real servers on loopback that check every request and fail a test on anything unexpected
-//! or left over.
+//! The basis of the integration tests: real servers on loopback that check every request, and fail a test if a request was unexpected or an
+//! expected one never came.
 
 pub(crate) mod bot;
 pub(crate) mod chromium;

@@ -1,8 +1,8 @@
-//! A fake OpenAI-compatible server: scripted answers over a real socket, and a strict eye on every request.
+//! A fake OpenAI-compatible server: scripted answers over a real socket, and strict checks of every request.
 //!
-//! A request that a real server would refuse, or that doesn't begin with the bytes of the one before it in its conversation, is
-//! answered with 400 and remembered; so is one that the script doesn't expect. When the server is dropped, remembered violations and
-//! answers left over fail the test.
+//! A request is a violation if a real server would refuse it, if it doesn't begin with the same bytes as the previous request of its
+//! conversation, or if the script doesn't expect it. It is answered with 400 and remembered. When the server is dropped, remembered
+//! violations and unused answers fail the test.
 
 use std::{
     collections::VecDeque,
@@ -39,7 +39,7 @@ struct State {
     /// The bodies of the requests, oldest first.
     bodies: Vec<String>,
     violations: Vec<String>,
-    /// The models that it lists.
+    /// The list of models that the server offers.
     models: Value,
     needs_key: bool,
 }
@@ -57,7 +57,7 @@ impl FakeOpenAi {
         Self { server, state }
     }
 
-    /// The same for a client without a key.
+    /// Starts a server for clients without a key.
     pub(crate) fn start_open() -> Self {
         let fake = Self::start();
         lock(&fake.state).needs_key = false;
@@ -75,7 +75,7 @@ impl FakeOpenAi {
         self
     }
 
-    /// Every request for a turn, oldest first, refused ones included.
+    /// Every request for a turn, oldest first, including refused ones.
     pub(crate) fn requests(&self) -> Vec<Value> {
         lock(&self.state).bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect()
     }
@@ -136,13 +136,13 @@ impl State {
         error(400, &json!({"message": faults.join("; "), "type": "invalid_request_error"}))
     }
 
-    /// Whether a request changes what an earlier one of its conversation said.
+    /// Finds a change of the conversation's earlier messages; `None` if there is none.
     fn rewritten(&self, body: &str) -> Option<String> {
         let messages = |body: &str| body.split_once(r#""messages":["#).map(|(_, messages)| messages.to_owned());
         let (before, now) = (messages(self.bodies.last()?)?, messages(body)?);
         let first = |messages: &str| messages.split(r#"},{"role""#).take(2).map(str::to_owned).collect::<Vec<_>>();
         let is_same_conversation = first(&before).get(1) == first(&now).get(1);
-        // A server without tools is told of them in the system text.
+        // For a server without tools, the system text describes them, so the requests aren't comparable.
         let has_tools = |body: &str| body.contains(r#""tools":["#);
         if has_tools(self.bodies.last()?) != has_tools(body) {
             return None;
@@ -152,7 +152,7 @@ impl State {
     }
 }
 
-/// What a real server refuses in a request, as far as this program could get it wrong.
+/// Finds the faults in a request that a real server refuses, as far as this program could make them.
 fn faults(body: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let fields = body.as_object().into_iter().flat_map(|body| body.keys());
@@ -180,7 +180,7 @@ fn faults(body: &Value) -> Vec<String> {
     faults
 }
 
-/// Each call is answered, once, before anybody else speaks.
+/// Checks the messages. Each call needs exactly one result, before any other message.
 fn messages(messages: &[Value]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut open: Vec<String> = Vec::new();
@@ -235,12 +235,12 @@ fn is_part(part: &Value) -> bool {
     }
 }
 
-/// An error as OpenAI writes it.
+/// An error in OpenAI's format.
 pub(crate) fn error(status: u16, error: &Value) -> Response {
     Response::json(status, &json!({ "error": error }))
 }
 
-/// A stream of these chunks, and its end.
+/// A stream of these chunks, with its end.
 pub(crate) fn stream(chunks: &[Value]) -> Response {
     let chunks = chunks.iter().map(Value::to_string).chain(["[DONE]".to_owned()]);
     let steps = chunks.map(|chunk| Step::Send(format!("data: {chunk}\n\n").into_bytes())).collect();
@@ -252,7 +252,7 @@ pub(crate) fn delta(delta: &Value) -> Value {
     json!({"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
-/// The chunk that ends an answer, and the one that counts its tokens.
+/// The chunk that ends an answer, and the chunk with the numbers of tokens.
 pub(crate) fn end(reason: &str) -> [Value; 2] {
     [
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
@@ -267,7 +267,7 @@ pub(crate) fn text(text: &str) -> Response {
     stream(&[delta(&json!({"role": "assistant", "content": first})), delta(&json!({"content": second})), end, usage])
 }
 
-/// A streamed call, in pieces.
+/// A call, streamed in pieces.
 pub(crate) fn call(name: &str, arguments: &Value) -> Response {
     let arguments = arguments.to_string();
     let (first, second) = arguments.split_at(arguments.len() / 2);
@@ -277,7 +277,7 @@ pub(crate) fn call(name: &str, arguments: &Value) -> Response {
     stream(&[delta(&begin), delta(&go_on), end, usage])
 }
 
-/// The same, not streamed, whatever was asked for, and by its own count of nothing.
+/// A call in one piece, even if a stream was requested, and without the numbers of tokens.
 pub(crate) fn whole_call(name: &str, arguments: &Value) -> Response {
     let call = json!({"function": {"name": name, "arguments": arguments}});
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});

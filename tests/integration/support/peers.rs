@@ -1,9 +1,9 @@
-//! Programs of others that the stories speak with, where `scripts/peers` has fetched them.
+//! Third-party programs that the tests talk to, if `scripts/peers` has fetched them.
 
 use std::path::{Path, PathBuf};
 
-/// Where they are, if `program` is among them. Without them `test` says that it isn't run. `scripts/test` fetches them first, and
-/// names their directory (`REVEILLE_TEST_PEERS`): then it fails instead.
+/// Returns the directory of the programs if it has `program`. Otherwise prints that `test` isn't run. `scripts/test` fetches the programs
+/// first and sets `REVEILLE_TEST_PEERS` to their directory; the test then fails instead.
 #[track_caller]
 pub(crate) fn find(test: &str, program: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "what the machine has is no setting of the product")]

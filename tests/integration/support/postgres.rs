@@ -1,7 +1,7 @@
-//! A PostgreSQL for one run of the tests, from the system's own package: in a temporary directory, without a network. Each test gets a
-//! schema of its own in it, which is a database to the programs. It ends with whoever runs the tests.
+//! A PostgreSQL server for one run of the tests, from the system's package: in a temporary directory, without a network. Each test gets its
+//! own schema, which the programs see as a database. The server ends with the process that runs the tests.
 //!
-//! The store's own tests use it, too.
+//! The store's own tests use it too.
 
 #![expect(clippy::disallowed_methods, reason = "what tests start isn't bounded by the programs' rules")]
 
@@ -17,15 +17,15 @@ use std::{
 
 use fs2::FileExt as _;
 
-/// Where the packages put their programs, by version.
+/// The directory with the packages' programs, by version.
 const PACKAGES: &str = "/usr/lib/postgresql";
-/// It refuses to run as root.
+/// The user for the server, which refuses to run as root.
 const USER: &str = "postgres";
 
-/// What is written for NULL.
+/// The text that `psql` prints for NULL.
 pub(crate) const NULL: &str = "∅";
 
-/// What the tests' questions say that PostgreSQL has under other names.
+/// Definitions of the SQLite functions that the tests' queries use and PostgreSQL lacks.
 const FUNCTIONS: &str = "
 CREATE SCHEMA asked;
 CREATE FUNCTION asked.joined(sofar TEXT, value ANYELEMENT, mark TEXT) RETURNS TEXT IMMUTABLE LANGUAGE sql AS $$
@@ -46,9 +46,9 @@ CREATE FUNCTION asked.refuse() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN RAIS
 
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// The address of a new database; none where there is no PostgreSQL.
+/// Creates a schema and returns its address; `None` without PostgreSQL.
 pub(crate) fn new_database() -> Option<String> {
-    // Numbers of processes come again.
+    // The time makes the name unique, since process ids are reused.
     let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     let name = format!("t{}_{}_{moment}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
     ask(&format!("CREATE SCHEMA {name}"), "public")?;
@@ -56,7 +56,7 @@ pub(crate) fn new_database() -> Option<String> {
     Some(format!("postgres://{USER}@{socket}/postgres?options=-csearch_path%3D{name}"))
 }
 
-/// The address of a new database in the narrow sense, for what makes schemas of its own; none where there is no PostgreSQL.
+/// Creates a real database, for tests that create their own schemas, and returns its address; `None` without PostgreSQL.
 pub(crate) fn new_server_database() -> Option<String> {
     let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     let name = format!("d{}_{moment}", std::process::id());
@@ -65,7 +65,7 @@ pub(crate) fn new_server_database() -> Option<String> {
     Some(format!("postgres://{USER}@{}/{name}", socket.display().to_string().replace('/', "%2F")))
 }
 
-/// What the server says to a role that asks this of a database: its answer, or why not.
+/// Runs a statement in a database as a role. Returns the server's answer or its error.
 pub(crate) fn ask_as(role: &str, url: &str, sql: &str) -> Result<String, String> {
     let database = url.rsplit('/').next().unwrap();
     let mut command = Command::new(programs().unwrap().join("psql"));
@@ -75,12 +75,12 @@ pub(crate) fn ask_as(role: &str, url: &str, sql: &str) -> Result<String, String>
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// What the server answers to a statement, as text; none where there is no server.
+/// Runs statements and returns the answer as text; `None` without PostgreSQL.
 pub(crate) fn ask(sql: &str, schema: &str) -> Option<String> {
     Some(psql(&programs()?, &running()?, &format!("SET search_path = {schema}, asked;\n{sql}")))
 }
 
-/// What a script answers, which happens whole or not at all.
+/// Runs a script in one transaction and returns its answer.
 fn psql(bin: &Path, socket: &Path, script: &str) -> String {
     let mut command = Command::new(bin.join("psql"));
     command.arg("-h").arg(socket).args(["-U", USER, "-qXAt", "-v", "ON_ERROR_STOP=1", "-P", &format!("null={NULL}")]);
@@ -99,7 +99,8 @@ fn programs() -> Option<PathBuf> {
     versions.pop()
 }
 
-/// The directory of the server's socket. The first test starts it; all of a run have the same parent.
+/// The directory of the server's socket. The first test starts the server; the directory is named after the parent process, which all
+/// tests of a run share.
 fn running() -> Option<PathBuf> {
     let bin = programs()?;
     let dir = std::env::temp_dir().join(format!("reveille-postgres-{}", parent_id()));
@@ -115,13 +116,13 @@ fn running() -> Option<PathBuf> {
         initialise(&bin, &data);
         start(&bin, &dir, "-c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=64MB");
         psql(&bin, &dir, FUNCTIONS);
-        end_with(parent_id(), &dir);
+        stop_when_process_ends(parent_id(), &dir);
         fs::write(dir.join("ready"), "").unwrap();
     }
     Some(dir)
 }
 
-/// Whether its process is there. All may have been killed at once, and numbers of processes come again.
+/// Returns whether the server's process still runs: everything may have been killed, and the parent's id may have been reused.
 fn is_up(dir: &Path) -> bool {
     let known = fs::read_to_string(dir.join("data/postmaster.pid")).unwrap_or_default();
     let pid = known.lines().next().and_then(|line| line.parse().ok()).and_then(rustix::process::Pid::from_raw);
@@ -129,7 +130,7 @@ fn is_up(dir: &Path) -> bool {
 }
 
 fn initialise(bin: &Path, data: &Path) {
-    // Its log of writes in pieces of a megabyte: one of the servers has a small disk.
+    // Splits the write-ahead log into segments of a megabyte, since one of the servers has a small disk.
     let args = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "-U", USER, "-D"];
     run(as_user(&bin.join("initdb")).args(args).arg(data));
 }
@@ -141,14 +142,14 @@ fn start(bin: &Path, dir: &Path, more: &str) {
     run(command.args(["-w", "-o", &options, "start"]));
 }
 
-/// A server for one test, which may be harmed. What it says it has written is on its disk.
+/// A server for a single test, which may damage it. Unlike the shared server, it syncs its writes to the disk.
 pub(crate) struct OwnServer {
     bin: PathBuf,
     dir: PathBuf,
 }
 
 impl OwnServer {
-    /// Starts one in a directory of this name, which is made, or has been; none where there is no PostgreSQL.
+    /// Starts a server in this directory, which is created if necessary; `None` without PostgreSQL.
     pub(crate) fn start(dir: PathBuf) -> Option<Self> {
         let bin = programs()?;
         fs::create_dir_all(&dir).unwrap();
@@ -161,13 +162,13 @@ impl OwnServer {
         Some(server)
     }
 
-    /// A place that the server's user reaches.
+    /// A new path that the server's user can reach.
     pub(crate) fn place() -> PathBuf {
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         std::env::temp_dir().join(format!("reveille-postgres-own-{}-{number}", std::process::id()))
     }
 
-    /// The address of its one database.
+    /// The address of the server's only database.
     pub(crate) fn url(&self) -> String {
         format!("postgres://{USER}@{}/postgres", self.dir.display().to_string().replace('/', "%2F"))
     }
@@ -176,8 +177,8 @@ impl OwnServer {
         start(&self.bin, &self.dir, "-c shared_buffers=8MB -c max_wal_size=4MB -c min_wal_size=2MB");
     }
 
-    /// Starts it, which was stopped, so that it listens at a port of loopback, too. With a certificate and its key: to whom has a password
-    /// and speaks TLS. Without: to all, in plain text.
+    /// Restarts the stopped server so that it also listens on a port of loopback. With a certificate and its key, it requires TLS and a
+    /// password. Without, it accepts everybody in plain text.
     pub(crate) fn listen(&self, port: u16, encrypted_by: Option<(&Path, &Path)>) {
         let data = self.dir.join("data");
         let mut more = format!("-c shared_buffers=8MB -c listen_addresses=127.0.0.1 -p {port}");
@@ -197,14 +198,14 @@ impl OwnServer {
         start(&self.bin, &self.dir, &more);
     }
 
-    /// Ends it: `immediate` is as a kill of all its processes, `fast` as an administrator does it. Says whether it ran.
+    /// Stops the server: `immediate` is like killing all its processes, `fast` is an administrator's way. Returns whether it was running.
     pub(crate) fn stop(&self, mode: &str) -> bool {
         let mut command = as_user(&self.bin.join("pg_ctl"));
         command.arg("-D").arg(self.dir.join("data")).args(["-w", "-m", mode, "stop"]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
     }
 
-    /// What it answers to a statement.
+    /// Runs statements and returns the answer.
     pub(crate) fn ask(&self, sql: &str) -> String {
         psql(&self.bin, &self.dir, sql)
     }
@@ -217,7 +218,7 @@ impl Drop for OwnServer {
     }
 }
 
-/// Whose a file is, by number.
+/// The user id of a file's owner.
 fn owner(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata(path).unwrap().uid().to_string()
@@ -241,13 +242,13 @@ fn as_user(program: &Path) -> Command {
 }
 
 fn run(command: &mut Command) {
-    // The server keeps what it inherits open: nothing of the test's.
+    // A server keeps inherited files open, so it gets none of the test's.
     let done = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
     assert!(done.success(), "{command:?}");
 }
 
-/// Somebody has to end the server, and no test knows that it is the last.
-fn end_with(parent: u32, dir: &Path) {
+/// Starts a process that ends the server once the parent is gone: no test knows whether it is the last.
+fn stop_when_process_ends(parent: u32, dir: &Path) {
     let dir = dir.display();
     let script = format!(
         "while kill -0 {parent}; do sleep 1; done; kill -QUIT $(head -n 1 {dir}/data/postmaster.pid); sleep 1; \

@@ -1,12 +1,12 @@
-//! A speech model and recordings with known words, where a machine has them; and how wrong a transcript is.
+//! A speech model and recordings with known words, if the machine has them, and the error rate of transcripts.
 
 use std::path::{Path, PathBuf};
 
-/// What is said in `jfk.ogg` and `jfk.wav`, 11 s of a speech of 1961 in the public domain.
+/// The words of `jfk.ogg` and `jfk.wav`, 11 s of a speech from 1961 in the public domain.
 pub(crate) const JFK: &str =
     "And so my fellow Americans ask not what your country can do for you ask what you can do for your country";
 
-/// What is said in `fixtures/note.mp4`, by espeak-ng.
+/// The words of `fixtures/note.mp4`, spoken by espeak-ng.
 pub(crate) const NOTE: &str =
     "Good morning. Please remind me tomorrow to call the dentist, and buy milk and bread on the way home.";
 
@@ -15,7 +15,7 @@ fn path_in(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The model and that recording; without them, says what isn't run.
+/// Finds the model and this recording. If one is missing, prints that the test isn't run.
 pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     let not_run = |why: &str| eprintln!("NOT RUN: writing down {recording}: {why}");
     if !reveille_media::speech::IS_BUILT {
@@ -36,7 +36,7 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     Some((model, sample))
 }
 
-/// A model that knows several languages; without one, says what isn't run.
+/// Finds a model for several languages. Without one, prints that the test isn't run.
 pub(crate) fn multilingual() -> Option<PathBuf> {
     let model = path_in("REVEILLE_TEST_MULTILINGUAL_MODEL").filter(|model| model.is_file());
     if model.is_none() || !reveille_media::speech::IS_BUILT {
@@ -48,18 +48,18 @@ pub(crate) fn multilingual() -> Option<PathBuf> {
     model
 }
 
-/// A recording that is kept with the tests.
+/// The path of a recording in the repository.
 pub(crate) fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/fixtures").join(name)
 }
 
-/// Lower case, without punctuation.
+/// Splits a text into words in lower case, without punctuation.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let letters = |word: &str| word.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     text.split_whitespace().map(letters).filter(|word| !word.is_empty()).collect()
 }
 
-/// Words that are wrong, missing or too many, for each word that was said.
+/// The number of wrong, missing and superfluous words, divided by the number of words said.
 pub(crate) fn word_error_rate(said: &str, heard: &str) -> f64 {
     let (said, heard) = (words(said), words(heard));
     let mut row: Vec<usize> = (0..=heard.len()).collect();

@@ -1,8 +1,8 @@
-//! Secrets as ordinary tools write them, for looking whether one stands anywhere.
+//! The ways in which ordinary tools encode a secret, to check whether a text contains one.
 
 use serde_json::json;
 
-/// The eight ways in which a secret is promised to be known.
+/// The eight encodings in which the program promises to recognise a secret.
 pub(crate) fn spelled(secret: &str) -> [String; 8] {
     use base64::{Engine as _, engine::general_purpose as forms};
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -20,11 +20,11 @@ pub(crate) fn spelled(secret: &str) -> [String; 8] {
     ]
 }
 
-/// What of a secret stands in a text in any of the eight ways; white space aside, as it stands in JSON, too.
+/// Finds an encoding of a secret in a text, ignoring white space and JSON's `\n`.
 pub(crate) fn shown_in(text: &str, secret: &str) -> Option<String> {
     let bare = |text: &str| text.replace("\\n", "").replace(char::is_whitespace, "");
     let text = bare(text);
-    // The middle of base64 is its own, whatever is around it.
+    // Only the middle is compared, since the ends of base64 depend on the surrounding text.
     let core = |spelling: &str| spelling.trim_matches('"').trim_end_matches('=').to_owned();
     spelled(secret).into_iter().find(|spelling| {
         let spelling = core(&bare(spelling));

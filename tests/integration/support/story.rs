@@ -1,14 +1,14 @@
-//! The words that stories are told in: a world with a bot and a model, wakes that begin and end, and what was asked, sent and committed.
+//! Helpers for tests with a bot and a model: starting and ending wakes, and looking at requests, sent messages and commits.
 
 use serde_json::{Value, json};
 
 use super::{
     claude::{Block, ClaudeRequest, FakeClaude, Reply},
-    env::{Ran, Running, TestEnv, eventually},
+    env::{ProgramOutput, Running, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
-/// A bot, a model, and a world that knows both.
+/// Starts a fake Telegram and a fake Claude, with an environment that uses both.
 pub(crate) fn with_claude() -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = TestEnv::with_telegram(&telegram);
@@ -16,29 +16,29 @@ pub(crate) fn with_claude() -> (FakeTelegram, FakeClaude, TestEnv) {
     (telegram, claude, env)
 }
 
-/// A wake that goes on while the test looks.
+/// Starts a wake without waiting for its end.
 pub(crate) fn start_wake(env: &TestEnv) -> Running {
     env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json"])
 }
 
-/// The wake's end, which must be a good one.
+/// Waits for the wake's end, which must be a success, and returns its report.
 #[track_caller]
 pub(crate) fn end_well(wake: Running) -> Value {
-    Ran::ok(wake.end()).json()
+    ProgramOutput::ok(wake.end()).json()
 }
 
 /// Waits for the model's nth request.
 #[track_caller]
-pub(crate) fn asked(claude: &FakeClaude, n: usize) {
+pub(crate) fn wait_for_request(claude: &FakeClaude, n: usize) {
     eventually(&format!("request {n}"), || claude.requests().len() >= n);
 }
 
-/// What people read.
+/// The texts of the sent messages, as people see them.
 pub(crate) fn sent(telegram: &FakeTelegram) -> Vec<String> {
     telegram.sent().into_iter().map(|message| message.visible).collect()
 }
 
-/// The blocks of a request's first message that begin so: the memory is two.
+/// The blocks of a request's first message that begin with this text, joined: the memory consists of two.
 #[track_caller]
 pub(crate) fn opening(request: &ClaudeRequest, element: &str) -> String {
     block_of(&request.json["messages"][0], element)
@@ -53,14 +53,14 @@ pub(crate) fn block_of(message: &Value, element: &str) -> String {
     found.join("\n")
 }
 
-/// The results in a request's last message: what was told, and whether it was an error.
+/// The tool results in a request's last message: the text, and whether it is an error.
 pub(crate) fn results(request: &ClaudeRequest) -> Vec<(String, bool)> {
     let last = request.json["messages"].as_array().unwrap().last().unwrap();
     let blocks = last["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_result");
     blocks.map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true)).collect()
 }
 
-/// The conversation is shown as it was up to the last request.
+/// The last request, which contains the conversation so far.
 pub(crate) fn last(claude: &FakeClaude) -> ClaudeRequest {
     claude.requests().pop().unwrap()
 }

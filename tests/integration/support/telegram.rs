@@ -1,7 +1,7 @@
-//! A Bot API server on a real socket that is as strict as the real one and remembers what it was told.
+//! A fake Bot API server on a real socket, as strict as the real one, which remembers all calls.
 //!
-//! It checks every request against the API and fails the test on one that the real server would refuse, unless a fault
-//! was ordered; a fault that was ordered and never met fails the test too.
+//! It checks every request against the API, and fails the test on a request that the real server would refuse. The test can order faults;
+//! an ordered fault that never occurred fails the test too.
 
 use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
@@ -14,54 +14,54 @@ use serde_json::{Value, json};
 
 use super::telegram_server::{Shared, State};
 
-/// The token that the server knows. Its secret half is what must never be seen.
+/// The token that the server accepts. Its secret half must never be shown.
 pub(crate) const TOKEN: &str = "99:AAsecretSecretSecretSecret-Secret_xyz";
 
-/// When its messages were sent, by its own clock.
+/// The time at which the server's messages are sent, by its own clock.
 pub(crate) const SENT_AT: i64 = 1_795_000_001;
-/// When people wrote, by the same clock: they answer what they have read.
+/// The time at which people write, by the same clock: later, since they answer what they have read.
 const SAID_AT: i64 = 1_795_000_002;
 
-/// What goes wrong at the next call of a method.
+/// A fault at the next call of a method.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// Refused with this code, and maybe a time to wait in seconds.
+    /// The call is refused with this code, and perhaps a time to wait in seconds.
     Status(u16, Option<u64>),
-    /// Refused with this error code, description and parameters.
+    /// The call is refused with this error code, description and parameters.
     Refuse(u16, &'static str, Value),
-    /// The formatting isn't understood.
+    /// The call is refused because of its formatting.
     RefuseFormatting,
-    /// The connection is closed and nothing was done.
+    /// The connection is closed before the call is carried out.
     CloseBefore,
-    /// The call is done, the connection closed without an answer; in the middle of a download's bytes.
+    /// The call is carried out, then the connection is closed without an answer; a download is cut off in the middle.
     CloseAfterTaking,
-    /// No answer, and nothing done, until the server goes; of a download half of its bytes.
+    /// The call is neither carried out nor answered until the server ends; a download stalls in the middle.
     Stall,
-    /// Done and answered only after `release`.
+    /// The call is carried out and answered only after `release`.
     Held,
-    /// The call is done, the answer is no JSON.
+    /// The call is carried out, but the answer isn't valid JSON.
     Malformed,
     /// Something that isn't Telegram answers with this HTTP status.
     Foreign(u16),
 }
 
-/// A message that the server took.
+/// A message that the server accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SentMessage {
     pub(crate) message_id: i64,
     pub(crate) chat_id: i64,
     pub(crate) thread_id: Option<i64>,
     pub(crate) reply_to: Option<i64>,
-    /// As it was sent.
+    /// The text as it was sent.
     pub(crate) text: String,
     /// What a reader sees.
     pub(crate) visible: String,
     pub(crate) html: bool,
     pub(crate) silent: bool,
     pub(crate) preview: bool,
-    /// What the buttons under it give back.
+    /// The data that the buttons under it send back.
     pub(crate) buttons: Vec<String>,
-    /// The file that the text stands under.
+    /// The content of the attached file, whose caption is the text.
     pub(crate) file: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl FakeTelegram {
         format!("http://{}", self.address)
     }
 
-    /// Queues a private text from a person, or one from a group when the chat's id is negative. Gives the update's id.
+    /// Queues a text from a person: private, or from a group if the chat's id is negative. Returns the update's id.
     pub(crate) fn push_text(&self, chat_id: i64, from_id: i64, text: &str) -> i64 {
         let kind = if chat_id < 0 { "supergroup" } else { "private" };
         let update_id = self.shared.lock().next_update_id;
@@ -107,7 +107,7 @@ impl FakeTelegram {
         update_id
     }
 
-    /// Queues a private message from a person with these fields beside the usual ones. Gives the update's id.
+    /// Queues a private message from a person, with these fields besides the usual ones. Returns the update's id.
     pub(crate) fn push_message(&self, from_id: i64, fields: &Value) -> i64 {
         let update_id = self.shared.lock().next_update_id;
         let mut message = json!({"message_id": update_id - 900, "date": SAID_AT,
@@ -118,12 +118,12 @@ impl FakeTelegram {
         update_id
     }
 
-    /// Somebody presses a button of a message in their private chat with the bot, or in a group when the chat's id is negative.
+    /// Queues a press of a button: in a private chat with the bot, or in a group if the chat's id is negative.
     pub(crate) fn tap(&self, chat_id: i64, from_id: i64, message_id: i64, data: &str) {
         self.push_raw(self.tapped(chat_id, from_id, message_id, data));
     }
 
-    /// The same as an update that comes another way.
+    /// Makes the update for a press of a button without queueing it.
     pub(crate) fn tapped(&self, chat_id: i64, from_id: i64, message_id: i64, data: &str) -> Value {
         let kind = if chat_id < 0 { "supergroup" } else { "private" };
         let update_id = self.shared.lock().next_update_id;
@@ -136,12 +136,12 @@ impl FakeTelegram {
                 "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}}})
     }
 
-    /// Has a file under this handle from now on.
+    /// Stores a file under this id.
     pub(crate) fn keep_file(&self, file_id: &str, bytes: &[u8]) {
         self.shared.lock().files.insert(file_id.to_owned(), bytes.to_owned());
     }
 
-    /// Queues an update as it is; the next one's number follows its own.
+    /// Queues an update as given; the next update's id follows its own.
     pub(crate) fn push_raw(&self, update: Value) {
         let mut state = self.shared.lock();
         state.next_update_id = update["update_id"].as_i64().unwrap() + 1;
@@ -149,34 +149,34 @@ impl FakeTelegram {
         self.shared.changed.notify_all();
     }
 
-    /// Numbers the updates from here on.
+    /// Sets the id of the next update.
     pub(crate) fn number_updates_from(&self, update_id: i64) {
         self.shared.lock().next_update_id = update_id;
     }
 
-    /// Orders a fault for the next call of `method`; several are met in the order they were given.
+    /// Orders a fault for the next call of `method`. Several faults occur in the order given.
     pub(crate) fn fail_next(&self, method: &str, fault: Fault) {
         self.shared.lock().faults.push((method.to_owned(), fault));
     }
 
-    /// Ends the poll that waits, with nothing, as Telegram does when its time is over.
+    /// Ends the waiting poll without updates, as Telegram does at its timeout.
     pub(crate) fn end_poll(&self) {
         self.shared.lock().is_poll_over = true;
         self.shared.changed.notify_all();
     }
 
-    /// Lets the updates go to a webhook, from now until somebody deletes it.
+    /// Sends the updates to a webhook until it is deleted.
     pub(crate) fn set_webhook(&self, url: &str) {
         url.clone_into(&mut self.shared.lock().webhook);
     }
 
-    /// Whether the updates go to a webhook.
+    /// Returns whether the updates go to a webhook.
     pub(crate) fn has_webhook(&self) -> bool {
         !self.shared.lock().webhook.is_empty()
     }
 
-    /// Lets a message of ours stand in a chat, as an earlier bot has left it.
-    pub(crate) fn let_stand(&self, chat_id: i64, message_id: i64, text: &str) {
+    /// Adds a message of the bot to a chat, as if an earlier bot had left it.
+    pub(crate) fn add_old_message(&self, chat_id: i64, message_id: i64, text: &str) {
         self.shared.lock().standing.push(((chat_id, message_id), text.to_owned()));
     }
 
@@ -184,7 +184,7 @@ impl FakeTelegram {
         self.shared.lock().sent.clone()
     }
 
-    /// What stands in the chats as people see it now: changed and taken-away messages count as they are.
+    /// The texts of the bot's messages as people see them now, with edits and without deleted messages.
     pub(crate) fn standing(&self) -> Vec<String> {
         self.shared.lock().standing.iter().map(|(_, text)| text.clone()).collect()
     }
@@ -193,35 +193,35 @@ impl FakeTelegram {
         self.shared.lock().actions.clone()
     }
 
-    /// Lets calls that are [`Fault::Held`] through.
+    /// Releases the calls with [`Fault::Held`].
     pub(crate) fn release(&self) {
         self.shared.lock().is_released = true;
         self.shared.changed.notify_all();
     }
 
-    /// Every call that was understood, faulty or not, with its parameters.
+    /// The parameters of every valid call of a method, including those with an ordered fault.
     pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
         let state = self.shared.lock();
         state.calls.iter().filter(|(called, _)| called == method).map(|(_, request)| request.clone()).collect()
     }
 
-    /// How many connections were made so far.
+    /// The number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.lock().streams.len()
     }
 
-    /// The updates that nobody has confirmed.
+    /// The number of updates that aren't confirmed yet.
     pub(crate) fn unconfirmed(&self) -> usize {
         self.shared.lock().updates.len()
     }
 
-    /// Waits until `n` messages were taken in all. Panics after `timeout`.
+    /// Waits until `n` messages were accepted in total. Panics after `timeout`.
     pub(crate) fn wait_for_sent(&self, n: usize, timeout: Duration) -> Vec<SentMessage> {
         self.wait_until(timeout, |state| state.sent.len() >= n);
         self.sent()
     }
 
-    /// Waits until `method` was called `n` times in all. Panics after `timeout`.
+    /// Waits until `method` was called `n` times in total. Panics after `timeout`.
     pub(crate) fn wait_for_calls(&self, method: &str, n: usize, timeout: Duration) {
         self.wait_until(timeout, |state| state.calls.iter().filter(|(called, _)| called == method).count() >= n);
     }

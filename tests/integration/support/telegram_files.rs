@@ -1,5 +1,5 @@
-//! The fake's files: `getFile` says where one is, and a GET there gives its bytes, as the real server does it. A file of over
-//! 20 MB isn't given to a bot, and a path is only good once it was given out.
+//! The fake's files. As on the real server, `getFile` returns a file's path, and a GET of that path returns its bytes. A bot can't fetch
+//! files over 20 MB, and a path is valid only after `getFile` has returned it.
 
 use std::{collections::BTreeMap, io::Write as _, net::TcpStream};
 
@@ -12,7 +12,7 @@ use super::{
 
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// What people have sent, by the handle for fetching it.
+/// The content of the files that people sent, by file id.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Answers `getFile`.
@@ -27,7 +27,7 @@ pub(super) fn get_file(state: &State, request: &Value) -> Result<Value, &'static
 }
 
 impl Shared {
-    /// Serves `GET /file/<path>`. Says whether the connection goes on.
+    /// Serves `GET /file/<path>`. Returns whether the connection stays open.
     pub(super) fn download(&self, verb: &str, path: &str, mut stream: &TcpStream) -> bool {
         let Some(path) = path.strip_prefix(&format!("bot{TOKEN}/")) else {
             return write(stream, refusal(401, "Unauthorized", &Value::Null));

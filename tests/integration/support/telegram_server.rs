@@ -1,4 +1,4 @@
-//! The serving side of the fake: reads requests off a connection, checks them, does what they ask or the fault ordered.
+//! The serving side of the fake: reads requests from a connection, checks them, and carries out the call or the ordered fault.
 
 use std::{
     collections::VecDeque,
@@ -23,19 +23,19 @@ pub(super) struct State {
     pub(super) files: Files,
     pub(super) next_update_id: i64,
     pub(super) sent: Vec<SentMessage>,
-    /// Our messages that nobody has taken away: chat and id, and what they say now.
+    /// The bot's messages that weren't deleted: chat, id and present text.
     pub(super) standing: Vec<((i64, i64), String)>,
     pub(super) actions: Vec<(i64, Option<i64>, String)>,
     pub(super) calls: Vec<(String, Value)>,
-    /// Presses of buttons that nobody has answered.
+    /// The ids of button presses that aren't answered yet.
     pub(super) taps: Vec<String>,
     pub(super) faults: Vec<(String, Fault)>,
     pub(super) violations: Vec<String>,
-    /// Where the updates go instead; empty when they are fetched.
+    /// The address of the webhook; empty if the updates are polled.
     pub(super) webhook: String,
-    /// Whether the poll that waits ends now.
+    /// `true` to end the waiting poll.
     pub(super) is_poll_over: bool,
-    /// Counts getUpdates calls: an older one that still waits is ended by a newer one.
+    /// The number of getUpdates calls: a new call ends an older one that still waits.
     polls: u64,
     pub(super) streams: Vec<TcpStream>,
     pub(super) stopping: bool,
@@ -48,7 +48,7 @@ pub(super) struct Shared {
     spec: Spec,
 }
 
-/// The answer to a call, or none if the connection is to be closed.
+/// The status and body of an answer; `None` to close the connection.
 pub(super) type Answer = Option<(u16, Value)>;
 
 impl Shared {
@@ -216,7 +216,7 @@ impl Shared {
         Some((200, json!({"ok": true, "result": result})))
     }
 
-    /// Drops what the offset confirms, then waits for something to give, for the time asked, or for a rival.
+    /// Drops the updates that the offset confirms, then waits for updates, for the end of the requested time, or for a rival poll.
     fn get_updates<'a>(&'a self, mut state: MutexGuard<'a, State>, request: &Value) -> Answer {
         state.polls += 1;
         let this = state.polls;
@@ -245,7 +245,7 @@ impl Shared {
     }
 }
 
-/// A form's fields as the JSON request of the same meaning; a file stands as its text.
+/// Converts a form to a JSON request with the same meaning; a file becomes its text.
 fn form(body: &[u8], boundary: &str) -> Value {
     let text = String::from_utf8(body.to_vec()).unwrap();
     let mut request = json!({});
@@ -292,7 +292,7 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         if stretches - text.matches("<pre><code").count() > 100 {
             state
                 .violations
-                .push(format!("{stretches} stretches of formatting, of which Telegram passes over the last"));
+                .push(format!("{stretches} stretches of formatting, of which Telegram ignores those beyond 100"));
         }
         let addresses = text.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next());
         if addresses.map(str::len).sum::<usize>() > 9_500 {
@@ -324,7 +324,7 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
 }
 
-/// What the buttons under a message give back.
+/// The data that the buttons under a message send back.
 fn buttons(request: &Value) -> Result<Vec<String>, String> {
     let rows = request["reply_markup"]["inline_keyboard"].as_array().into_iter().flatten();
     let data: Vec<String> = rows
@@ -337,7 +337,7 @@ fn buttons(request: &Value) -> Result<Vec<String>, String> {
     Ok(data)
 }
 
-/// The place of the message that a request names.
+/// The index of the message that a request names.
 fn standing(state: &State, request: &Value) -> Option<usize> {
     let named = (request["chat_id"].as_i64()?, request["message_id"].as_i64()?);
     state.standing.iter().position(|(message, _)| *message == named)
@@ -365,7 +365,7 @@ pub(super) fn refusal(code: u16, description: &str, parameters: &Value) -> Answe
     Some((code, answer))
 }
 
-/// Reads one request: its verb, path, content type and body. None at the connection's end.
+/// Reads one request: its verb, path, content type and body; `None` at the connection's end.
 fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String, String, Vec<u8>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;

@@ -1,13 +1,13 @@
-//! What the real Bot API would say of a request: are its parameters known, present and of the right type, does its HTML
-//! parse. From the machine-readable API where `TELEGRAM_API_SPEC` names one, else from a small table of the same shape; only the
-//! former knows what is answered, and the fake's answers are held against it, too.
+//! Checks requests like the real Bot API: whether the parameters are known, present and of the right type, and whether the HTML parses. The
+//! rules come from the machine-readable API that `TELEGRAM_API_SPEC` names, or else from a small built-in table in the same format. Only
+//! the machine-readable API describes answers, so only with it are the fake's answers checked too.
 
 use serde_json::{Value, json};
 
 /// The methods and types of the Bot API.
 pub(crate) struct Spec(Value);
 
-/// The machine-readable API, and the file that it was read from, if one is named.
+/// The path and content of the machine-readable API; `None` if the variable isn't set.
 #[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
 fn named() -> Option<(String, Value)> {
     let path = std::env::var("TELEGRAM_API_SPEC").ok()?;
@@ -15,7 +15,7 @@ fn named() -> Option<(String, Value)> {
     Some((path, serde_json::from_str(&text).unwrap()))
 }
 
-/// The types of the machine-readable API, if one is named.
+/// The types of the machine-readable API; `None` if the variable isn't set.
 pub(crate) fn types() -> Option<Value> {
     named().map(|(_, mut spec)| spec["types"].take())
 }
@@ -37,12 +37,18 @@ impl Spec {
         methods.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned()
     }
 
-    /// What is wrong with a call, if anything.
+    /// Checks a call.
+    ///
+    /// # Errors
+    /// A description of the fault.
     pub(crate) fn check(&self, method: &str, request: &Value) -> Result<(), String> {
         self.check_fields(method, &self.0["methods"][method]["fields"], request)
     }
 
-    /// What is wrong with an answer to a call, if anything. The built-in table doesn't know.
+    /// Checks the answer to a call; the built-in table accepts every answer.
+    ///
+    /// # Errors
+    /// A description of the fault.
     pub(crate) fn check_answer(&self, method: &str, result: &Value) -> Result<(), String> {
         let Some(kinds) = self.0["methods"][method]["returns"].as_array() else { return Ok(()) };
         let tried = kinds.iter().filter_map(Value::as_str).map(|kind| self.check_type("result", kind, result));
@@ -70,7 +76,7 @@ impl Spec {
         missing.map_or(Ok(()), |field| Err(format!("{what} lacks {}", field["name"])))
     }
 
-    /// One of a type's subtypes, where it has such.
+    /// Checks an object against its type, or against the type's subtypes if it has any.
     fn check_object(&self, kind: &str, value: &Value) -> Result<(), String> {
         let known = &self.0["types"][kind];
         let Some(subtypes) = known["subtypes"].as_array() else {
@@ -99,7 +105,7 @@ impl Spec {
 }
 
 #[test]
-fn an_answer_that_telegram_would_not_give_is_seen() {
+fn an_answer_that_telegram_would_not_give_is_detected() {
     let field = |name: &str, kind: &str| json!({"name": name, "types": [kind], "required": true});
     let spec = Spec(json!({
         "methods": {"editMessageText": {"returns": ["Message", "Boolean"]}},
@@ -120,7 +126,7 @@ fn an_answer_that_telegram_would_not_give_is_seen() {
     }
 }
 
-/// The methods that the program uses, as Bot API 9.2 has them.
+/// The methods that the program uses, as in Bot API 9.2.
 fn built_in() -> Value {
     let field = |name: &str, kind: &str, required: bool| json!({"name": name, "types": [kind], "required": required});
     json!({
@@ -164,7 +170,10 @@ fn built_in() -> Value {
     })
 }
 
-/// What a reader sees of Telegram HTML, or the server's complaint.
+/// Converts Telegram HTML to the text that a reader sees.
+///
+/// # Errors
+/// The server's error message.
 pub(crate) fn visible_text(html: &str) -> Result<String, String> {
     let (mut rest, mut seen, mut open) = (html, String::new(), Vec::<&str>::new());
     while let Some(at) = rest.find(['<', '&']) {

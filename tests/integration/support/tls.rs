@@ -1,10 +1,10 @@
-//! TLS in front of a server on loopback: a small Python program with a certificate made for the test.
+//! A TLS proxy in front of a server on loopback: a small Python program with a certificate created for the test.
 
 use std::path::{Path, PathBuf};
 
 use super::env::{Running, TestEnv, eventually};
 
-/// Takes TLS connections on a port of its own and passes their bytes on to a plain port; writes its own port into a file.
+/// A program that accepts TLS connections on its own port and forwards their bytes to a plain port. It writes its own port to a file.
 const PROXY: &str = r#"
 import socket, ssl, sys, threading
 plain, cert, key, told = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
@@ -38,13 +38,13 @@ while True:
 /// A TLS server on loopback, for the name `localhost`.
 pub(crate) struct Tls {
     pub(crate) port: u16,
-    /// Its certificate, which a client has to be told to trust.
+    /// The server's certificate, which a client has to be configured to trust.
     pub(crate) certificate: PathBuf,
     _proxy: Running,
 }
 
 impl Tls {
-    /// Starts it in front of a plain port; `None` where the programs for it are missing.
+    /// Starts the proxy in front of a plain port; `None` if python3 or openssl is missing.
     pub(crate) fn start(env: &TestEnv, plain: u16) -> Option<Self> {
         if env.command("python3", &["--version"]).output().is_err() {
             eprintln!("NOT RUN: python3 is missing");
@@ -60,7 +60,7 @@ impl Tls {
     }
 }
 
-/// A certificate for the name `localhost` that speaks for itself, and its key; none where openssl is missing.
+/// Creates a self-signed certificate for `localhost`, and its key; `None` if openssl is missing.
 pub(crate) fn certificate(env: &TestEnv) -> Option<(PathBuf, PathBuf)> {
     if env.command("openssl", &["version"]).output().is_err() {
         eprintln!("NOT RUN: openssl is missing");
@@ -70,7 +70,7 @@ pub(crate) fn certificate(env: &TestEnv) -> Option<(PathBuf, PathBuf)> {
     Some(made(env, "tls", &subject))
 }
 
-/// A certificate for `localhost` by this authority, and its key.
+/// Creates a certificate for `localhost`, signed by this authority, and its key.
 pub(crate) fn certificate_by(env: &TestEnv, (authority, key): &(PathBuf, PathBuf)) -> (PathBuf, PathBuf) {
     let settings = env.path("server.cnf");
     let text = "[req]\ndistinguished_name = name\nx509_extensions = server\nprompt = no\n[name]\nCN = server\n\

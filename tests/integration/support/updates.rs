@@ -1,6 +1,6 @@
-//! Updates of every kind with all that can stand in them at once, more than Telegram ever sends together: made from the types of the
-//! machine-readable API where `TELEGRAM_API_SPEC` names one, else the committed ones (`fixtures/updates.json`), which were made the
-//! same way. What has only what Telegram really sends with it is beside its fate (`updates.rs`).
+//! Example values for every field that an update or a message can have. They are generated from the machine-readable API that
+//! `TELEGRAM_API_SPEC` names, or else read from `fixtures/updates.json`, which was generated the same way. The test `updates.rs` adds
+//! realistic updates, each beside its expected outcome.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use serde_json::{Map, Value, json};
 
 use super::env::CHAT;
 
-/// How deep optional fields are filled in: below it only what is always there.
+/// The depth down to which optional fields are filled in; below it, only required fields are.
 const OPTIONAL_DEPTH: usize = 1;
-/// How deep types may stand in each other: a message can quote a message.
+/// The maximum depth of nested types: a message can quote a message.
 const MAX_DEPTH: usize = 6;
 
-/// Examples of the values of each field, a value for each variant that it can have.
+/// Example values by field, one for each variant of the field's type.
 pub(crate) type Examples = BTreeMap<String, Vec<Value>>;
 
-/// What can stand in an update, and in a message.
+/// Example values for the fields of an update and of a message.
 pub(crate) struct Updates {
     pub(crate) of_update: Examples,
     pub(crate) of_message: Examples,
 }
 
-/// The committed examples.
+/// Reads the examples in the repository.
 pub(crate) fn committed() -> Updates {
     let all: Value = serde_json::from_str(include_str!("../fixtures/updates.json")).unwrap();
     let of = |name: &str| serde_json::from_value(all[name].clone()).unwrap();
     Updates { of_update: of("update"), of_message: of("message") }
 }
 
-/// Examples made from the machine-readable API, where there is one.
+/// Generates examples from the machine-readable API; `None` without one.
 pub(crate) fn from_spec() -> Option<Updates> {
     let types = super::telegram_spec::types()?;
     let of = |name: &str| {
@@ -43,7 +43,7 @@ pub(crate) fn from_spec() -> Option<Updates> {
     Some(Updates { of_update: of("Update"), of_message: of("Message") })
 }
 
-/// An example of each variant of a type.
+/// Makes an example of each variant of a type.
 fn each(types: &Value, name: &Value, kind: &str, depth: usize) -> Vec<Value> {
     if let Some(item) = kind.strip_prefix("Array of ") {
         return each(types, name, item, depth).into_iter().map(|item| json!([item])).collect();
@@ -85,7 +85,7 @@ fn object(types: &Value, kind: &str, parent: &str, depth: usize) -> Value {
     Value::Object(made)
 }
 
-/// How a variant names itself: `MessageOriginHiddenUser` is a `hidden_user`.
+/// The name of a variant in its JSON: `MessageOriginHiddenUser` is `hidden_user`.
 fn variant(kind: &str, parent: &str) -> String {
     match kind {
         "ChatMemberOwner" => return "creator".to_owned(),

@@ -1,5 +1,5 @@
-//! `wake memory forget`: removes words from all searched data. The plan is shown first, then carried out: rows first, then one commit of
-//! the person's. After an interruption, a second request finds the rest.
+//! `wake memory forget`: removes words from all data that can be searched. The plan is shown first, then carried out: rows of the database
+//! first, then one commit in the person's name. After an interruption, a second request finds the rest.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use reveille_store::{HeldInRows, Incoming, Store};
 
 use super::{
     ProvenanceError,
-    hand::{Hand, PersonsCommit},
+    hand::{PersonSession, PersonsCommit},
 };
 
 /// The planned removals, and the obstacles.
@@ -24,9 +24,9 @@ pub struct Forgetting {
     pub documents: Vec<ForgottenLines>,
     /// The rows of the database with the words.
     pub rows: HeldInRows,
-    /// The source messages that state the same in other words: they stay.
+    /// The messages that the removed lines came from, if they state the same in other words. They stay.
     pub sources: Vec<Incoming>,
-    /// The documents with the words that can't be written.
+    /// The documents that contain the words but can't be written.
     pub unwritable: Vec<String>,
 }
 
@@ -63,8 +63,9 @@ pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<
     if let Some(store) = store {
         forgetting.rows = store.retention().find_held_words(&match_words(sought))?;
         let said: Vec<i64> = said.into_iter().collect();
-        let goes = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
-        forgetting.sources = store.inbox().list_messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
+        let is_removed = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
+        forgetting.sources =
+            store.inbox().list_messages(&said)?.into_iter().filter(|message| !is_removed(message)).collect();
         forgetting.sources.retain(|message| message.text != reveille_store::FORGOTTEN_ROW);
     }
     Ok(forgetting)
@@ -77,9 +78,9 @@ fn match_words(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
 /// Removes the content in `shown`. The flag is true if the database file was rewritten; otherwise its free pages still hold the words.
 ///
 /// # Errors
-/// [`ProvenanceError::Refused`] during unfinished work, or if the plan differs from the shown one by now.
+/// [`ProvenanceError::Refused`] if a wake's work is unfinished, or if the plan has changed since it was shown.
 pub fn carry_out(
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     sought: &SoughtWords,
     shown: &Forgetting,
 ) -> Result<(Option<PersonsCommit>, bool), ProvenanceError> {

@@ -1,4 +1,4 @@
-//! Changes of memory and database by a person, under the wake lock and in the person's name.
+//! Changes to the memory and the database by a person, made under the wake lock and in the person's name.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::{clock::Clock, process::Identity, redact::Redactor, types::ChatRef};
 use reveille_config::{Config, RepoUrl};
 use reveille_cycle as cycle;
-use reveille_cycle::{Teller, merge_texts, workspace};
+use reveille_cycle::{Notifier, merge_texts, workspace};
 use reveille_git::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo};
 use reveille_index::{Index, Sources};
 use reveille_memory::templates::list_files;
@@ -18,12 +18,12 @@ use reveille_store::{
 
 use super::ProvenanceError;
 
-/// The maximum wait for a running wake.
+/// The longest wait for a running wake.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The pause between two tries.
+/// The pause between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The tools of a person's command.
+/// The settings, clock and redactor that a person's command needs.
 #[derive(Clone, Copy)]
 pub struct HandTools<'a> {
     /// The settings.
@@ -35,7 +35,7 @@ pub struct HandTools<'a> {
 }
 
 /// The wake lock held for a person, with memory and database.
-pub struct Hand<'a> {
+pub struct PersonSession<'a> {
     tools: HandTools<'a>,
     /// The memory.
     pub repo: Repo,
@@ -50,13 +50,13 @@ pub struct Hand<'a> {
 pub struct PersonsCommit {
     /// The commit.
     pub commit: Oid,
-    /// The uncommitted edits, which went into a commit of their own before.
+    /// The files with uncommitted edits, which went into a commit of their own first.
     pub before: Vec<String>,
-    /// Files that were written but couldn't be committed.
+    /// The files that were written but couldn't be committed.
     pub left_alone: Vec<LeftAlone>,
 }
 
-impl<'a> Hand<'a> {
+impl<'a> PersonSession<'a> {
     /// Takes the lock, waiting some seconds for a running wake.
     ///
     /// # Errors
@@ -68,9 +68,9 @@ impl<'a> Hand<'a> {
         let mut store = workspace::open_database(config)?;
         let (me, now) = (Identity::current(), tools.clock.now());
         let fence = store.take_lease(&me, now)?;
-        // The lock file's line is the only trace of a killed wake.
+        // The line in the lock file is the only trace of a wake that was killed.
         if let Some((left, cycle_id)) = lock.cut_off(&me) {
-            let teller = Teller { owner_chat: config.owner_chat, redactor: tools.redactor };
+            let teller = Notifier { owner_chat: config.owner_chat, redactor: tools.redactor };
             cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
         }
         let mut hand = Self { tools, repo, store, fence, _lock: lock };
@@ -102,7 +102,7 @@ impl<'a> Hand<'a> {
         Ok(self.repo.commit_person_edits(now, &|text| redactor.contains_secret(text), &merge_texts)?)
     }
 
-    /// Commits these changes as the person's. They don't trigger a wake; earlier commits of the person's still do.
+    /// Commits these changes in the person's name. They don't trigger a wake, but earlier commits by the person still do.
     pub fn commit(&mut self, changes: &[FileChange], subject: &str) -> Result<PersonsCommit, ProvenanceError> {
         let head_before = self.repo.head()?;
         let edits = self.commit_edits()?;
@@ -154,7 +154,7 @@ impl<'a> Hand<'a> {
 /// Creates the memory if missing, as the first wake would. `None` if it existed already.
 ///
 /// # Errors
-/// [`ProvenanceError::Busy`] if a wake takes long, or the reason for a failed creation.
+/// [`ProvenanceError::Busy`] if a running wake takes too long, or the reason for a failed creation.
 pub fn make_memory(config: &Config, now: DateTime<Utc>) -> Result<Option<Created>, ProvenanceError> {
     if config.repo_dir().join(".git").exists() {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! The origin of remembered facts, and changes by a person. [`why`] traces a line to its message, [`changed`] lists changes, [`restore`]
-//! brings back old content, and [`forget`] removes words from all searched data.
+//! brings back old content, and [`forget`] removes words from all data that can be searched.
 //!
-//! Changes are made as the person, under the wake lock ([`hand`]), in one commit. Only the person at the machine can make them.
+//! Changes are made in the person's name, under the wake lock ([`hand`]), in one commit. Only the person at the machine can make them.
 
 pub mod changed;
 pub mod forget;
@@ -17,7 +17,7 @@ use reveille_store::{StoreError, wake_lock::LockError};
 
 use crate::provenance::point::PointError;
 
-/// The reason for a refused request, by the person's next step. Nothing was changed.
+/// The reason for a refused request, sorted by the person's next step. Nothing was changed, except before [`Self::Scrub`].
 #[derive(Debug, thiserror::Error)]
 pub enum ProvenanceError {
     /// A wake is at work: try again later.
@@ -26,7 +26,7 @@ pub enum ProvenanceError {
     /// The lock file can't be used.
     #[error(transparent)]
     Lock(LockError),
-    /// The memory failed.
+    /// The memory's repository failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
     /// The database failed.

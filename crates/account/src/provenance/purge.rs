@@ -18,7 +18,7 @@ use reveille_store::HEAD_SEEN;
 
 use super::{
     ProvenanceError,
-    hand::{Hand, HandTools},
+    hand::{HandTools, PersonSession},
 };
 
 /// The file endings of a backup and of a note.
@@ -41,7 +41,7 @@ pub struct PurgedHistory {
 /// # Errors
 /// [`ProvenanceError::Refused`] if changes can't be committed; nothing was changed then.
 pub fn purge_history(
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     tools: HandTools<'_>,
     sought: &SoughtWords,
 ) -> Result<PurgedHistory, ProvenanceError> {
@@ -131,14 +131,14 @@ fn list_notes(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Clears the remaining traces of the words, then deletes the notes.
-fn finish_purge(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+fn finish_purge(hand: &mut PersonSession<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
     hand.repo.purge().clear_purged_history()?;
     hand.scrub_index()?;
     notes.iter().try_for_each(|note| remove(note))
 }
 
 /// Updates the database after an interrupted purge whose history is in force.
-fn finish_interrupted_purges(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+fn finish_interrupted_purges(hand: &mut PersonSession<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
     for path in notes {
         let commits: Option<BTreeMap<String, String>> =
             fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());

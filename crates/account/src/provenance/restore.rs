@@ -3,11 +3,11 @@
 
 use reveille_base::words::format_local_time;
 use reveille_git::{FileChange, Repo};
-use reveille_memory::{DocKind, forgetting::SoughtWords, giving_back::give_back};
+use reveille_memory::{DocKind, forgetting::SoughtWords, giving_back::restore_lines};
 
 use super::{
     ProvenanceError,
-    hand::{Hand, PersonsCommit},
+    hand::{PersonSession, PersonsCommit},
     point::{DayEdge, Point, WallClock, find_point},
 };
 
@@ -65,7 +65,7 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
             };
             let old = repo.history().read_text_at(point.commit.id, &path)?.unwrap_or_default();
             let now = repo.read_work_tree(&path)?;
-            let given = give_back(DocKind::from_path(&path), &old, now.as_deref().unwrap_or_default(), sought);
+            let given = restore_lines(DocKind::from_path(&path), &old, now.as_deref().unwrap_or_default(), sought);
             if given.lines.is_empty() && !sought.is_found_in(&old) {
                 return Err(ProvenanceError::Refused(format!(
                     "{path} had no line with these words at {}.",
@@ -87,7 +87,7 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
 /// # Errors
 /// [`ProvenanceError::Refused`] if the present content can't be committed and would be lost.
 pub fn carry_out(
-    hand: &mut Hand<'_>,
+    hand: &mut PersonSession<'_>,
     wanted: WantedBack<'_>,
     wall: WallClock,
 ) -> Result<(GivingBack, Option<PersonsCommit>), ProvenanceError> {

@@ -1,4 +1,4 @@
-//! `wake memory why`: traces a line of the memory by blame to its commit and its message.
+//! `wake memory why`: traces a line of the memory to the commit that wrote it (as `git blame` does), and to the message behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::ProvenanceError;
 
 /// The maximum number of lines in an answer.
 pub const MAX_LINES: usize = 8;
-/// The maximum number of nearest lines, if no line contains the words.
+/// The maximum number of similar lines in an answer, if no line contains the words.
 const MAX_NEAR: usize = 3;
 /// The number of search hits considered. Some of them are messages rather than lines.
 const NEAR_HITS: usize = 50;
@@ -86,7 +86,7 @@ pub struct SaidMessage {
 pub struct Stories {
     /// The lines with their origins.
     pub lines: Vec<LineStory>,
-    /// True if no line contains the words: these are the nearest lines.
+    /// True if no line contains the words, so that `lines` holds the most similar ones.
     pub are_near: bool,
     /// The number of further lines with the words.
     pub more: usize,
@@ -117,7 +117,7 @@ pub fn why_line(
     build_story(repo, store, found, commit).map(Some)
 }
 
-/// Traces the lines that contain these words, or else the nearest lines.
+/// Traces the lines that contain these words, or else the most similar lines.
 pub fn trace_lines(
     repo: &Repo,
     store: Option<&Store>,
@@ -159,8 +159,8 @@ pub fn trace_lines(
     let mut commits: BTreeMap<(String, usize), Commit> = BTreeMap::new();
     for (path, wanted) in by_file {
         let text = documents.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text.as_str());
-        let came_by = repo.history().find_line_commits(&path, text, &wanted)?;
-        commits.extend(came_by.into_iter().map(|(line, commit)| ((path.clone(), line), commit)));
+        let of_file = repo.history().find_line_commits(&path, text, &wanted)?;
+        commits.extend(of_file.into_iter().map(|(line, commit)| ((path.clone(), line), commit)));
     }
     for line in found {
         let commit = commits.remove(&(line.path.clone(), line.line));
@@ -180,7 +180,7 @@ fn find_lines(path: &str, text: &str, sought: &SoughtWords) -> Vec<FoundLine> {
     numbers.filter_map(|number| find_line(path, text, number)).collect()
 }
 
-/// A line with its heading, and the origin of its item.
+/// Finds a line by number, with its heading and the origin of its list item.
 fn find_line(path: &str, text: &str, number: usize) -> Option<FoundLine> {
     let raw = text.lines().nth(number.checked_sub(1)?)?.to_owned();
     let document = Document::split(text);
@@ -210,14 +210,15 @@ fn build_story(
         Some(commit) if commit.is_wake() => LineWriter::Wake,
         Some(_) => LineWriter::Program,
     };
-    let named = origin.as_ref().map(|origin| origin.wake.as_str());
-    let by_itself = commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
-    // An archived line, or one edited by a person, still names the wake that wrote it first.
-    let wake_commit = match named.filter(|named| by_itself != Some(named)) {
+    let stated_wake = origin.as_ref().map(|origin| origin.wake.as_str());
+    let committing_wake =
+        commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
+    // An archived line, or one edited by a person, still names the wake that first wrote it.
+    let wake_commit = match stated_wake.filter(|stated| committing_wake != Some(stated)) {
         Some(wake) => repo.history().log_of_wake(wake)?,
         None => None,
     };
-    let wake = named.or(by_itself);
+    let wake = stated_wake.or(committing_wake);
     let ids = match origin.as_ref().and_then(|origin| origin.message) {
         Some(message) => vec![message],
         // A person's line has no message.
@@ -227,12 +228,12 @@ fn build_story(
             None => Vec::new(),
         },
     };
-    let (mut messages, mut read) = (Vec::new(), None);
+    let (mut messages, mut wake_taint) = (Vec::new(), None);
     if let Some(store) = store {
         messages = store.inbox().list_messages(&ids)?.into_iter().map(to_said_message).collect();
-        read = wake.map(|wake| store.outbox().find_cycle_taints(wake)).transpose()?.flatten();
+        wake_taint = wake.map(|wake| store.outbox().find_cycle_taints(wake)).transpose()?.flatten();
     }
-    let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(read);
+    let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(wake_taint);
     Ok(LineStory {
         path,
         line,
@@ -247,7 +248,7 @@ fn build_story(
     })
 }
 
-/// Parses the message numbers in the trailer of a wake's commit.
+/// Parses the message numbers in the `Messages` trailer of a wake's commit.
 fn parse_message_numbers(message: &str) -> Vec<i64> {
     let named = find_trailer(message, "Messages").unwrap_or_default();
     named.split(',').filter_map(|id| id.trim().parse().ok()).collect()

@@ -55,7 +55,7 @@ impl Follower {
 impl Followed {
     fn poll(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
         // Stat before reading: a file renamed after this is read to its end next time.
-        let there = std::fs::metadata(&self.path);
+        let at_path = std::fs::metadata(&self.path);
         if let Some(file) = &mut self.file {
             // The file was truncated.
             if file.metadata()?.len() < file.stream_position()? {
@@ -65,12 +65,12 @@ impl Followed {
             file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
             self.take_bytes(&bytes, all);
         }
-        let Ok(there) = there else { return Ok(()) };
+        let Ok(at_path) = at_path else { return Ok(()) };
         let own = self.file.as_ref().map(File::metadata).transpose()?;
-        if own.is_some_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino())) {
+        if own.is_some_and(|own| (own.dev(), own.ino()) == (at_path.dev(), at_path.ino())) {
             return Ok(());
         }
-        // Drop an unfinished line: its writer continues in the new file with a whole one.
+        // Drop an unfinished line. Its writer starts the new file with a whole line.
         self.begun.clear();
         let mut bytes = Vec::new();
         let file = self.file.insert(File::open(&self.path)?);
@@ -103,7 +103,7 @@ mod tests {
     };
 
     #[test]
-    fn what_comes_is_shown_once_across_a_rotation() {
+    fn each_new_line_is_shown_once_across_a_rotation() {
         let dir = tempfile::tempdir().unwrap();
         let (wake, bot) = (LogFile::new(dir.path(), "wake"), LogFile::new(dir.path(), "bot"));
         wake.add("2026-11-21T09:00:00Z before");

@@ -6,7 +6,7 @@ use rustix::process::{Signal, getpgid, getpgrp, kill_process, kill_process_group
 
 use super::{Identity, table, to_pid};
 
-/// The maximum number of searches for new descendants. Found descendants are stopped and start no more.
+/// The maximum number of searches for new descendants. A descendant is paused when found, so it can't start others.
 const MAX_LOOKS: u32 = 8;
 /// The pause between two checks for survivors.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ pub fn end_process(who: &Identity, within: Duration) -> Result<(), EndError> {
     kill_process(number, Signal::STOP).map_err(|errno| EndError::Refused { pid, source: errno.into() })?;
     let mut all = stopped_descendants(pid);
     all.push(who.clone());
-    // A group with its own number is its own; another group may belong to the shell that started us both.
+    // If the group has the same number, the process leads it. Another group may belong to the shell that started us both.
     if getpgid(Some(number)) == Ok(number) && getpgrp() != number {
         kill_process_group(number, Signal::KILL).ok();
     }
@@ -90,7 +90,7 @@ pub fn end_children(who: &Identity) -> usize {
     children.iter().filter(kill).count()
 }
 
-/// Stops all descendants of a stopped process and returns them, without this process.
+/// Pauses all descendants of a paused process. Returns them, without the calling process.
 fn stopped_descendants(root: u32) -> Vec<Identity> {
     let mut known: Vec<Identity> = Vec::new();
     for _ in 0..MAX_LOOKS {
@@ -107,7 +107,7 @@ fn stopped_descendants(root: u32) -> Vec<Identity> {
     known
 }
 
-/// The pids below `root` in a table of (pid, parent), sorted, without this process.
+/// The pids of all descendants of `root` in a table of (pid, parent), sorted, without the calling process.
 pub(super) fn list_descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;

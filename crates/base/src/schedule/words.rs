@@ -1,7 +1,7 @@
 //! Splits text into lower-case tokens with positions, and matches phrases over them with a cursor.
 //!
-//! Both parsers of English use this module, [`super::when`] for times and the offline model for commands. Matching works on tokens;
-//! the kept text is cut from the original by the tokens' spans.
+//! Both parsers of English use this module, [`super::when`] for times and the fallback grammar for commands. Matching works on
+//! tokens; text to keep is cut from the original by their spans.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub struct Token {
     pub text: String,
     /// The position in bytes.
     pub span: Range<usize>,
-    /// True if no space separates this token from the previous.
+    /// True if no space separates this token from the previous one.
     pub glued: bool,
 }
 
@@ -98,7 +98,7 @@ impl<'t> Cursor<'t> {
         self.token().map_or("", |token| token.text.as_str())
     }
 
-    /// The text of the next token if glued to the previous, else empty.
+    /// The text of the next token if no space precedes it, else empty.
     pub fn glued_text(self) -> &'t str {
         self.token().filter(|token| token.glued).map_or("", |token| token.text.as_str())
     }
@@ -183,8 +183,8 @@ impl<'t> Cursor<'t> {
     pub fn read_month(self) -> Option<(u32, Self)> {
         let word = self.text();
         let index = MONTHS.iter().position(|name| is_name_of_month(word, name))?;
-        let dot = if self.next().glued_text() == "." && word.len() <= 4 { self.next().next() } else { self.next() };
-        Some((u32::try_from(index).ok()? + 1, dot))
+        let end = if self.next().glued_text() == "." && word.len() <= 4 { self.next().next() } else { self.next() };
+        Some((u32::try_from(index).ok()? + 1, end))
     }
 
     /// Parses a weekday's full name.
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn words_numbers_and_marks_are_cut_apart() {
+    fn words_numbers_and_marks_become_separate_tokens() {
         assert_eq!(
             texts("Don’t call at 5:15pm, twenty-five!"),
             ["don't", "call", "at", "5", ":", "15", "pm", ",", "twenty-five", "!"]
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_matches_alternatives_and_leaves_out_what_may_be_missing() {
+    fn a_phrase_matches_alternatives_and_skips_missing_optional_words() {
         let tokens = tokenize("the day after tomorrow");
         let start = Cursor::new(&tokens, 0);
         assert_eq!(start.match_phrase("?the day|night after tomorrow").map(|cursor| cursor.index), Some(4));

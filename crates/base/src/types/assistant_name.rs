@@ -2,10 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-/// The longest name in bytes. The name is part of identifiers, which PostgreSQL cuts at 63.
+/// The longest name in bytes. The name is part of identifiers, which PostgreSQL truncates to 63 bytes.
 const MAX_BYTES: usize = 40;
 
-/// The name of one assistant of a fleet: small letters, digits and `_`, a letter first.
+/// The name of one assistant of a fleet: lower-case letters, digits and `_`, beginning with a letter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssistantName(String);
 
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_can_stand_in_a_path_an_address_and_a_database() {
+    fn a_name_is_safe_in_paths_addresses_and_database_names() {
         for good in ["ana", "a", "team_2"] {
             assert_eq!(good.parse::<AssistantName>().unwrap().as_str(), good);
         }

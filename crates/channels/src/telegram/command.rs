@@ -29,7 +29,7 @@ pub enum Command {
     Undo,
     /// `/retry [number]`: retries a message that was put aside.
     Retry,
-    /// `/rules [remove n]`: lists the rules for acts that need no approval, or are forbidden.
+    /// `/rules [remove n]`: lists the rules that allow or forbid acts without asking.
     Rules,
     /// `/stop`: stops all work until `/resume`.
     Stop,
@@ -39,7 +39,7 @@ pub enum Command {
     Wake,
     /// `/model [name]`: shows or chooses the AI model.
     Model,
-    /// `/local [off]`: keeps this chat off the cloud, or no longer.
+    /// `/local [off]`: keeps this chat off the cloud, or ends that.
     Local,
     /// `/settings`: shows the settings.
     Settings,
@@ -47,9 +47,9 @@ pub enum Command {
     Restart,
     /// `/whoami`: shows the speaker's identity and rights.
     Whoami,
-    /// `/help`: lists possible requests.
+    /// `/help`: lists what a person can ask for.
     Help,
-    /// A typing error, with the intended command's name.
+    /// A command with a typing error; holds the intended command's name.
     Mistyped(&'static str),
 }
 
@@ -57,9 +57,9 @@ pub enum Command {
 const MAX_NEAR: usize = 3;
 /// The maximum edit distance of a similar name.
 const MAX_CHANGES: usize = 2;
-/// The minimum number of letters for a match of the beginning.
+/// The minimum number of letters for a match by the beginning of a name.
 const MIN_BEGINNING: usize = 2;
-/// The minimum length of a command for recognising typing errors: a shorter word is as likely intended.
+/// The minimum length of a command's name for recognising typing errors. A word similar to a shorter name is as likely meant literally.
 const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
@@ -127,7 +127,7 @@ impl Command {
         offered.map(|(command, description)| BotCommand::new(command.name(), description)).collect()
     }
 
-    /// Parses a text as a command, possibly misspelt, with its arguments. For channels without addressed commands.
+    /// Parses a text as a command, possibly misspelt, with its arguments. For channels where commands don't name a bot.
     pub fn parse_unaddressed(text: &str) -> Option<(Self, &str)> {
         match parse(text.trim_start(), "") {
             ParsedCommand::Ours(command, args) => Some((command, args)),
@@ -135,7 +135,7 @@ impl Command {
         }
     }
 
-    /// The commands most similar to a word: a few edits away, or with the same beginning.
+    /// Finds the commands most similar to a word: a few edits away, or with the same beginning.
     pub fn find_nearest(word: &str) -> Vec<Self> {
         let word = word.to_lowercase();
         let mut near: Vec<(usize, Self)> = Self::ALL
@@ -157,7 +157,7 @@ impl Command {
         matches!(parse(text, username), ParsedCommand::Ours(..))
     }
 
-    /// The description in the menu; `None` if not offered.
+    /// The description in the menu; `None` if the menu doesn't offer the command.
     pub fn description(self) -> Option<&'static str> {
         match self {
             Self::Start | Self::Mistyped(_) => None,
@@ -211,14 +211,14 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> ParsedCommand<'a> {
     command.map_or(ParsedCommand::NotACommand, |command| ParsedCommand::Ours(command, args.trim()))
 }
 
-/// Returns true if a text is any command that names this bot.
+/// Returns true if a text is a command, known or unknown, that names this bot.
 pub(super) fn is_addressed_to(text: &str, username: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     let addressee = word.strip_prefix('/').and_then(|word| word.split_once('@'));
     addressee.is_some_and(|(_, addressee)| addressee.eq_ignore_ascii_case(username))
 }
 
-/// The command within one slip of a word: an extra, missing or wrong letter, or two swapped ones.
+/// Finds the command that differs from a word by one typing error: an extra, missing or wrong letter, or two swapped ones.
 fn find_mistyped(name: &str) -> Option<Command> {
     let name = name.to_lowercase();
     let candidates = Command::ALL.into_iter().map(Command::name).filter(|ours| ours.len() >= MIN_MISTYPED_CHARS);
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_text() {
+    fn commands_are_distinguished_from_text() {
         assert_eq!(parse("/status", "reveille_bot"), ParsedCommand::Ours(Command::Status, ""));
         assert_eq!(
             parse("/Status@Reveille_Bot now \n please ", "reveille_bot"),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_recognised() {
+    fn a_typing_error_in_a_command_is_recognised() {
         for (text, meant) in [
             ("/staus", "status"),
             ("/satus", "status"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_menu_keeps_to_telegrams_rules() {
+    fn the_menu_follows_telegrams_rules() {
         for BotCommand { command, description } in Command::menu() {
             assert!((1..=32).contains(&command.len()) && command.chars().all(|c| c.is_ascii_lowercase()));
             assert!((1..=256).contains(&description.chars().count()));

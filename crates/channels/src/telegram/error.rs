@@ -12,9 +12,9 @@ use reveille_memory::outside::{Origin, Outside};
 
 use super::refusal::asked_wait;
 
-/// The wait for a 429 without a stated time.
+/// The wait after an answer with code 429 that states no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
-/// The longest wait accepted from a server; a longer one isn't Telegram's, or is a mistake.
+/// The longest wait accepted from a server. A longer one is a mistake, or doesn't come from Telegram.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum length of a kept description in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
@@ -77,7 +77,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Parses leniently: proxies write an empty object as a list, or a number as text.
+    /// Parses leniently, because proxies may write an empty object as a list, or a number as text.
     pub(super) fn parse(parameters: &Value) -> Self {
         let number = |name: &str| {
             let value = parameters.get(name)?;
@@ -117,7 +117,7 @@ impl TelegramError {
         }
     }
 
-    /// Creates the error from an answer that isn't the Bot API's: of a proxy, or of a server other than Telegram.
+    /// Creates the error from an answer that doesn't come from the Bot API, but from a proxy or a server other than Telegram.
     pub(super) fn from_foreign_answer(status: u16) -> Self {
         let why = format!("HTTP status {status} without a Bot API answer");
         match status {
@@ -127,8 +127,8 @@ impl TelegramError {
         }
     }
 
-    /// Creates the error from a call without an answer. reqwest's connector fails before any byte of the request is sent; a later
-    /// failure may have reached Telegram.
+    /// Creates the error from a call without an answer. If reqwest can't connect, no byte of the request was sent. After a later failure,
+    /// the request may have reached Telegram.
     pub(super) fn from_transport(error: reqwest::Error) -> Self {
         // fault: answer-got-lost-taken
         let surely_not_sent = error.is_connect() || error.is_builder();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_sorted_by_what_to_do() {
+    fn failed_answers_are_sorted_by_the_next_step() {
         let wait = Parameters { retry_after: Some(3600), migrate_to_chat_id: None };
         assert_eq!(
             TelegramError::from_answer(429, "Too Many Requests: retry after 3600", &wait),
@@ -190,7 +190,7 @@ mod tests {
         );
         let absurd = Parameters { retry_after: Some(u64::MAX), migrate_to_chat_id: None };
         let wait = TelegramError::from_answer(429, "Too Many Requests", &absurd);
-        assert_eq!(wait, TelegramError::RetryAfter(RETRY_AFTER_MAX), "no time can be reckoned with more");
+        assert_eq!(wait, TelegramError::RetryAfter(RETRY_AFTER_MAX), "an absurd wait is shortened to the maximum");
         let moved = Parameters { retry_after: None, migrate_to_chat_id: Some(-1001) };
         assert_eq!(
             TelegramError::from_answer(400, "Bad Request: group chat was upgraded to a supergroup chat", &moved),
@@ -204,14 +204,18 @@ mod tests {
         assert!(matches!(said(400, "Bad Request: chat not found"), TelegramError::ChatGone(_)));
         assert!(matches!(said(400, "Bad Request: can't parse entities: x"), TelegramError::Rejected { code: 400, .. }));
         for (code, words) in [(429, "Too Many Requests: retry after 37"), (420, "FLOOD_WAIT_37")] {
-            assert_eq!(said(code, words), TelegramError::RetryAfter(Duration::from_secs(37)), "only the words tell");
+            assert_eq!(
+                said(code, words),
+                TelegramError::RetryAfter(Duration::from_secs(37)),
+                "the wait is read from the description"
+            );
         }
         assert!(matches!(said(400, "Bad Request: message is too long"), TelegramError::Rejected { code: 400, .. }));
         assert!(matches!(said(502, "Bad Gateway"), TelegramError::Ambiguous { .. }));
     }
 
     #[test]
-    fn parameters_are_read_however_they_are_written() {
+    fn parameters_are_read_in_any_notation() {
         use serde_json::json;
         for (parameters, wait, moved) in [
             (json!({"retry_after": 5}), Some(5), None),
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_answer_below_500_was_no_delivery() {
+    fn a_foreign_error_below_500_means_not_sent() {
         for (status, sure) in [(302, true), (403, true), (404, true), (200, false), (502, false)] {
             let not_sent = matches!(TelegramError::from_foreign_answer(status), TelegramError::NotSent { .. });
             assert_eq!(not_sent, sure, "{status}");

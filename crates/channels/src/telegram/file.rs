@@ -123,8 +123,8 @@ impl Telegram {
     }
 }
 
-/// Interprets an answer that isn't the file. The location is recent, so a 404 can't be the token's fault, although the Bot API uses
-/// the same words.
+/// Interprets an answer that isn't the file. The bot has just been told the location, so a 404 can't mean a wrong token, although the
+/// Bot API words both alike.
 fn interpret_refusal(status: u16, body: &[u8]) -> TelegramError {
     match api::read_answer::<serde::de::IgnoredAny>(status, body) {
         Err(TelegramError::Unauthorized(why)) if status == 404 => {
@@ -135,7 +135,7 @@ fn interpret_refusal(status: u16, body: &[u8]) -> TelegramError {
     }
 }
 
-/// The length of a file, if stated: the library uses the maximum number for a missing length.
+/// The length of a file, if Telegram states it. The library uses the maximum number for a missing length.
 pub(super) fn known_bytes(file: &FileMeta) -> Option<u32> {
     Some(file.size).filter(|size| *size != u32::MAX)
 }
@@ -148,7 +148,7 @@ fn silence_error() -> FetchError {
     transfer_error(format!("no data arrived for {} s", SILENCE_MAX.as_secs()))
 }
 
-/// Returns true if a path can't lead outside the address before it.
+/// Returns true if a path can't lead outside the base address to which it is appended.
 fn is_plain(path: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | ' ' | '%');
     !path.is_empty() && path.chars().all(plain) && path.split('/').all(|segment| !segment.contains(".."))
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_says_nothing_of_the_token() {
+    fn a_missing_file_does_not_mean_a_wrong_token() {
         let not_found = br#"{"ok":false,"error_code":404,"description":"Not Found"}"#;
         assert!(matches!(interpret_refusal(404, not_found), TelegramError::Ambiguous { .. }));
         let unauthorized = br#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#;

@@ -1,5 +1,5 @@
-//! Stores updates from a webhook as files in the assistant's workspace. They are synced before Telegram gets the confirmation, and removed
-//! once stored in the database. A bot reads them in its turn, like polled updates.
+//! Stores updates from a webhook as files in the assistant's workspace. A file is synced before Telegram gets the confirmation, and removed
+//! once its update is stored in the database. The bot reads these updates like polled ones.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ const MAX_WAITING: usize = 2_000;
 /// The maximum total size of waiting updates in bytes.
 const MAX_WAITING_BYTES: u64 = 64 << 20;
 
-/// A counter for names of files from the same instant.
+/// A counter that distinguishes files created at the same instant.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The folder of updates in an assistant's workspace.
@@ -88,8 +88,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Returns the next updates in order of arrival. First removes the files of the previous batch up to `offset`, which is one above the
-    /// last stored update.
+    /// Returns the next updates in order of arrival. Before that, removes the files of the previous batch up to the last stored update,
+    /// whose id is one below `offset`.
     ///
     /// # Errors
     /// Fails if the folder can't be read.
@@ -116,7 +116,7 @@ impl Inbox {
         Ok(updates)
     }
 
-    /// Opens the folder. The writer may have more rights than the owner, so a link in place of the folder is refused.
+    /// Opens the folder, but refuses a symbolic link in its place: the writing process may have more rights than the workspace's owner.
     fn open_folder(&self) -> io::Result<OwnedFd> {
         match mkdir(&self.dir, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_is_given_until_it_is_stored() {
+    fn an_update_is_returned_until_it_is_stored() {
         let dir = tempfile::tempdir().unwrap();
         let mut inbox = Inbox::at_path(dir.path().join("inbox"));
         assert!(inbox.is_empty() && inbox.next(None, 100).unwrap().is_empty());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_update_is_refused_and_what_cant_be_read_is_kept_aside() {
+    fn a_malformed_update_is_refused_and_an_unreadable_file_is_kept_aside() {
         let dir = tempfile::tempdir().unwrap();
         let mut inbox = Inbox::at_path(dir.path().to_owned());
         for bad in ["", "{", "[]", "{}", "{\"update_id\": \"7\"}", "{\"update_id\": 7} x"] {
@@ -190,18 +190,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_through_a_link() {
+    fn no_update_is_written_through_a_symbolic_link() {
         let dir = tempfile::tempdir().unwrap();
-        let anothers = dir.path().join("anothers");
-        fs::create_dir(&anothers).unwrap();
-        std::os::unix::fs::symlink(&anothers, dir.path().join("inbox")).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, dir.path().join("inbox")).unwrap();
         let inbox = Inbox::at_path(dir.path().join("inbox"));
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Disk(_))));
-        assert_eq!(fs::read_dir(&anothers).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_flood_is_left_with_telegram() {
+    fn updates_beyond_the_limits_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let inbox = Inbox::at_path(dir.path().to_owned());
         for n in 0..MAX_WAITING {

@@ -1,7 +1,7 @@
 //! Interprets an update and checks its sender. Does no I/O.
 //!
-//! Nothing from an allowed person is dropped: unknown content becomes a message that says so, with its raw JSON ([`RawUpdate::raw`]). Of
-//! strangers only a count is kept.
+//! Nothing from an allowed person is dropped: unknown content becomes a message that says so, with its raw JSON ([`RawUpdate::raw`]).
+//! Updates of strangers are only counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ mod damage;
 #[cfg(test)]
 mod tests;
 
-/// Senders that stand for others: the anonymous administrator of a group, a channel in a group, Telegram itself.
+/// The ids of senders that stand for others: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
 
 /// The maximum length of a shown field name in characters.
@@ -43,8 +43,8 @@ pub struct Speakers {
 /// The meaning of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadUpdate {
-    /// A message to the assistant, to be stored. A message to others ([`NewMessage::is_for_us`]) is kept only as part of a message to
-    /// the assistant.
+    /// A message to be stored. If it is addressed to others (see [`NewMessage::is_for_us`]), it is kept only as part of a message to the
+    /// assistant.
     Message(NewMessage),
     /// A command that the bot answers.
     Command {
@@ -90,7 +90,7 @@ pub struct NewMessage {
     pub reply_to: Option<Quoted>,
     /// The author of the text if other than the sender.
     pub forwarded_from: Option<String>,
-    /// The common id of the pictures of an album.
+    /// The id that all pictures of an album share.
     pub album: Option<String>,
     /// The attached file.
     pub attachment: Option<NewAttachment>,
@@ -127,34 +127,34 @@ pub struct Migration {
 }
 
 /// An update that isn't kept.
-enum Unheard {
+enum NotKept {
     Stranger,
     Ignored(&'static str),
 }
 
-impl From<Unheard> for ReadUpdate {
-    fn from(unheard: Unheard) -> Self {
+impl From<NotKept> for ReadUpdate {
+    fn from(unheard: NotKept) -> Self {
         match unheard {
-            Unheard::Stranger => Self::Stranger,
-            Unheard::Ignored(why) => Self::Ignored(why),
+            NotKept::Stranger => Self::Stranger,
+            NotKept::Ignored(why) => Self::Ignored(why),
         }
     }
 }
 
 impl Speakers {
-    /// Returns the chat and the sender's id if the sender may speak, else the meaning of the update. Without a chat (an inline query,
-    /// say), the sender's private chat is used.
+    /// Returns the chat and the sender's id if the sender may speak, else why the update isn't kept. Without a chat (as in an inline
+    /// query), the sender's private chat is used.
     fn admit_sender(
         &self,
         chat: Option<&Chat>,
         sender_id: Option<i64>,
         is_disguised: bool,
-    ) -> Result<(ChatRef, i64), Unheard> {
+    ) -> Result<(ChatRef, i64), NotKept> {
         let sender_id = match sender_id {
-            Some(id) if id == self.me.id => return Err(Unheard::Ignored("the bot's own message")),
+            Some(id) if id == self.me.id => return Err(NotKept::Ignored("the bot's own message")),
             Some(id) => id,
-            None if is_disguised => return Err(Unheard::Stranger),
-            None => return Err(Unheard::Ignored("an update that names no sender")),
+            None if is_disguised => return Err(NotKept::Stranger),
+            None => return Err(NotKept::Ignored("an update that names no sender")),
         };
         let chat_id = chat.map_or(sender_id, |chat| chat.id.0);
         let listed = |id: i64| self.allowed.contains(&id);
@@ -166,18 +166,18 @@ impl Speakers {
                 Some(chat) if !chat.is_private() => false,
                 Some(_) | None => chat_id == sender_id && listed(sender_id),
             };
-        if admitted { Ok((ChatRef::from_telegram(chat_id), sender_id)) } else { Err(Unheard::Stranger) }
+        if admitted { Ok((ChatRef::from_telegram(chat_id), sender_id)) } else { Err(NotKept::Stranger) }
     }
 }
 
-/// The content of an update.
+/// The content of an update, before its sender is checked.
 pub(super) enum MessageBody {
     Tap(Box<CallbackQuery>),
-    /// A message, or another update with a known sender and chat at most.
+    /// A message, or an update of another kind, of which at most the sender and the chat are known.
     Said(Box<ReadMessage>),
 }
 
-/// Splits an update into the field name of the Bot API and its content; `None` if empty.
+/// Splits an update into its field name in the Bot API and its content; `None` if empty.
 pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     let mut fields = parse_fields(raw)?;
     // An update holds a single item; look for a message even next to new fields.
@@ -185,7 +185,7 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
     let mut rest = fields.remove(&kind)?;
     let around = Surroundings::take_from(&mut rest);
-    // Our own number replaces the update's, which may exceed the library's type.
+    // Zero replaces the update's id, which may be too large for the library's type.
     let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
     let message = match update.map(|update| update.kind) {
         Some(UpdateKind::CallbackQuery(query)) => return Some((kind, MessageBody::Tap(Box::new(query)))),
@@ -239,8 +239,8 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     }
 }
 
-/// The fields of an update. An unreadable field (an out-of-range number, half a character, excessive depth) is replaced by an empty
-/// object, so that the rest of the message survives. The raw update is kept anyway.
+/// Parses the fields of an update. An empty object replaces a field that can't be read (an out-of-range number, half a character,
+/// excessive depth), so that the rest of the message survives. The raw update is kept anyway.
 fn parse_fields(raw: &RawValue) -> Option<Map<String, Value>> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
         return Some(fields);
@@ -267,7 +267,7 @@ fn format_field_name(field: &str) -> String {
     one_line(field, FIELD_CHARS_MAX)
 }
 
-/// Interprets a text: a command, if the sender's own and one of ours.
+/// Interprets a text. It is a command if the sender wrote it (not forwarded it) and we know the command.
 fn interpret_text(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
     if message.forwarded_from.is_some() {
         return ReadUpdate::Message(message);
@@ -284,13 +284,13 @@ fn interpret_text(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpda
     }
 }
 
-/// Interprets the press of a button. Buttons of others, and those of messages too old to be named, are unknown.
-fn interpret_tap(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
+/// Interprets the press of a button. Buttons that aren't ours, and buttons whose message Telegram no longer names, are ignored.
+fn interpret_tap(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, NotKept> {
     let message = query.message.as_ref();
     let (chat, sender_id) = access.admit_sender(message.map(|message| message.chat()), user_id(&query.from), false)?;
     let choice = query.data.as_deref().and_then(ButtonChoice::parse);
     let Some((choice, message)) = choice.zip(message) else {
-        return Err(Unheard::Ignored("a button that isn't known"));
+        return Err(NotKept::Ignored("a button that isn't known"));
     };
     Ok(ReadUpdate::Tapped(Tap {
         callback_id: query.id.0.clone(),

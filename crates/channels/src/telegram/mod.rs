@@ -1,8 +1,8 @@
 //! Telegram: the Bot API client, the interpretation of updates, and the [`Channel`](super::Channel) for answers.
 //!
-//! `api` makes one bounded call and sorts failures by the next step ([`TelegramError`]). `sending` tries plainer forms of a message,
-//! guided by `refusal`, which interprets Telegram's words. `incoming` interprets an update and checks its sender without any call.
-//! Polling, storage and further attempts live in `bot` and in the outbox's delivery.
+//! `api` makes a single call with a time limit, and sorts failures by the next step ([`TelegramError`]). `sending` tries plainer forms of
+//! a message, guided by `refusal`, which interprets Telegram's words. `incoming` interprets an update and checks its sender without any
+//! call. Polling and storage live in `bot`, further attempts in [`delivery`](crate::delivery).
 
 mod api;
 mod attachment;
@@ -48,7 +48,7 @@ fn to_chat_id(chat: ChatRef) -> ChatId {
     ChatId(chat.id)
 }
 
-/// Converts a message id. An id beyond the library's type can't belong to a message of ours.
+/// Converts a message id. An id too large for the library's type can't belong to a message of ours.
 fn to_message_id(id: i64) -> Result<MessageId, TelegramError> {
     let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no message {id}") };
     i32::try_from(id).map(MessageId).map_err(unknown)
@@ -59,7 +59,7 @@ fn to_thread_id(id: i64) -> Result<ThreadId, TelegramError> {
     to_message_id(id).map(ThreadId).map_err(unknown)
 }
 
-/// Link previews are off, so that no server learns of our links.
+/// The options that turn link previews off, so that no server learns of our links.
 fn without_preview() -> LinkPreviewOptions {
     LinkPreviewOptions {
         // fault: links-looked-telegram
@@ -71,14 +71,14 @@ fn without_preview() -> LinkPreviewOptions {
     }
 }
 
-/// The number of buttons in a row.
+/// The maximum number of buttons in a row.
 const BUTTONS_A_ROW: usize = 3;
 
 fn render_buttons(question: &Question) -> ReplyMarkup {
     let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label_choice(&choice), choice.to_data());
-    let (choices, a_row) =
+    let (choices, per_row) =
         (question.choices(), if let Question::Approval { .. } = question { 2 } else { BUTTONS_A_ROW });
-    let rows = choices.chunks(a_row).map(|row| row.iter().cloned().map(button).collect::<Vec<_>>());
+    let rows = choices.chunks(per_row).map(|row| row.iter().cloned().map(button).collect::<Vec<_>>());
     ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new(rows))
 }
 

@@ -1,20 +1,20 @@
 //! Interprets refusals of the Bot API by their words, because almost all of them share one code.
 //!
-//! The words come from the server and its clients: sentences of the server itself, and capitalized names from behind it. As they
-//! change over time, each list holds the common part of a kind of refusal.
+//! Some refusals are sentences of the Bot API server; others are names in capitals from the servers behind it. As both change over time,
+//! each list holds only the part that refusals of one kind have in common.
 
 use std::time::Duration;
 
 use super::error::RETRY_AFTER_MAX;
 
-/// A refused part of a message that can be left out. Nothing was sent.
+/// An element of a message that Telegram refused and that can be left out. Nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Misfit {
     /// The formatting: plain text may be accepted.
     Formatting,
     /// The length: send as a file.
     Length,
-    /// The message replied to.
+    /// The reference to the message replied to.
     Reply,
     /// The target topic.
     Topic,
@@ -22,14 +22,14 @@ pub(super) enum Misfit {
     Buttons,
 }
 
-/// The demand of a refusal.
+/// What a refusal calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageRefusal {
     /// Send another form of the message.
     Misfit(Misfit),
     /// Wait this long; `None` leaves the time to the caller.
     Wait(Option<Duration>),
-    /// The chat is gone for the bot.
+    /// The bot can't write to the chat any more.
     ChatGone,
     /// A person must grant permission.
     NotAllowed,
@@ -37,7 +37,7 @@ pub(super) enum MessageRefusal {
     Unknown,
 }
 
-/// Signs of busy servers, which have done nothing.
+/// Signs of a server that is too busy, so that nothing was sent.
 const BUSY: [&str; 5] = ["timeout", "timed out", "msg_wait", "try again", "busy"];
 /// Signs of a missing chat, or one closed to the bot.
 const CHAT_GONE: [&str; 14] = [
@@ -115,9 +115,9 @@ pub(super) fn asked_wait(words: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// A new report is one line.
+    /// To cover a newly reported refusal, add a line.
     #[test]
-    fn every_reported_refusal_is_sorted_by_what_to_do() {
+    fn every_reported_refusal_is_sorted_by_the_next_step() {
         use MessageRefusal::{ChatGone, NotAllowed, Unknown, Wait};
         use Misfit::{Buttons, Formatting, Length, Reply, Topic};
         let seconds = |n| Wait(Some(Duration::from_secs(n)));

@@ -1,6 +1,7 @@
 //! Sends a part of a message in its intended form, then without the parts that Telegram refuses.
 //!
-//! A refusal means that nothing was sent, so the next form can be tried at once. Each attempt leaves something out, which bounds them.
+//! A refusal means that nothing was sent, so the next form can be tried at once. Each attempt leaves out something more, so they come to
+//! an end.
 
 use teloxide_core::{
     payloads::{SendDocument, SendMessage},
@@ -39,7 +40,7 @@ impl Channel for Telegram {
     }
 }
 
-/// An attempted form of a part.
+/// A part, and the form in which to send it.
 #[derive(Debug, PartialEq)]
 struct SendAttempt {
     part: Outgoing,
@@ -47,7 +48,7 @@ struct SendAttempt {
 }
 
 impl SendAttempt {
-    /// The next form without the refused part; an error if another step is needed, or nothing is left to omit.
+    /// The next attempt, without what was refused; an error if something else must be done, or nothing is left to omit.
     fn next_attempt(self, error: TelegramError) -> Result<Self, SendError> {
         let TelegramError::Rejected { code, description } = &error else {
             return Err(match error {
@@ -73,7 +74,7 @@ impl SendAttempt {
         next.ok_or(SendError::Never { why })
     }
 
-    /// The form without one optional part; `None` if already absent.
+    /// The attempt without one optional element; `None` if it is already absent.
     fn omit_part(self, misfit: Misfit) -> Option<Self> {
         let Self { part, form } = self;
         let is_formatted = form == Form::Html;
@@ -89,7 +90,7 @@ impl SendAttempt {
         }
     }
 
-    /// A plainer form after an unclear refusal. The topic stays, because other people may read the rest of the chat.
+    /// A plainer form after an unclear refusal. The topic stays, because other people may read the chat's other topics.
     fn simplify(self) -> Option<Self> {
         let Self { part, form } = self;
         if form == Form::Html || part.reply_to.is_some() {
@@ -99,7 +100,7 @@ impl SendAttempt {
     }
 }
 
-/// Replaces refused buttons by a hint at another way to answer.
+/// Replaces refused buttons with a hint at another way to answer.
 fn without_buttons(part: Outgoing) -> Outgoing {
     const ELSEWHERE: &str =
         "\n\nTelegram refused this message's buttons. You can answer the question in the terminal: wake approvals list";
@@ -128,13 +129,13 @@ impl Telegram {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(to_thread_id).transpose()?;
-        // Sent even if the message replied to is gone.
+        // Telegram sends the part even if the message it replies to is gone.
         let answered = part.reply_to.and_then(|id| to_message_id(id).ok());
         let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
         let reply_markup = part.question.as_ref().map(render_buttons);
         if let Some(file) = &part.file {
             let caption = Some(text.clone());
-            // The file itself travels outside of the request's fields.
+            // The request's file id is a placeholder: `send_document` uploads the file.
             let request = SendDocument::new(to_chat_id(part.chat), InputFile::file_id(FileId::default()));
             let request =
                 SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_refused_is_left_out() {
+    fn only_the_refused_element_is_left_out() {
         let left = left_after(&["ENTITIES_TOO_LONG"]).unwrap();
         assert_eq!(left, SendAttempt { part: whole(), form: Form::Plain });
         let left = left_after(&["message to be replied not found"]).unwrap();
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_refused_again_and_again_the_tries_end() {
+    fn attempts_end_whatever_telegram_keeps_refusing() {
         let all =
             ["ENTITIES_TOO_LONG", "MESSAGE_TOO_LONG", "REPLY_TO_INVALID", "TOPIC_CLOSED", "BUTTON_INVALID", "NEW"];
         for first in all {
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_waited_for_and_what_people_decide_is_told() {
+    fn a_temporary_refusal_is_waited_for_and_a_missing_permission_is_reported() {
         let after =
             |words: &str| SendAttempt { part: whole(), form: Form::Html }.next_attempt(refused(words)).unwrap_err();
         assert!(matches!(after("SLOWMODE_WAIT_9"), SendError::Later { after, .. } if after.as_secs() == 9));

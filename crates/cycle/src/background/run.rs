@@ -1,5 +1,5 @@
-//! Background jobs in their cycle: the start, the allowed tools, the limits and the conclusion. This module dispatches; each kind has a
-//! file of its own.
+//! A background job in its cycle: the start, the allowed tools, the limits and the conclusion. This module only dispatches; each kind of
+//! job has a module of its own.
 
 use reveille_base::types::OwnWork;
 use reveille_git::Repo;
@@ -8,29 +8,33 @@ use reveille_tools::{Assignment, Documents};
 
 use crate::background::{initiative, jobs, reflection, steps};
 use crate::{
-    background::begun::Begun,
+    background::begun::StartedJob,
     context::WakeError,
     decide::{orient, situation::Reason},
     session::{Live, Session},
 };
 
-/// Prepares the start of a background job. Empty for other reasons.
+/// Prepares the start of a background job. The result is empty if the cycle is no background job.
 pub(crate) fn begin(
     session: &Session<'_>,
     repo: &Repo,
     cycle: &NewCycle,
     reasons: &[Reason],
-) -> Result<Begun, WakeError> {
+) -> Result<StartedJob, WakeError> {
     match (reasons, &cycle.work) {
         ([Reason::Reflection { from, until, .. }], _) => {
             let days = *from..*until;
             let (rule, found) = reflection::run::apply_rules(session, repo, cycle, &days)?;
-            Ok(Begun { block: reflection::run::render_block(session, repo, &days, &found)?, rule, ..Begun::default() })
+            Ok(StartedJob {
+                block: reflection::run::render_block(session, repo, &days, &found)?,
+                rule,
+                ..StartedJob::default()
+            })
         }
         (_, Some(OwnWork::Step { plan, step, .. })) => steps::run::begin(session, repo, plan, *step),
         (_, Some(OwnWork::Initiative { .. })) => initiative::run::begin(session, repo),
         (_, Some(OwnWork::Job { name, run })) => jobs::run::begin(session, repo, name, *run),
-        _ => Ok(Begun::default()),
+        _ => Ok(StartedJob::default()),
     }
 }
 
@@ -51,8 +55,8 @@ pub(crate) fn find_assignment(
     })
 }
 
-/// Returns `true` if the model should be asked nothing more: it has reported its result, or the budget is spent. One request may exceed the
-/// budget; none starts afterwards.
+/// Returns `true` if the model gets no further request, because it has reported its result or the budget is spent. One request may exceed
+/// the budget; none starts afterwards.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     match &live.cycle.work {
         Some(OwnWork::Step { plan, .. }) => steps::run::is_over(session, live, plan),
@@ -62,8 +66,8 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
     }
 }
 
-/// Returns the request to the model before its work can end. `None` if nothing is missing.
-pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
+/// Returns the text that asks the model for what is missing before its work can end. `None` if nothing is missing.
+pub(crate) fn find_missing_report(live: &Live) -> Option<&'static str> {
     match &live.cycle.work {
         Some(OwnWork::Step { .. }) => steps::run::is_missing(live),
         _ => None,

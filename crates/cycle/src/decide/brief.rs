@@ -1,8 +1,8 @@
 //! The model's input: the fixed system text, and the messages that each request adds. Pure.
 //!
-//! Changing content (time, memory, messages) goes into messages and never into the system text, so the prefix stays identical to the byte.
-//! A person's words are escaped inside `<message>` elements: quoted text can't end its element and pose as another.
-//! `model/offline/transcript` reads the same elements back.
+//! Content that changes (time, memory, messages) goes into messages and never into the system text, so the prefix stays the same byte for
+//! byte. A person's words are escaped inside `<message>` elements, so that quoted text can't end its element and pose as another. The
+//! fallback grammar reads the same elements back, in `offline/transcript.rs` of the crate `model`.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -39,11 +39,11 @@ use reveille_memory::{
 use reveille_store::{Exchange, Incoming};
 use reveille_tools::Documents;
 
-/// The number of recent exchange entries shown without a search for older ones.
+/// The number of recent exchange entries shown if no search for older ones was possible.
 pub const MAX_EXCHANGES: usize = 16;
-/// The number of recent exchange entries shown beside search results, to keep the thread.
+/// The number of recent exchange entries shown beside search results, so that the conversation stays coherent.
 const LAST_EXCHANGES: usize = 8;
-/// The maximum length of each entry, in characters.
+/// The maximum length of each exchange entry, in characters.
 const MAX_EXCHANGE_CHARS: usize = 800;
 /// The number of recent exchange entries shown to a small model.
 const SHORT_EXCHANGES: usize = 4;
@@ -80,7 +80,7 @@ pub struct Brief<'a> {
     pub now: DateTime<Utc>,
     /// The person's time zone.
     pub tz: Tz,
-    /// The reasons for the wake, for people.
+    /// The reasons for the wake, in words.
     pub reasons: &'a [String],
     /// Work already done for these messages by a given-up cycle.
     pub done_already: &'a [String],
@@ -137,8 +137,8 @@ pub fn render_opening(brief: &Brief<'_>) -> String {
         blocks.push(current);
     }
     let exchanges = select_exchanges(brief.exchanges, recall);
-    let short = exchanges.len().saturating_sub(if brief.is_short { SHORT_EXCHANGES } else { exchanges.len() });
-    let exchanges = exchanges.get(short..).unwrap_or_default();
+    let skipped = exchanges.len().saturating_sub(if brief.is_short { SHORT_EXCHANGES } else { exchanges.len() });
+    let exchanges = exchanges.get(skipped..).unwrap_or_default();
     if !exchanges.is_empty() {
         blocks.push(render_exchanges(exchanges, brief.tz));
     }
@@ -293,7 +293,7 @@ fn render_messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, t
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
-            // The grammar can build on this chat's own words; for an AI model both are only quotations.
+            // The fallback grammar can build on a quotation of our own words. For an AI model every quotation is only information.
             let own = if message.quotes_own { " own=\"yes\"" } else { "" };
             text.push_str(&format!("<quoted{own}>{}</quoted>\n", escape(&clip(quoted, MAX_EXCHANGE_CHARS))));
         }

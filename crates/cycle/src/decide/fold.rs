@@ -1,9 +1,10 @@
 //! Folding: a summary replaces a conversation that has become too long. Pure; the machine carries the steps out.
 //!
-//! At `FLUSH_PERCENT` the model is asked to write down important facts ([`FoldAsk::Flush`]). A memory tool's success answers that, or the
-//! words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` the model is asked for a summary ([`FoldAsk::Summary`]), which begins the new conversation. A
-//! model that does other work instead is asked for the flush again. After `FLUSH_ASKS_MAX` requests the conversation is folded by rule,
-//! from the journal. Each request follows the results of calls, so earlier content stays unchanged and no call is parted from its result.
+//! At `FLUSH_PERCENT` the model is asked to write down important facts ([`FoldAsk::Flush`]). A successful call of a memory tool answers
+//! that request, and so do the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` the model is asked for a summary ([`FoldAsk::Summary`]), which
+//! begins the new conversation. A model that does other work instead is asked for the flush again. After `FLUSH_ASKS_MAX` requests the
+//! conversation is folded by rule, from the journal. Each request follows the results of calls, so earlier content stays unchanged and no
+//! call is separated from its result.
 
 use reveille_base::types::{Stop, Usage};
 use reveille_store::FoldAsk;
@@ -16,7 +17,8 @@ const CONVERSATION_TOKENS_MAX: u64 = 100_000;
 const FLUSH_PERCENT: u64 = 85;
 /// The share at which the model is asked for a summary.
 const FOLD_PERCENT: u64 = 95;
-/// The minimum growth before each of the two requests, in percent, because folding a conversation that began long gains nothing.
+/// The minimum growth before each of the two requests, in percent of the window, because folding a conversation that began long gains
+/// nothing.
 const GROWTH_PERCENT: (u64, u64) = (10, 20);
 /// The number of requests to write down important facts before folding by rule.
 const FLUSH_ASKS_MAX: u32 = 2;
@@ -300,15 +302,19 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_flushed_and_folded_at_its_shares_and_never_larger_than_ours() {
+    fn a_window_has_marks_for_flushing_and_folding_and_an_upper_bound() {
         assert_eq!(WINDOW.marks(0), (85_000, 95_000));
         assert_eq!(Window::for_model(32_000).marks(4_000), (27_200, 30_400));
-        assert_eq!(WINDOW.marks(90_000), (100_000, 110_000), "what began long isn't folded for nothing");
+        assert_eq!(
+            WINDOW.marks(90_000),
+            (100_000, 110_000),
+            "a conversation that began long must grow before it is folded"
+        );
         assert_eq!(Window::for_model(u64::MAX).marks(u64::MAX), (u64::MAX, u64::MAX));
     }
 
     #[test]
-    fn a_conversation_that_was_too_long_tells_where_the_next_one_is_folded() {
+    fn a_rejected_conversation_lowers_the_mark_of_the_next_one() {
         let mut folding = at(40_000);
         folding.record_fold(("", ""), "", FoldedTokens { messages: 9, before: 40_000, after: 1 });
         heard(&mut folding, 5_000);
@@ -318,20 +324,20 @@ mod tests {
         assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
         folding.restart_count(("", ""), "");
         heard(&mut folding, 34_000);
-        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "another model takes more");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "another model may accept more");
     }
 
     #[test]
-    fn what_comes_with_the_next_message_counts() {
+    fn the_next_message_counts_towards_the_mark() {
         assert_eq!(at(84_999).choose_ask(&WINDOW, ""), None);
         assert_eq!(at(85_000).choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
         assert_eq!(at(80_000).choose_ask(&WINDOW, &"x".repeat(30_000)), Some(FoldAsk::Flush));
     }
 
     #[test]
-    fn nothing_is_folded_before_what_matters_is_written_down() {
+    fn facts_are_written_down_before_a_conversation_is_folded() {
         let mut folding = at(96_000);
-        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush), "however long it is");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush), "even if it is long enough to be folded");
         folding.record_ask(FoldAsk::Flush);
         folding.record_call("bash");
         folding.record_call("reply");
@@ -342,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_never_writes_down_what_matters_is_folded_by_rule() {
+    fn a_conversation_is_folded_by_rule_if_the_model_never_writes_facts_down() {
         let mut folding = at(96_000);
         for _ in 0..FLUSH_ASKS_MAX {
             assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
@@ -354,29 +360,29 @@ mod tests {
         assert_eq!((folding.choose_ask(&WINDOW, ""), folding.is_overdue(&WINDOW)), (None, true));
         let mut shorter = folding.clone();
         heard(&mut shorter, 90_000);
-        assert!(!shorter.is_overdue(&WINDOW), "nor before it is long enough");
+        assert!(!shorter.is_overdue(&WINDOW), "it isn't folded by rule before it is long enough");
         let mut flushed = folding.clone();
         flushed.record_call("remember");
         assert_eq!((flushed.choose_ask(&WINDOW, ""), flushed.is_overdue(&WINDOW)), (Some(FoldAsk::Summary), false));
         folding.record_fold(("", ""), "", FoldedTokens { messages: 9, before: 97_000, after: 1 });
         heard(&mut folding, 5_000);
         heard(&mut folding, 84_999);
-        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "the next one may become as long");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "folding by rule doesn't narrow the next conversation");
     }
 
     #[test]
-    fn below_the_mark_it_is_asked_once() {
+    fn below_the_mark_for_folding_the_flush_is_requested_once() {
         let mut folding = at(86_000);
         folding.record_ask(FoldAsk::Flush);
         assert_eq!(folding.choose_ask(&WINDOW, ""), None);
         folding.record_call("note");
-        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "written down, it goes on until it is folded");
+        assert_eq!(folding.choose_ask(&WINDOW, ""), None, "once facts are written down, it goes on until it is folded");
         heard(&mut folding, 95_000);
         assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
     }
 
     #[test]
-    fn that_there_is_nothing_has_to_be_said_and_only_when_it_was_asked() {
+    fn nothing_to_keep_counts_only_as_plain_words_after_a_request() {
         let mut folding = at(96_000);
         assert!(!folding.accept_empty_flush(NOTHING_TO_KEEP));
         folding.record_ask(FoldAsk::Flush);
@@ -385,14 +391,14 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_written_before_it_was_asked_for_does_not_count() {
+    fn a_memory_written_before_the_request_does_not_count() {
         let mut folding = at(96_000);
         folding.record_call("remember");
         assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Flush));
     }
 
     #[test]
-    fn a_summary_is_text_and_asked_for_twice_at_most() {
+    fn a_summary_is_whole_text_and_requested_twice_at_most() {
         let mut folding = at(96_000);
         assert!(!folding.takes_as_summary("words", &Stop::EndTurn));
         folding.record_ask(FoldAsk::Summary);
@@ -402,11 +408,11 @@ mod tests {
         assert!(!folding.takes_as_summary(" ", &Stop::EndTurn) && !folding.takes_as_summary("wor", &Stop::MaxTokens));
         assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
         folding.record_ask(FoldAsk::Summary);
-        assert!(folding.takes_as_summary(" ", &Stop::MaxTokens), "it is folded without");
+        assert!(folding.takes_as_summary(" ", &Stop::MaxTokens), "after two requests it is folded without a summary");
     }
 
     #[test]
-    fn a_new_conversation_is_counted_anew_and_its_first_answer_says_how_long_it_is() {
+    fn a_new_conversation_is_measured_by_its_first_answer() {
         let mut folding = at(96_000);
         folding.record_ask(FoldAsk::Summary);
         folding.record_fold(("", ""), &"x".repeat(3_000), FoldedTokens { messages: 9, before: 96_000, after: 1 });

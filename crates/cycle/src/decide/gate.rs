@@ -1,5 +1,6 @@
-//! The messages that wait for files. A message whose file is still loading isn't given to a model. Later messages of the same chat and
-//! topic wait behind it to keep the order, for at most [`WAIT_BEHIND`]. The message itself is answered once its files are complete. Pure.
+//! The messages that wait for files. A message isn't given to a model while one of its files is still loading. Later messages of the same
+//! chat and topic wait behind it to keep the order, for at most [`WAIT_BEHIND`]. The message itself is answered once its files are
+//! complete. Pure.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_behind_a_file_has_an_end_and_the_file_is_waited_for() {
+    fn messages_wait_behind_a_file_only_for_a_while_but_its_own_message_waits_on() {
         let queued = [message(1, ChatRef::from_telegram(1), 0, true), message(2, ChatRef::from_telegram(1), 9, false)];
         assert_eq!(waiting(&queued, 9), [1, 2]);
         assert_eq!(waiting(&queued, 10), [1]);
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_waited_behind_from_when_its_own_message_came() {
+    fn the_wait_behind_a_file_starts_when_its_message_arrives() {
         let queued = [
             message(1, ChatRef::from_telegram(1), 0, true),
             message(2, ChatRef::from_telegram(1), 8, true),

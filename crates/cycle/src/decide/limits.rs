@@ -1,5 +1,5 @@
-//! The limits of an unattended cycle: rounds and working time by the complexity of its plan, and repetitions of a call with the same
-//! result. Pure: the machine counts from the journal.
+//! The limits of an unattended cycle. Rounds and working time are limited by the complexity of its plan; a call with the same result may
+//! be repeated only a few times. Pure: the machine counts from the journal.
 //!
 //! Counting restarts only with the first plan and with each approval by a person. A model that raises its plan gets the larger limit from
 //! the same start, so repeated planning can't extend a cycle forever.
@@ -18,11 +18,12 @@ const MAX_RAISES: u32 = 1;
 /// The allowance of a cycle before a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Turns of the model.
+    /// The number of turns of the model.
     pub rounds: u32,
-    /// Working time: received turns and completed calls, without waiting for a person or an unavailable model. `None` if unlimited. The
-    /// limit is checked before each turn and each acting call. Running work isn't cut off: a request would be paid for nothing, a command
-    /// left half done, and an approval would repeat it. So the limit can be exceeded by one request or call, each with its own limit.
+    /// The working time: received turns and completed calls, without waiting for a person or an unavailable model. `None` if unlimited. The
+    /// limit is checked before each turn and each acting call. Running work isn't cut off: a request would be paid for in vain, a command
+    /// would be left half done, and an approval would repeat it. So the limit can be exceeded by one request or call, each with a limit of
+    /// its own.
     pub work: Option<Duration>,
 }
 
@@ -97,7 +98,7 @@ impl Stretch {
 /// The work done by a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkTaken {
-    /// Turns of the model.
+    /// The number of turns of the model.
     pub rounds: u32,
     /// Working time.
     pub work: Duration,
@@ -116,7 +117,7 @@ impl WorkTaken {
 pub struct Reached {
     /// The complexity of the limit.
     pub complexity: Complexity,
-    /// The limit, which an approval grants again.
+    /// The limit. An approval grants the same amount again.
     pub stretch: Stretch,
     /// The work since the last approval, or since the plan.
     pub taken: WorkTaken,
@@ -192,7 +193,7 @@ impl Meter {
         is_reached.then_some(Reached { complexity, stretch, taken })
     }
 
-    /// The current question's id among the ids of calls, which can't collide (see [`is_reserved`]).
+    /// The id of the current question. It stands where a call's id would, and can't equal one (see [`is_reserved`]).
     pub(crate) fn question_id(&self) -> String {
         format!("{GO_ON}/{}", self.decided + 1)
     }
@@ -217,13 +218,13 @@ impl Meter {
         }
     }
 
-    /// Returns the reason against continuing.
+    /// Returns why the cycle can't continue. `None` unless a person has refused.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 }
 
-/// Returns `true` if an id is reserved for us, so that no call of a model may use it.
+/// Returns `true` if an id is reserved for our own questions, so that no call of a model may use it.
 pub(crate) fn is_reserved(id: &str) -> bool {
     id.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -289,7 +290,7 @@ mod tests {
     use reveille_tools::Registry;
 
     #[test]
-    fn the_model_is_told_the_limits_that_hold() {
+    fn the_tool_definitions_state_the_limits_in_force() {
         let definitions = Registry::with_standard_tools().render_definitions();
         for stretch in [Limits::STANDARD.quick, Limits::STANDARD.medium, Limits::STANDARD.complex] {
             let work = stretch.work.unwrap();
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_it_went_is_said_in_words() {
+    fn work_and_limits_are_described_in_words() {
         let taken = |rounds, seconds| WorkTaken { rounds, work: Duration::from_secs(seconds) }.describe();
         assert_eq!(taken(1, 0), "1 round, 0 s of work");
         assert_eq!(taken(30, 119), "30 rounds, 119 s of work");

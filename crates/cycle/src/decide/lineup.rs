@@ -25,7 +25,7 @@ pub enum OutOfLine {
 
 /// A model of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinedUp {
+pub struct RankedModel {
     /// The name.
     pub name: String,
     /// True if the model can do background jobs. The offline model only answers.
@@ -42,11 +42,11 @@ pub struct LinedUp {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelState {
     /// The chain, with the preferred model first. Never empty.
-    pub lineup: Vec<LinedUp>,
+    pub lineup: Vec<RankedModel>,
     /// The model that begins requests and completes the quick ones (`MODEL_SIMPLE`).
-    pub simple: Option<LinedUp>,
+    pub simple: Option<RankedModel>,
     /// The model for reflection (`MODEL_REFLECT`).
-    pub reflect: Option<LinedUp>,
+    pub reflect: Option<RankedModel>,
     /// The spent budget, if any.
     pub over_budget: Option<Cap>,
     /// The chats whose last request had no room in a budget (`None`: background jobs).
@@ -56,7 +56,7 @@ pub struct ModelState {
     /// The local chats (`None`: background jobs).
     pub local: BTreeSet<Option<ChatRef>>,
     /// The offline model for local chats, if no model of the chain is on this machine.
-    pub last_here: Option<LinedUp>,
+    pub last_here: Option<RankedModel>,
 }
 
 impl ModelState {
@@ -64,7 +64,7 @@ impl ModelState {
     pub fn for_model(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
         let is_here = !is_thinking;
-        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: is_here, is_here, out: None };
+        let only = RankedModel { name: name.to_owned(), is_thinking, is_free: is_here, is_here, out: None };
         Self {
             lineup: vec![only],
             simple: None,
@@ -111,12 +111,12 @@ impl ModelState {
     }
 
     /// Returns `true` if this model may see a chat's text.
-    fn may_serve(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
+    fn may_serve(&self, model: &RankedModel, chat: Option<ChatRef>) -> bool {
         model.is_here || !self.is_local(chat)
     }
 
     /// Returns the model for a chat. `None` if no model can be asked.
-    pub fn find_model(&self, chat: ChatRef) -> Option<&LinedUp> {
+    pub fn find_model(&self, chat: ChatRef) -> Option<&RankedModel> {
         let simple = || {
             self.simple_for_nothing(self.find_blocking_cap(Some(chat)))
                 .filter(|simple| self.may_serve(simple, Some(chat)))
@@ -125,24 +125,24 @@ impl ModelState {
     }
 
     /// Returns the model for a chat, ignoring requests without room in a budget.
-    pub fn asked_at_all(&self) -> Option<&LinedUp> {
+    pub fn asked_at_all(&self) -> Option<&RankedModel> {
         let first = filter_available(self.lineup.iter(), self.over_budget.is_none()).next();
         first.or_else(|| self.simple_for_nothing(self.over_budget))
     }
 
     /// Returns the simple model if it is free and only this cap blocks the chain.
-    fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&LinedUp> {
+    fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&RankedModel> {
         let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), true).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
     /// Returns the model for background jobs.
-    pub fn for_own_work(&self) -> Option<&LinedUp> {
+    pub fn for_own_work(&self) -> Option<&RankedModel> {
         self.list_candidates(None).find(|model| model.is_thinking)
     }
 
     /// Returns the model for reflection. `None` if no model can be asked now.
-    pub fn for_reflection(&self) -> Option<&LinedUp> {
+    pub fn for_reflection(&self) -> Option<&RankedModel> {
         self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
     }
 
@@ -160,9 +160,9 @@ impl ModelState {
     }
 
     /// Returns the model with a task of its own, if it may be asked.
-    fn find_task_model<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
+    fn find_task_model<'m>(&self, model: Option<&'m RankedModel>, chat: Option<ChatRef>) -> Option<&'m RankedModel> {
         let may_be_asked =
-            |model: &&LinedUp| model.out.is_none() && (model.is_free || self.find_blocking_cap(chat).is_none());
+            |model: &&RankedModel| model.out.is_none() && (model.is_free || self.find_blocking_cap(chat).is_none());
         model.filter(may_be_asked).filter(|model| self.may_serve(model, chat))
     }
 
@@ -189,7 +189,7 @@ impl ModelState {
 
     /// Returns the state without one model, unless that model stops the chain.
     pub fn without_model(&self, name: &str) -> Self {
-        let stays = |model: &&LinedUp| model.name != name || model.out == Some(OutOfLine::Stops);
+        let stays = |model: &&RankedModel| model.name != name || model.out == Some(OutOfLine::Stops);
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
@@ -232,18 +232,18 @@ impl ModelState {
     }
 
     /// Lists the models that may be asked for a chat, in their order.
-    fn list_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+    fn list_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &RankedModel> {
         filter_available(self.list_serving_models(chat), self.find_blocking_cap(chat).is_none())
     }
 
     /// Lists the models for started work. It isn't lost to a wrong setting, so a model that stops the chain is skipped.
-    fn list_resume_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+    fn list_resume_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &RankedModel> {
         let has_money = self.find_blocking_cap(chat).is_none();
         self.list_serving_models(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
 
     /// Lists the models that may see a chat's text, in their order.
-    fn list_serving_models(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+    fn list_serving_models(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &RankedModel> {
         let last_here = self.last_here.iter().filter(move |_| self.is_local(chat));
         self.lineup.iter().chain(last_here).filter(move |model| self.may_serve(model, chat))
     }
@@ -251,9 +251,9 @@ impl ModelState {
 
 /// Keeps the models that may be asked now, in their order.
 fn filter_available<'m>(
-    models: impl Iterator<Item = &'m LinedUp>,
+    models: impl Iterator<Item = &'m RankedModel>,
     has_money: bool,
-) -> impl Iterator<Item = &'m LinedUp> {
+) -> impl Iterator<Item = &'m RankedModel> {
     let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
     in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
 }
@@ -278,7 +278,7 @@ mod tests {
             };
             let is_thinking = name != OFFLINE_MODEL;
             let is_here = !is_thinking || marked.trim_start_matches(['!', '#']).starts_with('0');
-            LinedUp { name, is_thinking, is_free: is_here, is_here, out }
+            RankedModel { name, is_thinking, is_free: is_here, is_here, out }
         };
         ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::for_model("") }
     }

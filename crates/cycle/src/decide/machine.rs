@@ -1,4 +1,4 @@
-//! The cycle's state machine: a journal, reduced to the next step. Pure and total.
+//! The cycle's state machine: it reduces a journal to the next step. Pure, and defined for every journal.
 //!
 //! [`Cycle::apply`] takes entries in the order of the journal; [`Cycle::next`] returns the next step. A new cycle and one resumed after a
 //! crash differ only in the source of their entries.
@@ -37,18 +37,18 @@ const MAX_CONTINUATIONS: u32 = 2;
 /// The number of failed calls kept, newest last.
 const MAX_FAILED: usize = 20;
 
-/// The maximum length of shown arguments of a repeated call, in characters.
+/// The maximum length at which a repeated call's arguments are shown, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
-    /// The conversation waits for the model.
+    /// It is the model's turn.
     Asking,
-    /// Calls of the last turn wait for outcomes.
+    /// The calls of the last turn wait for their outcomes.
     Acting(Vec<Pending>),
     /// The last turn made no calls, or was refused.
     Spoken(Stop),
-    /// The last turn can't be sent back: it is left out of the conversation and requested again.
+    /// The last turn isn't acceptable in a conversation: it is left out and requested again.
     Unusable,
     /// The last turn did no work. The model gets this reply, followed by the next request.
     Noted(&'static str),
@@ -77,7 +77,7 @@ pub struct Cycle {
     pub plan: Option<Plan>,
     /// Completed effects, in order.
     pub receipts: Vec<Receipt>,
-    /// The number of receipts before the cycle was tainted. `None` if it is untainted.
+    /// The number of receipts from before the cycle was tainted. `None` if it is untainted.
     pub own_receipts: Option<usize>,
     /// The tokens of all turns, including discarded ones.
     pub usage: Usage,
@@ -89,7 +89,7 @@ pub struct Cycle {
     pub taints: Vec<String>,
     /// The conversation's length and its foldings.
     pub folding: Folding,
-    /// The last failed calls: refused, failed, or with an unknown end.
+    /// The last calls that were refused, failed, or ended in an unknown way.
     pub failed: Vec<FailedCall>,
     /// The models that worked on the cycle before the current one.
     pub models_before: Vec<String>,
@@ -106,14 +106,14 @@ pub struct Cycle {
     forced: u32,
     /// The ids of all tool calls in the conversation. Each id may occur once.
     call_ids: BTreeSet<String>,
-    /// The results of its calls.
+    /// Counts identical results of the same call.
     repeats: Repeats,
     /// True if an answer was sent since the model's last turn.
     has_spoken: bool,
 }
 
 impl Cycle {
-    /// Creates a cycle before its first entry, with the fixed parts of its conversation.
+    /// Creates a cycle without entries. Its conversation has only the fixed parts.
     pub fn new(system: String, tools: String) -> Self {
         Self {
             folding: Folding::new(&system, &tools),
@@ -156,7 +156,7 @@ impl Cycle {
         matches!(self.phase, Phase::Spoken(Stop::EndTurn | Stop::StopSequence))
     }
 
-    /// Returns `true` if the model ended a turn too early before, and was told so.
+    /// Returns `true` if the model has ended a turn too early, and was asked for more.
     pub fn was_asked_for_more(&self) -> bool {
         self.was_asked_for_answer
     }
@@ -206,7 +206,7 @@ impl Cycle {
             Entry::Folded { raw, messages, before, after } => {
                 self.fold(raw, FoldedTokens { messages: *messages, before: *before, after: *after });
             }
-            Entry::Handed { from, system, tools, raw, .. } => self.hand_over(from, (system, tools), raw),
+            Entry::Handed { from, system, tools, raw, .. } => self.fall_back(from, (system, tools), raw),
             Entry::Worked { ms } => self.meter.add_work(*ms),
             Entry::Judged { call, .. } if *call == self.meter.question_id() => self.meter.mark_asked(),
             Entry::Decided { call, is_approved, why } if *call == self.meter.question_id() => {
@@ -269,7 +269,7 @@ impl Cycle {
     /// Returns the next step.
     pub fn next(&self, limits: &Limits) -> Step {
         if let Some(repeated) = self.repeats.too_many(limits) {
-            return self.go_round_no_more(repeated);
+            return self.end_loop(repeated);
         }
         match &self.phase {
             Phase::Asking if self.is_full => self.make_room(),
@@ -285,7 +285,7 @@ impl Cycle {
         }
     }
 
-    /// Lists the calls of the last turn without any decision, in their order.
+    /// Lists the calls of the last turn that the policy hasn't judged yet, in their order.
     pub fn unjudged_calls(&self) -> Vec<ToolRequest> {
         let Phase::Acting(calls) = &self.phase else { return Vec::new() };
         let is_open = |pending: &&Pending| {
@@ -306,8 +306,8 @@ impl Cycle {
         }
     }
 
-    /// Returns the step before a slow call after the working time is over: the question whether to continue, or its answer. `None` if the
-    /// call may begin. A turn can hold many calls, each as slow as its tool allows.
+    /// Returns the step that comes before a slow call once the working time is over: to ask whether to continue, to wait for the answer, or
+    /// to reject the call. `None` if the call may begin. The check is needed because a turn can hold many slow calls.
     pub fn check_call(&self, call: &ToolRequest, limits: &Limits) -> Option<Step> {
         if let Some(why) = self.meter.refusal() {
             let why = format!("{why} This was not run; tell your person what is left undone.");
@@ -324,8 +324,8 @@ impl Cycle {
         ToolRequest { id: self.meter.question_id(), name: GO_ON.to_owned(), input: more.to_string() }
     }
 
-    /// Ends a cycle that repeats itself. The person is told even if all messages are answered, since no other sign would reach them.
-    fn go_round_no_more(&self, Repeated { name, input, times }: &Repeated) -> Step {
+    /// Ends a cycle that repeats itself. The person is told even if all messages are answered, since nothing else would tell them.
+    fn end_loop(&self, Repeated { name, input, times }: &Repeated) -> Step {
         if self.has_spoken {
             return Step::Finish;
         }
@@ -366,7 +366,7 @@ impl Cycle {
         format!("{said}{why} {done}")
     }
 
-    /// Keeps a failed call for a later model. `told` is the result if it is in our own words.
+    /// Records a failed call for a model that continues later. `told` is the call's result, unless it contains untrusted text.
     fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
         let Some(pending) = self.find_pending(call) else { return };
         let input = pending.request.input.clone();
@@ -403,7 +403,7 @@ impl Cycle {
         self.is_full |= *stop == Stop::ContextExceeded;
         self.forced = if self.is_full { self.forced } else { 0 };
         self.phase = match stop {
-            // A refused turn ends the cycle, since another request on top would be refused too.
+            // A refused turn ends the cycle, since the model would refuse another request in this conversation too.
             Stop::Refusal(_) => Phase::Spoken(stop.clone()),
             _ if !calls.is_empty() => Phase::Acting(calls),
             Stop::PauseTurn => {

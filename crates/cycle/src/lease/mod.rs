@@ -23,7 +23,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{clock::since_boot, process::Identity};
-use reveille_config::{Config, Duty};
+use reveille_config::{Config, UnrequestedWork};
 use reveille_git::{Beside, Pushed, RemoteError};
 
 pub use self::{
@@ -133,9 +133,9 @@ pub fn is_on_duty(config: &Config) -> bool {
         return true;
     }
     match config.lease.duty {
-        Duty::Always => true,
-        Duty::Never => false,
-        Duty::Bot => is_held_here(&read_record(config, LeasePart::Bot)),
+        UnrequestedWork::Always => true,
+        UnrequestedWork::Never => false,
+        UnrequestedWork::Bot => is_held_here(&read_record(config, LeasePart::Bot)),
     }
 }
 

@@ -19,14 +19,14 @@ use reveille_memory::{
     view,
 };
 use reveille_model::offline::Offline;
-use reveille_store::{HEAD_SEEN, Incoming, Store, StoreError, ToldOf, UpkeepKind};
+use reveille_store::{CycleReports, HEAD_SEEN, Incoming, Store, StoreError, UpkeepKind};
 
 use crate::{
     background::{self, initiative, jobs, reflection},
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
-        lineup::{LinedUp, ModelState, OutOfLine},
+        lineup::{ModelState, OutOfLine, RankedModel},
         orient,
         situation::{DueWork, Situation},
     },
@@ -49,7 +49,7 @@ struct Memory {
 impl Situation {
     /// Reads the situation. `repo` is `None` before the first run has created it.
     pub(crate) fn read(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
-        let told = store.cycles().told_to_waiting()?;
+        let told = store.cycles().read_waiting_reports()?;
         let (config, now) = (context.config, context.clock.now());
         let tasks = repo.map(|repo| read_tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
@@ -71,10 +71,15 @@ impl Situation {
         let steps = list_due_steps(&tasks, config, |path| memory.read_work_tree(path));
         let head = Some(memory.head().to_string());
         let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
-        Self::read_with_memory(store, memory, store.cycles().told_to_waiting()?, context)
+        Self::read_with_memory(store, memory, store.cycles().read_waiting_reports()?, context)
     }
 
-    fn read_with_memory(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
+    fn read_with_memory(
+        store: &Store,
+        memory: Memory,
+        told: CycleReports,
+        context: Context<'_>,
+    ) -> Result<Self, WakeError> {
         let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
         let (config, now) = (context.config, context.clock.now());
         let mut handled = handled_of_tasks(store)?;
@@ -216,7 +221,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     let breakers = store.maintenance().list_breakers()?;
     let lined_up = |name: &str| {
         let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));
-        LinedUp {
+        RankedModel {
             name: name.to_owned(),
             is_thinking: name != OFFLINE_MODEL,
             is_free: config.is_free(name),
@@ -224,7 +229,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
             out: breaker.map(|it| if it.fault.may_fall_back() { OutOfLine::Passes } else { OutOfLine::Stops }),
         }
     };
-    let lineup: Vec<LinedUp> = config.list_usable_models().into_iter().map(lined_up).collect();
+    let lineup: Vec<RankedModel> = config.list_usable_models().into_iter().map(lined_up).collect();
     let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
     // A model that a person has chosen answers everything. Without a thinking model none could take over from the simple one.
     let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);

@@ -40,7 +40,7 @@ pub fn read_waiting_work(store: &Store, config: &Config, now: DateTime<Utc>) -> 
     let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
     let tasks = observe::read_tasks(read);
     let mut handled = observe::handled_of_tasks(store)?;
-    handled.extend(store.cycles().told_to_waiting()?.handles);
+    handled.extend(store.cycles().read_waiting_reports()?.handles);
     let steps = background::look::remove_handled(store, observe::list_due_steps(&tasks, config, read))?;
     let model = observe::model_state(store, config, now)?;
     let observed = Situation {

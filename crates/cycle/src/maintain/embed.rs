@@ -96,7 +96,7 @@ async fn run_backfill(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Emb
         let now = tokio::time::Instant::now();
         longest = longest.max(now - began);
         began = now;
-        if now + longest >= end || session.is_to_end()?.is_some() || sync::is_answer_awaited(session, repo)? {
+        if now + longest >= end || session.find_interrupt()?.is_some() || sync::is_answer_awaited(session, repo)? {
             return Ok(done);
         }
         let now = session.now();
@@ -136,7 +136,7 @@ async fn fill_requests(
     let leaves = embedder.destination().is_some();
     loop {
         let batch = session.store.recordings().requests_without_vector(embedder.id(), REQUESTS, leaves)?;
-        if batch.is_empty() || session.is_to_end()?.is_some() {
+        if batch.is_empty() || session.find_interrupt()?.is_some() {
             return Ok(());
         }
         let texts: Vec<String> = batch.iter().map(|(_, request)| request.clone()).collect();

@@ -69,7 +69,7 @@ pub(crate) async fn deliver_pending(session: &mut Session<'_>) -> Result<bool, W
 ///
 /// The caller has just found nothing due; see [`has_due_work`].
 pub(crate) fn run_slow_work(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
-    if session.is_to_end()?.is_some() {
+    if session.find_interrupt()?.is_some() {
         return Ok(false);
     }
     let mut has_worked = false;
@@ -292,7 +292,7 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
         }
         // Taken in except for some files; the next wake completes them.
         Err(error @ RepoError::Unfinished { .. }) => return Err(error.into()),
-        Err(error) if error.is_the_machines() => return Err(error.into()),
+        Err(error) if error.is_machine_fault() => return Err(error.into()),
         Err(error) => return leave_out(session, repo, account, &error),
     }
     Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Fetch)?)

@@ -66,8 +66,8 @@ pub(crate) fn report_unfinished_commit(session: &mut Session<'_>, error: &RepoEr
 /// Returns `true` if a person has to solve the problem.
 fn is_persons(error: &WakeError) -> bool {
     match error {
-        WakeError::Repo(error) => !error.is_the_machines(),
-        WakeError::Workspace { source, .. } => !disk::is_the_machines(source),
+        WakeError::Repo(error) => !error.is_machine_fault(),
+        WakeError::Workspace { source, .. } => !disk::is_machine_fault(source),
         WakeError::Store(_) | WakeError::Lock(_) | WakeError::Model(_) | WakeError::NoRandomness(_) => false,
     }
 }

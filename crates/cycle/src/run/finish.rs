@@ -30,7 +30,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
     for change in to_changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
         match repo.check_writable(&change.path) {
             Ok(()) => writable.push(change),
-            Err(error) if error.is_of_a_file() => damaged.push(change),
+            Err(error) if error.is_file_fault() => damaged.push(change),
             Err(error) => return Err(error.into()),
         }
     }
@@ -239,7 +239,7 @@ fn note_damaged_files(repo: &Repo, ending: &mut Ending) {
     let paths = ending.staged.iter().map(|file| file.path.as_str());
     for path in paths.chain([memory::EPISODIC_MEMORY]) {
         if let Err(error) = repo.check_writable(path)
-            && error.is_of_a_file()
+            && error.is_file_fault()
         {
             ending.account.notes.push(format!("Not written: {error}."));
         }

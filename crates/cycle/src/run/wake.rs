@@ -37,7 +37,7 @@ use crate::{
     run::{
         ask::proposal,
         begin::{
-            given_up::{self, Teller},
+            given_up::{self, Notifier},
             live, prepare, resume,
         },
         by_rule::{self, remind, undo},
@@ -63,7 +63,7 @@ const ENDING_BOUND: Duration = Duration::from_secs(
 pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
-        let teller = Teller { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
+        let teller = Notifier { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
         given_up::note_cut_off(&mut session.store, left, cycle_id, teller)?;
     }
     session.lock.write_holder(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
@@ -151,7 +151,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;
     }
-    if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
+    if session.report.outcome == WakeOutcome::Worked && session.find_interrupt()?.is_none() {
         sync::maintain_repo(session, &repo)?;
         if !session.sync.is_indexed.get() {
             index::keep_current(session, &repo);

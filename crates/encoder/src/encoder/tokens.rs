@@ -7,15 +7,15 @@ use icu_properties::{CodePointMapData, props::GeneralCategory};
 
 use crate::EncoderError;
 
-/// The length above which a word is unknown as a whole.
+/// The length above which a whole word becomes the unknown token.
 const MAX_WORD_CHARS: usize = 100;
 /// The largest vocabulary read, in bytes.
 const MAX_VOCABULARY_BYTES: u64 = 16 << 20;
 
-/// The normalization of text for the vocabulary.
+/// The rules that normalize text for the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// Lower case only.
+    /// Converts text to lower case.
     pub(super) is_lower: bool,
     /// Removes accents from letters.
     pub(super) is_bare: bool,
@@ -23,7 +23,7 @@ pub(super) struct Spelling {
     pub(super) splits_ideographs: bool,
 }
 
-/// The vocabulary, and the marks around a text.
+/// The vocabulary, and the marker tokens around a text.
 #[derive(Debug)]
 pub(super) struct WordPieces {
     ids: HashMap<String, u32>,
@@ -53,7 +53,7 @@ impl WordPieces {
         self.ids.values().max().map_or(0, |most| *most as usize + 1)
     }
 
-    /// Returns the text's tokens between the marks, `most` in all; the rest is cut off.
+    /// Returns the text's tokens between the two markers, at most `most` in all; the rest is cut off.
     pub(super) fn encode(&self, text: &str, most: usize) -> Vec<u32> {
         let mut tokens = vec![self.begin];
         let room = most.saturating_sub(1);
@@ -79,7 +79,7 @@ impl WordPieces {
         tokens
     }
 
-    /// Returns the text's characters as the vocabulary has them.
+    /// Returns the text's characters, normalized like those of the vocabulary.
     fn normalise_text<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = char> + 'a> {
         let categories = CodePointMapData::<GeneralCategory>::new();
         let Spelling { is_lower, is_bare, .. } = self.spelling;
@@ -93,7 +93,7 @@ impl WordPieces {
         if is_lower { Box::new(bare.flat_map(char::to_lowercase)) } else { bare }
     }
 
-    /// Splits a word into its longest known pieces, from the beginning. If some piece is missing, the whole word is unknown.
+    /// Splits a word from its beginning into the longest known pieces. If no piece fits, the whole word is unknown.
     fn push(&self, tokens: &mut Vec<u32>, word: &str) {
         if word.is_empty() {
             return;
@@ -129,7 +129,7 @@ fn list_piece_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.char_indices().rev().map(|(at, c)| at + c.len_utf8())
 }
 
-/// Returns `true` for characters that the tokenizer skips: controls and those without a meaning of their own.
+/// Returns `true` for characters that the tokenizer skips: control, format and private-use characters.
 fn is_dropped(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     match c {

@@ -152,7 +152,7 @@ impl World {
         self.git(&["-c", "core.quotePath=false", "status", "--porcelain"])
     }
 
-    /// Checks the end state: the object store is sound, nothing is locked, and the person's next commit holds only their changes.
+    /// Checks the final state: the object store is intact, nothing is locked, and the person's next commit holds only their changes.
     pub(super) fn assert_sound(&self) {
         self.git(&["fsck", "--strict", "--no-dangling"]);
         assert!(!self.file(".git/reveille/move.json").exists(), "a move is still noted");
@@ -191,7 +191,7 @@ pub(super) fn wake<'a>(changes: &'a [FileChange]) -> Publish<'a> {
     }
 }
 
-/// Joins two versions as the application does.
+/// Merges two versions as the application does.
 fn merge_texts(path: &str, base: &str, persons: &str, ours: &str, by_hand: &ByHand) -> String {
     merge::merge_by_hand(DocKind::from_path(path), base, persons, ours, by_hand).text
 }

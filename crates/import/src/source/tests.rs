@@ -1,4 +1,4 @@
-//! Archives and folders as people and their programs make them, and what comes of each.
+//! Tests reading archives and folders as people and programs make them.
 
 use std::{fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A file of an archive that is written byte by byte, so that it may be wrong.
+/// A file of an archive. The archive is written byte by byte, so that it may be faulty.
 #[derive(Debug, Clone)]
 struct Packed {
     name: Vec<u8>,
@@ -29,14 +29,14 @@ fn packed(name: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Packed {
     }
 }
 
-/// The sum of bytes that archives keep of a file.
+/// Computes the checksum that an archive stores for a file.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 })
     })
 }
 
-/// An archive of files as they are, nothing packed.
+/// Builds an archive of uncompressed files.
 fn archive(files: &[Packed]) -> Vec<u8> {
     let (mut bytes, mut list) = (Vec::new(), Vec::new());
     for file in files {
@@ -69,7 +69,7 @@ fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What a source holds: each file with its text or why it has none, and what was left out with the reason.
+/// Lists a source's files, each with its text or the reason why it has none, then the skipped files with the reasons.
 fn shown(path: &Path) -> Result<Vec<String>, String> {
     let source = ImportSource::open(path).map_err(|error| error.to_string())?;
     let texts = source.entries().iter().map(|entry| {
@@ -81,7 +81,7 @@ fn shown(path: &Path) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn archives_are_read_as_people_and_programs_make_them() {
+fn archives_made_by_people_and_programs_are_read() {
     let folder = TempDir::new().unwrap();
     let note = || packed("a.md", "x");
     let export = |name: &str| packed(name, archive(&[packed("conversations.json", "[]")]));
@@ -91,7 +91,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
     for (name, files, expected) in [
         ("plain", vec![note()], vec!["a.md: x".to_owned()]),
         (
-            "separators of Windows",
+            "Windows separators",
             vec![
                 packed("Vault\\Notes\\a.md", "x"),
                 packed("Vault\\.obsidian\\s.md", "y"),
@@ -105,7 +105,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
             vec!["Vault/a.md: x".into(), "Vault/b.md: y".into(), "c.md: z".into()],
         ),
         (
-            "what macOS adds",
+            "files added by macOS",
             vec![note(), packed("__MACOSX/._a.md", "y"), packed(".DS_Store", "y"), packed("b/.DS_Store", "y")],
             vec![
                 "a.md: x".into(),
@@ -114,10 +114,10 @@ fn archives_are_read_as_people_and_programs_make_them() {
                 format!("- b/.DS_Store: {hidden}"),
             ],
         ),
-        ("the first PC's letters", vec![packed(b"M\x81ller.md", "x")], vec!["Müller.md: x".into()]),
+        ("code page 437", vec![packed(b"M\x81ller.md", "x")], vec!["Müller.md: x".into()]),
         ("Japanese letters", vec![packed(b"\x93\xfa\x8bL/\x83\\.md", "x")], vec!["日記/ソ.md: x".into()]),
         ("UTF-8 without its flag", vec![packed("日記.md", "x")], vec!["日記.md: x".into()]),
-        ("names of other case", vec![note(), packed("A.md", "y")], vec!["A.md: y".into(), "a.md: x".into()]),
+        ("names that differ in case", vec![note(), packed("A.md", "y")], vec!["A.md: y".into(), "a.md: x".into()]),
         (
             "one name twice",
             vec![note(), packed("a.md", "y")],
@@ -127,7 +127,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
             ],
         ),
         (
-            "sizes behind the file",
+            "sizes after the file's content",
             vec![Packed { has_descriptor: true, ..note() }, packed("b.md", "y")],
             vec!["a.md: x".into(), "b.md: y".into()],
         ),
@@ -137,7 +137,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
             vec!["b.md: y".into(), "- a.md: encrypted in the archive".into()],
         ),
         (
-            "one packed in another way",
+            "one with an unsupported compression",
             vec![Packed { method: 12, ..note() }, packed("b.md", "y")],
             vec!["b.md: y".into(), "- a.md: compressed in an unsupported way".into()],
         ),
@@ -147,31 +147,35 @@ fn archives_are_read_as_people_and_programs_make_them() {
             vec![format!("a.md: ({DAMAGED})"), "b.md: y".into()],
         ),
         (
-            "blanks and dots at the end",
+            "spaces and dots at the end of names",
             vec![packed("a /b.md ", "x"), packed("c.md.", "y")],
             vec!["a/b.md: x".into(), "c.md.: y".into()],
         ),
         ("a long name", vec![packed("x".repeat(400) + ".md", "x")], vec!["x".repeat(400) + ".md: x"]),
         (
-            "one within another",
+            "an inner archive",
             vec![packed("Export/Part-1.zip", archive(&[packed("b/a.md", "x")]))],
             vec!["Export/b/a.md: x".into()],
         ),
-        ("two parts", vec![export("c-000.zip"), export("c-001.zip")], vec!["conversations.json: []".into(); 2]),
-        ("three deep", vec![packed("o/o.zip", many_times(2))], vec!["o/in/in/a.md: x".into()]),
-        ("four deep", vec![packed("o/o.zip", many_times(3))], vec![format!("- o/in/in/in/in.zip: {INNER}")]),
         (
-            "attached to notes",
+            "an export in two parts",
+            vec![export("c-000.zip"), export("c-001.zip")],
+            vec!["conversations.json: []".into(); 2],
+        ),
+        ("three archives deep", vec![packed("o/o.zip", many_times(2))], vec!["o/in/in/a.md: x".into()]),
+        ("four archives deep", vec![packed("o/o.zip", many_times(3))], vec![format!("- o/in/in/in/in.zip: {INNER}")]),
+        (
+            "an archive attached to notes",
             vec![note(), export("b.zip")],
             vec!["a.md: x".into(), "b.zip: (not text in UTF-8)".into()],
         ),
         (
-            "one within another that is none",
+            "an inner archive that isn't one",
             vec![packed("b.zip", "PK\x03\x04"), packed("c.json", "[]")],
             vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
         ),
         (
-            "one within another that leads out",
+            "an inner archive that leads out",
             vec![packed("b.zip", archive(&[packed("../a.md", "x")])), packed("c.json", "[]")],
             vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
         ),
@@ -185,7 +189,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
             "{name}"
         );
     }
-    // Packed once more, and in a folder.
+    // A compressed archive within an archive, and archives in a folder.
     let mut writer = zip::ZipWriter::new(File::create(folder.path().join("packed.zip")).unwrap());
     writer.start_file("b/Part-1.zip", zip::write::SimpleFileOptions::default()).unwrap();
     io::Write::write_all(&mut writer, &archive(&[note()])).unwrap();
@@ -199,7 +203,7 @@ fn archives_are_read_as_people_and_programs_make_them() {
         shown(parts.path()).unwrap(),
         ["export/conversations.json: []", "export/users.json: []", &format!("- export/._users.json: {hidden}")]
     );
-    // Broken off, as a download may be.
+    // Cut off, as a download may be.
     let whole = archive(&[note()]);
     let cut = put(&folder, "cut.zip", &whole[..whole.len() - 9]);
     assert!(shown(&cut).unwrap_err().contains("can't be read"));
@@ -208,13 +212,13 @@ fn archives_are_read_as_people_and_programs_make_them() {
 }
 
 #[test]
-fn texts_of_other_encodings_are_read() {
+fn texts_in_other_encodings_are_read() {
     let folder = TempDir::new().unwrap();
     let utf16 = [b"\xff\xfe".to_vec(), "# Käse\n".encode_utf16().flat_map(u16::to_le_bytes).collect()].concat();
     for (name, bytes, expected) in [
         ("UTF-16", utf16.as_slice(), "a.md: # Käse\n"),
-        ("a mark", b"\xef\xbb\xbf# A\n", "a.md: # A\n"),
-        ("halves of an emoji", b"\xed\xa0\xbd\xed\xb8\x82", "a.md: 😂"),
+        ("a byte order mark", b"\xef\xbb\xbf# A\n", "a.md: # A\n"),
+        ("an emoji as two surrogates", b"\xed\xa0\xbd\xed\xb8\x82", "a.md: 😂"),
         ("Latin-1", b"K\xe4se", "a.md: (not text in UTF-8)"),
     ] {
         assert_eq!(shown(&put(&folder, "a.md", bytes)).unwrap(), [expected], "{name}");
@@ -224,7 +228,7 @@ fn texts_of_other_encodings_are_read() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn an_archive_with_any_bytes_changed_ends(
+    fn reading_an_archive_with_any_bytes_changed_ends(
         names in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 1..5),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),

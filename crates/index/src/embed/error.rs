@@ -1,10 +1,10 @@
-//! The reasons for a missing vector.
+//! The reasons why texts have no vectors.
 
 use std::time::Duration;
 
 use reveille_store::{Cap, StoreError};
 
-/// The reason texts weren't embedded, by the next step. Keyword search works in every case.
+/// The reason texts weren't embedded. The variants differ in what to do next. Keyword search works in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
     /// A busy or unreachable server, or a killed child process: try again later.

@@ -1,8 +1,8 @@
 //! Embeddings for the memory's search: texts with similar meaning get nearby vectors.
 //!
-//! The configuration selects one of three embedders, without any fallback among them: a sentence encoder on this machine (`local`, which
-//! starts `reveille-embedder` of the crate `encoder`), an OpenAI-compatible server (`openai`), or Gemini (`gemini`). All calls go through
-//! [`embed_texts`], which redacts, checks the consent for sending texts, reserves money, and checks the result.
+//! The configuration selects one of three embedders, which never fall back to each other: a sentence encoder on this machine (`local`,
+//! which starts `reveille-embedder` of the crate `encoder`), an OpenAI-compatible server (`openai`), or Gemini (`gemini`). All calls go
+//! through [`embed_texts`], which redacts, checks that texts may be sent, reserves money, and checks the result.
 //!
 //! If there is no embedder or it fails, the search uses keywords.
 

@@ -2,10 +2,10 @@
 
 use super::{EmbedError, MAX_DIMS};
 
-/// Shorter vectors come from damaged weights rather than a text.
+/// The minimum length of a vector. A shorter one comes from damaged weights, not from a text.
 const SHORTEST: f64 = 1e-6;
 
-/// Checks a batch: one vector per text, all of one size; `dims` is the size of the stored vectors. Returns unit vectors.
+/// Checks a batch: one vector per text, all with the same number of dimensions; `dims` is that of the stored vectors. Returns unit vectors.
 ///
 /// # Errors
 /// [`EmbedError::Unusable`]; the whole batch is refused.
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_batch_is_refused_whole_and_named() {
+    fn a_bad_batch_is_refused_whole_with_the_reason() {
         let good = vec![3.0, 4.0];
         assert!(refused(vec![good.clone()], None).contains("1 of them for 2 texts"));
         assert!(refused(vec![good.clone(), vec![1.0]], None).contains("number 2 of 2 has 1 numbers instead of 2"));
@@ -63,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_length_one() {
-        let kept = check_vectors(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
-        assert_eq!(kept, [[0.6, 0.8], [0.0, -1.0]]);
+    fn accepted_vectors_have_length_one() {
+        let vectors = check_vectors(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
+        assert_eq!(vectors, [[0.6, 0.8], [0.0, -1.0]]);
         assert_eq!(check_vectors(Vec::new(), ("e", 0, None)).unwrap(), Vec::<Vec<f32>>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! Merges one day of the log written by both sides: the union of their entries.
+//! Merges one day of the log that both sides wrote to: the union of their entries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Merger<'_> {
-    /// Merges a day of the log: the person's units except those removed by our side, and our new ones inserted by time. The heading stays.
-    /// A day with nothing below it is removed.
+    /// Merges a day of the log: the person's entries (units) except those our side removed, and our new ones inserted by time. The heading
+    /// stays. A day without entries is removed.
     pub(super) fn merge_day(&self, all: Meeting<'_, '_>) -> String {
         let (was, theirs, mine) = (number_units(all.base), number_units(all.person), number_units(all.ours));
         let heading = all.person.first().or(all.ours.first()).copied().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Merger<'_> {
     }
 }
 
-/// Returns the position for an entry among units: before the first later entry that follows the last earlier one.
+/// Returns the position for an entry of this time: after the last entry that isn't later, and before the next later one.
 fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
     let times: Vec<Option<NaiveTime>> = units.iter().map(|unit| entry_time(unit)).collect();
     let after = times.iter().rposition(|other| other.is_some_and(|other| other <= time)).map_or(0, |at| at + 1);

@@ -63,13 +63,13 @@ pub(super) fn build_health_day(date: NaiveDate, health: &[String]) -> ChatDay {
 type Whose = (NaiveDate, Option<ChatRef>, bool);
 
 #[derive(Default)]
-struct Deeds {
+struct DayEffects {
     wakes: BTreeSet<String>,
     told: Vec<String>,
 }
 
 pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: &Range<NaiveDate>) -> Vec<ChatDay> {
-    let mut by_whom: BTreeMap<Whose, Deeds> = BTreeMap::new();
+    let mut by_whom: BTreeMap<Whose, DayEffects> = BTreeMap::new();
     for log in logs {
         for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
             for entry in &day.entries {
@@ -108,7 +108,7 @@ fn parse_comment(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
     }
 }
 
-fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
+fn summed_up((date, chat, has_read_others): Whose, deeds: &DayEffects, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
     // A person's words appear in only one of their two summaries.

@@ -1,4 +1,4 @@
-//! Text in a task list without a heading of its own. It stays unchanged and is reported, to keep it from being overlooked.
+//! Finds text in a task list that has no heading of its own. It stays unchanged and is reported, to keep it from being overlooked.
 
 use super::{TaskList, read::is_key_item};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 /// The maximum length reported, in characters.
 const MAX_CHARS: usize = 80;
-/// The number of words of a plain line that may be a task; longer lines are notes to the task above.
+/// The number of words in a plain line that may be meant as a task; longer lines are notes to the task above.
 const TASK_WORDS: std::ops::RangeInclusive<usize> = 2..=8;
 
 /// A line that reads like a task but isn't one.
@@ -29,7 +29,7 @@ impl TaskList {
         for part in &document.parts {
             let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
             let from = task.map_or(part.body_start, |task| task.keys_end);
-            // Skip parts with fences, which hold a quoted text as a whole.
+            // Skip parts with a code fence, which are quoted as a whole.
             if !document.has_fence(part) {
                 collect_items(&document, part, from, &mut found);
                 collect_lines(&document, part, from, &mut found);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_heading_is_found_with_its_line() {
+    fn text_without_a_heading_is_found_with_its_line_number() {
         let text = "# Active tasks\n\n<!-- At most seven. -->\n\nfix the gate\n\n## Call Bob\n- status: active\n- buy paint\n- [ ] sand \
                     the door\n- [x] sweep\n\nA note: he is away until Monday.\n\nask his sister\n\n## Sail\n- status: \
                     active\nbook the ferry\n";
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_notes_code_and_comments_are_no_prose() {
+    fn keys_notes_code_and_comments_are_not_reported() {
         for text in [
             "# Active tasks\n\n<!-- At most\n     seven. -->\n",
             "## A\n- status: active\n- next: call\n\nA sentence about it.\n",

@@ -1,10 +1,10 @@
-//! The Claude Code command as a model: one run of `claude -p` takes the turns of a cycle, with our tools as its only ones.
+//! The Claude Code command as a model: one run of `claude -p` takes the turns of a cycle, and has only our tools.
 //!
 //! As a [`Model`] like the others, it leaves the journal, policy, approvals, limits and budgets to the cycle. A turn is relayed from the
 //! run's Messages API stream (`relay`). The run sends its calls to our MCP server on a loopback port (`desk`), where they wait until the
-//! cycle requests the next turn with their results. Thus every request of the run has the cycle's consent. A run that has ended (a question
-//! to a person, a kill, a new chat message) is followed by a new one, with a record of the conversation so far (`prompt`). A run that would
-//! continue by itself is ended.
+//! cycle requests the next turn with their results. Thus the run makes no request to its model before the cycle asks for one. A run that
+//! has ended (a question to a person, a kill, a new chat message) is followed by a new one, with a record of the conversation so far
+//! (`prompt`). A run that would continue on its own is stopped.
 
 mod desk;
 mod error;
@@ -30,11 +30,11 @@ const OVERHEAD_BYTES: usize = 8_192;
 /// Credentials for Claude Code.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// The account's API key.
+    /// An API key, paid per use.
     Key(Secret),
-    /// The long-lived token of a subscription.
+    /// A subscription's long-lived token.
     Token(Secret),
-    /// Any login found in the person's home directory, if that is known.
+    /// The command's own login, found in the person's home directory if that is known.
     Own(Option<PathBuf>),
 }
 
@@ -58,7 +58,7 @@ pub struct ClaudeCodeOptions {
     pub login: Login,
     /// Base URL of the API, such as `https://api.anthropic.com`.
     pub base_url: String,
-    /// A run's own directory, created before it and removed after it.
+    /// The directory of a run, created before the run and removed after it.
     pub dir: PathBuf,
     /// Maximum tokens of an answer, thinking included.
     pub max_tokens: u64,

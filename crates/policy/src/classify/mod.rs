@@ -1,8 +1,8 @@
-//! The damage of a command, by its name: two tables, and a search for commands behind other names.
+//! Finds the damage a command can do, by its name: two tables, and a search for commands that are run through others.
 //!
-//! Such tables are incomplete, and may be. A command's reach is decided by its rights (`super::Access`), which the sandbox enforces.
-//! A command in the tables still asks, unless it destroys only files and none can be lost: the scratch folder may be destroyed, and a copy
-//! restores the rest.
+//! Such tables are never complete, and needn't be: a command's reach is limited by its rights (`super::Access`), which the sandbox
+//! enforces. Still, a command in the tables needs approval, unless it destroys only files and none would be lost: those in the scratch
+//! folder are expendable, and the others can be restored from a copy.
 
 mod destroy;
 mod git;
@@ -15,10 +15,10 @@ use reveille_base::words::first_bytes;
 use self::destroy::{Destruction, find_destruction};
 use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess_commands, parse_plain};
 
-/// The depth to which texts within words are searched.
+/// The depth to which shell texts nested within words are searched.
 const MAX_DEPTH: usize = 3;
 
-/// The reading of a shell text.
+/// A classified shell text.
 #[derive(Debug)]
 pub(super) struct Line {
     /// The reason the text isn't plain, if so.
@@ -29,7 +29,7 @@ pub(super) struct Line {
     pub(super) destroys: Option<Destruction>,
 }
 
-/// Reads a shell text.
+/// Classifies a shell text.
 pub(super) fn classify_line(text: &str) -> Line {
     let (not_plain, commands) = match parse_plain(text) {
         Ok(commands) => (None, commands.into_iter().map(|Simple { words, .. }| words).collect()),
@@ -66,8 +66,8 @@ const RUNNERS: [&str; 34] = [
     "ltrace", "script", "ssh", "docker", "busybox", "toybox", "find", "fd", "entr", "flock", "chpst",
 ];
 
-/// Returns every command that a command may run, itself first: by its plain name, behind programs that run others, and in texts among its
-/// words. Used for rules that forbid.
+/// Returns every command that a command may run, itself first, each with its program's plain name. Includes commands run through other
+/// programs (`sudo`) and commands within quoted text. Used for rules that deny or ask.
 pub(super) fn list_readings(words: &[String]) -> Vec<Vec<String>> {
     let mut readings: Vec<Vec<String>> = Vec::new();
     collect_readings(words, 0, &mut readings);

@@ -5,7 +5,7 @@ fn named(text: &str) -> bool {
 }
 
 #[test]
-fn what_destroys_is_found_behind_what_comes_before_and_runs_it() {
+fn destructive_commands_are_found_behind_commands_that_run_them() {
     for text in ["rm -r x", "ls; mkdir x; rm -r x", "sudo -u me rm -r x", "sh -c 'rm -r x'", "echo $(rm -r x)"] {
         assert!(named(text), "{text}");
     }
@@ -15,7 +15,7 @@ fn what_destroys_is_found_behind_what_comes_before_and_runs_it() {
 }
 
 #[test]
-fn a_long_text_of_nested_texts_is_read_in_bounded_time() {
+fn long_nested_text_is_classified_in_bounded_time() {
     for text in
         ["sh -c \"sh -c 'sh -c x'\" ".repeat(300), format!("sudo {}", "sh -c 'a;b;c' ".repeat(500)), "(".repeat(8000)]
     {

@@ -1,4 +1,4 @@
-//! Rules about exactly one call, of one tool with these arguments. Also the wording of each rule.
+//! Rules about exactly one call: a tool with exact arguments. Also describes every rule in words.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use reveille_base::approval_text;
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, render_pattern};
 
 impl Rules {
-    /// Returns the wording of a rule that allows exactly this call.
+    /// Returns the wording of the rule that allows exactly this call, if any.
     pub(crate) fn find_exact_rule(&self, tool: &str, arguments: &str) -> Option<String> {
         self.all_exactly(tool, arguments).next().map(Rule::sentence)
     }
@@ -24,12 +24,12 @@ impl Rules {
         exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
     }
 
-    /// Returns `true` if a rule allows exactly a call of the tool with arguments that are the `same`.
+    /// Returns `true` if a rule allows exactly one call of the tool, with arguments for which `same` holds.
     pub fn has_exact(&self, tool: &str, same: impl Fn(&Value) -> bool) -> bool {
         self.list_exact_rules(tool).any(|(_, arguments)| same(arguments))
     }
 
-    /// Adds a rule that allows exactly this call, made now. Arguments other than an object add nothing.
+    /// Adds a rule that allows exactly this call and counts as newer than anything else. Arguments other than an object add nothing.
     #[must_use]
     pub fn with_exact(&self, tool: &str, arguments: &str) -> Self {
         let mut rules = self.clone();
@@ -46,7 +46,7 @@ impl Rules {
         self.rules.len() >= MAX_RULES
     }
 
-    /// Returns `true` if these rules equal `before` plus the single rule of `more`. Lines don't count.
+    /// Returns `true` if these rules equal `before` plus the single rule of `more`. Line numbers are ignored.
     pub(crate) fn is_with_one_more(&self, before: &Self, more: &Self) -> bool {
         let said = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
         let mut mine: Vec<_> = self.rules.iter().map(said).collect();

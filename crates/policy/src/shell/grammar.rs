@@ -30,7 +30,7 @@ fn replace_non_ascii(text: &str) -> Vec<u8> {
 
 struct Reading<'t> {
     text: &'t str,
-    /// The end of the last leaf: only blanks may lie between leaves.
+    /// The end of the last leaf read. Only blanks may lie between leaves.
     end: usize,
     joint: Joint,
     commands: Vec<Simple>,
@@ -117,7 +117,7 @@ impl<'t> Reading<'t> {
     fn read_redirect(&mut self, node: Node<'_>) -> Option<()> {
         let source = self.text.get(node.byte_range())?;
         let (sign, target) = source.split_at_checked(source.find('/').or_else(|| source.rfind('&'))?)?;
-        let is_quiet = match target {
+        let is_harmless = match target {
             "/dev/null" => matches!(sign, ">" | "1>" | "2>" | "<"),
             "&1" => sign == "2>",
             "&2" => matches!(sign, ">" | "1>"),
@@ -125,7 +125,7 @@ impl<'t> Reading<'t> {
         };
         self.check_blank(node.start_byte(), true)?;
         self.end = node.end_byte();
-        is_quiet.then_some(())
+        is_harmless.then_some(())
     }
 
     fn read_leaf(&mut self, node: Node<'_>) -> Option<()> {
@@ -134,14 +134,14 @@ impl<'t> Reading<'t> {
         Some(())
     }
 
-    /// Requires blanks between the last leaf and `to`; line ends there are those after which the shell reads on.
+    /// Requires that only blanks lie between the last leaf and `to`. Line ends may lie there where the shell continues on the next line.
     fn check_gap(&mut self, to: usize) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         self.end = to;
         between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')).then_some(())
     }
 
-    /// Requires the same, and within a command that words are apart and on one line.
+    /// As [`Self::check_gap`]. Within a command, words must also be separated and on one line.
     fn check_blank(&mut self, to: usize, is_within: bool) -> Option<()> {
         let between = self.text.get(self.end..to)?;
         if is_within && (between.is_empty() || between.contains('\n')) {
@@ -151,12 +151,12 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// Unescapes a word outside quotes: each backslash leaves the character after it.
+/// Unescapes a word outside quotes: each backslash stands for the character after it.
 fn unescape_word(source: &str) -> Option<String> {
     let mut pieces = source.split('\\');
     let mut word = pieces.next()?.to_owned();
     while let Some(piece) = pieces.next() {
-        // Two backslashes in a row leave one.
+        // Two backslashes in a row stand for one.
         if piece.is_empty() {
             word.push('\\');
             word.push_str(pieces.next()?);

@@ -1,5 +1,5 @@
-//! Our own reader of shell text. It accepts plain text only, one character at a time: unlisted characters are refused, whatever their
-//! meaning to some shell.
+//! Our own reader of shell text. It accepts plain text only, one character at a time: characters that aren't listed are refused, whatever
+//! they mean to any shell.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -67,7 +67,7 @@ struct Lexer<'t> {
     commands: Vec<Simple>,
     /// The words of the command being read.
     words: Vec<String>,
-    /// The way that command is joined to the one before it.
+    /// The way this command is joined to the one before it.
     joint: Joint,
     /// `true` after a redirection: the command takes no more words.
     is_closed: bool,
@@ -127,7 +127,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Ends a line like `;`, except for empty lines and after an operator, where the shell reads on.
+    /// Ends a line as `;` would. Does nothing for an empty line and after an operator, where the shell continues on the next line.
     fn end_line(&mut self) -> Result<(), NotPlain> {
         if self.words.is_empty() { Ok(()) } else { self.end_command(Joint::Then) }
     }

@@ -1,8 +1,8 @@
 //! Shell text as a list of simple commands of plain words, or the reason it isn't plain.
 //!
 //! Two independent readers must find the same list: our own strict [`lex`]er, which knows only plain text, and [`grammar`], a library's
-//! full grammar of bash. If they disagree, the text isn't plain. The boundary is the sandbox; these readers only decide which text may run
-//! without asking, and in doubt it asks.
+//! full grammar of bash. If they disagree, the text isn't plain. The sandbox is the security boundary; these readers only decide which
+//! text may run without approval. In doubt, approval is needed.
 
 mod grammar;
 mod guess;

@@ -31,14 +31,14 @@ fn plain_words_lose_their_quotes_and_nothing_else() {
 }
 
 #[test]
-fn how_commands_are_joined_is_read_too() {
+fn the_operators_between_commands_are_parsed_too() {
     let joints: Vec<Joint> =
         parse_plain("a && b || c; d | e\nf").unwrap().into_iter().map(|command| command.joint).collect();
     assert_eq!(joints, [Joint::Then, Joint::And, Joint::Or, Joint::Then, Joint::Pipe, Joint::Then]);
 }
 
 #[test]
-fn what_isn_t_plain_is_refused_for_its_reason() {
+fn text_that_is_not_plain_is_refused_with_the_right_reason() {
     for (text, why) in [
         ("", NotPlain::Empty),
         (" \n ", NotPlain::Empty),
@@ -173,7 +173,7 @@ fn run(shell: &str, script: &Path) -> Output {
     std::process::Command::new(shell).arg(script).env_clear().stdin(std::process::Stdio::null()).output().unwrap()
 }
 
-/// The installed ones of bash and dash; the tests need bash.
+/// Returns those of bash and dash that are installed; the tests need bash.
 fn shells() -> Vec<&'static str> {
     ["/bin/bash", "/bin/dash"].into_iter().filter(|shell| Path::new(shell).exists()).collect()
 }
@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_both_readers_agree_on_is_what_the_shells_take(texts in prop::collection::vec(text_source(), 300)) {
+    fn commands_that_both_readers_agree_on_are_what_the_shells_run(texts in prop::collection::vec(text_source(), 300)) {
         let read: Vec<(String, Vec<Vec<String>>)> = texts
             .into_iter()
             .filter_map(|text| {

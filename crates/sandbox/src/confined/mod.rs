@@ -67,8 +67,8 @@ pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, St
 /// # Errors
 /// The rule couldn't be set; this process must exit then.
 #[cfg(target_os = "linux")]
-pub fn leave_abstract_sockets() -> Result<bool, String> {
-    match paths::leave_abstract_sockets() {
+pub fn block_abstract_sockets() -> Result<bool, String> {
+    match paths::block_abstract_sockets() {
         Err(paths::PathsError::Off) => Ok(false),
         Err(error) => Err(format!("Landlock couldn't be set: {error}")),
         Ok(()) => Ok(true),

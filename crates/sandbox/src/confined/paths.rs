@@ -1,5 +1,5 @@
-//! Path rules by Landlock. Landlock can only allow access beneath a directory, so the ancestors of a hidden place are
-//! allowed child by child. Entries that appear in such an ancestor later stay forbidden.
+//! Path rules by Landlock. Landlock can only allow access beneath a directory. So for each ancestor of a hidden place, its
+//! other children are allowed one by one. Entries that appear in such an ancestor later stay forbidden.
 
 use std::{
     collections::HashSet,
@@ -13,7 +13,7 @@ use landlock::{
 
 use crate::layout::{Layout, PlaceKind};
 
-/// Maximum number of paths that are allowed singly. Few directories with a hidden place have more entries.
+/// Maximum number of paths that are allowed one by one. Few directories with a hidden place have more entries.
 const MAX_PATHS: usize = 20_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub(super) enum PathsError {
     TooMany,
 }
 
-/// Restricts this process and all its successors and children.
+/// Restricts this process, the programs that replace it, and all its children.
 pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -59,8 +59,8 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     }
 }
 
-/// Bars this process and all its successors and children from abstract Unix sockets of other processes.
-pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
+/// Bars this process, the programs that replace it, and all its children from abstract Unix sockets of other processes.
+pub(super) fn block_abstract_sockets() -> Result<(), PathsError> {
     let rules =
         Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket)?.create()?;
     match rules.restrict_self()?.ruleset {
@@ -83,20 +83,20 @@ fn allow_path(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) ->
 fn list_readable_paths(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
     let hidden = layout.places.iter().filter(|place| place.kind.is_hidden());
     let hidden: HashSet<&Path> = hidden.map(|place| place.path.as_path()).collect();
-    let with_hidden: HashSet<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
-    let (mut found, mut open) = (Vec::new(), vec![PathBuf::from("/")]);
-    while let Some(path) = open.pop() {
+    let ancestors: HashSet<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let (mut found, mut pending) = (Vec::new(), vec![PathBuf::from("/")]);
+    while let Some(path) = pending.pop() {
         if hidden.contains(path.as_path()) {
             continue;
         }
-        if !with_hidden.contains(path.as_path()) {
+        if !ancestors.contains(path.as_path()) {
             found.push(path);
         } else if let Ok(entries) = std::fs::read_dir(&path) {
             // A link is allowed through the real path of its target.
             let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            open.extend(entries.map(|entry| entry.path()));
+            pending.extend(entries.map(|entry| entry.path()));
         }
-        if found.len() + open.len() > MAX_PATHS {
+        if found.len() + pending.len() > MAX_PATHS {
             return Err(PathsError::TooMany);
         }
     }

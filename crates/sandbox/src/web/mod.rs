@@ -101,7 +101,7 @@ fn describe_status(code: u16) -> String {
     format!("{code}{}", words.map(|words| format!(" ({words})")).unwrap_or_default())
 }
 
-/// The means of reaching the web, as values that belong to one cycle.
+/// Access to the web for one cycle: grants, name resolver, limits and search engine.
 #[derive(Debug, Clone)]
 pub struct Web {
     grants: Grants,

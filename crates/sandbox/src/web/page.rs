@@ -41,12 +41,12 @@ pub struct Page {
     pub is_cut: bool,
 }
 
-/// The treatment of a body.
+/// The kind of a body, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Html,
     Text,
-    /// Undeclared; guessed from the first bytes.
+    /// Not declared by the server. It is guessed from the first bytes.
     Unsaid,
     /// Unreadable, with a description.
     Unreadable(&'static str),
@@ -59,7 +59,7 @@ impl Web {
     /// The reason in our own words.
     pub async fn fetch_page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
-        // A hostile page takes seconds to parse; the wake must stay able to stop meanwhile.
+        // A hostile page may take seconds to parse, and the wake must be able to stop meanwhile.
         off_thread(move || parse_page(&fetched)).await?
     }
 }
@@ -111,8 +111,8 @@ fn find_feed(document: &PageTree, url: &Url) -> Option<String> {
     let feed = document.iter_subtree(document.root()).find(is_feed)?;
     let href = document.attribute(feed, "href")?.trim();
     let feed = base.as_ref().unwrap_or(url).join(href).ok()?;
-    let is_told = matches!(feed.scheme(), "http" | "https") && feed.as_str().len() <= MAX_FEED_BYTES;
-    is_told.then(|| clean_line(feed.as_str(), MAX_FEED_BYTES))
+    let is_usable = matches!(feed.scheme(), "http" | "https") && feed.as_str().len() <= MAX_FEED_BYTES;
+    is_usable.then(|| clean_line(feed.as_str(), MAX_FEED_BYTES))
 }
 
 /// Returns `https://host`, with the port unless it is the scheme's default.
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_names_is_known_by_how_it_begins() {
+    fn an_undeclared_type_is_guessed_from_the_first_bytes() {
         assert_eq!(read_as(None, b"\n<!DOCTYPE html><p>a &amp; b").unwrap().text, "a & b");
         assert_eq!(read_as(None, b"a &amp; b").unwrap().text, "a &amp; b");
         assert_eq!(read_as(Some("nonsense"), b"\xff\xfea\0").unwrap().text, "a");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_charset_is_heard_however_it_is_written() {
+    fn the_servers_charset_is_used_however_it_is_written() {
         for kind in [
             "text/plain;charset=iso-8859-1",
             "text/plain; a=b; CHARSET=\"ISO-8859-1\"",

@@ -1,4 +1,4 @@
-//! Waiting cycles: for readers, each cycle that waits for a person with its question; for the wake, everything that open cycles already
+//! Waiting cycles. Readers see each cycle that waits for a person, with its question. The wake sees everything that open cycles already
 //! handle.
 
 use std::collections::BTreeSet;
@@ -23,34 +23,34 @@ pub struct ParkedCycle {
     pub started_at: Option<DateTime<Utc>>,
     /// The last question; `None` if the question is gone.
     pub question: Option<Approval>,
-    /// Whether the message that asks has arrived. The terminal shows it at the wake's end.
+    /// Whether the message with the question was delivered. The terminal shows it at the wake's end.
     pub is_delivered: bool,
 }
 
-/// The reasons and commits reported to cycles. While such a cycle is open, they are no reason to start another cycle.
+/// The reasons for a wake, and the commits, that cycles were shown. While such a cycle is open, they don't start another cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldOf {
+pub struct CycleReports {
     /// Keys of reasons.
     pub handles: BTreeSet<String>,
-    /// The commits up to which people's commits were shown.
+    /// The heads of the repository up to which the cycles were shown people's commits.
     pub heads: Vec<String>,
 }
 
 impl<S: ReadStore> Cycles<S> {
-    /// The reasons and commits reported to the waiting cycles: those that wait for a person or a model.
-    pub fn told_to_waiting(&self) -> Result<ToldOf> {
+    /// The reasons and commits shown to the waiting cycles: those that wait for a person or a model.
+    pub fn read_waiting_reports(&self) -> Result<CycleReports> {
         self.read_reports_where(&waiting_condition(), [])
     }
 
-    /// The reasons and commits reported to one cycle, as far as its journal is readable.
-    pub fn read_cycle_reports(&self, cycle_id: &str) -> Result<ToldOf> {
+    /// The reasons and commits shown to one cycle, as far as its journal is readable.
+    pub fn read_cycle_reports(&self, cycle_id: &str) -> Result<CycleReports> {
         self.read_reports_where("c.id = ?1", [cycle_id])
     }
 
-    fn read_reports_where(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
+    fn read_reports_where(&self, which: &str, values: impl sql::Params) -> Result<CycleReports> {
         let mut statement = self.0.conn().prepare(&reports_query(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
-        let mut told = ToldOf::default();
+        let mut told = CycleReports::default();
         for row in rows {
             let (handles, head): (Option<String>, Option<String>) = row?;
             told.handles.extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());
@@ -86,13 +86,13 @@ impl<S: ReadStore> Cycles<S> {
     }
 }
 
-/// SQL condition for waiting cycles. The states appear twice, since SQLite uses a partial index only if its own condition appears.
+/// SQL condition for waiting cycles. The states appear twice, since SQLite uses a partial index only if a query repeats its condition.
 pub(crate) fn waiting_condition() -> String {
     format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')")
 }
 
-/// SQL query for the reasons and commits reported to these cycles. The cycles come first in the join: their journals are long, and the
-/// other cycles' journals are longer still.
+/// SQL query for the reasons and commits shown to these cycles. The cycles come first in the join, so that only their journals are read:
+/// the journals of all other cycles are much longer.
 pub(crate) fn reports_query(which: &str) -> String {
     format!(
         "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c

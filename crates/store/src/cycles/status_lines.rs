@@ -16,7 +16,7 @@ pub struct StatusLine {
     pub cycle_id: String,
     /// The chat.
     pub chat: ChatRef,
-    /// The channel's id of the message; `None` if the sending's outcome is unknown.
+    /// The channel's id of the message; `None` if it is unknown whether the line was sent.
     pub message_id: Option<i64>,
 }
 
@@ -59,7 +59,7 @@ impl<S: WriteStore> StatusLines<S> {
         })
     }
 
-    /// Deletes the row of a line that was removed or never will be.
+    /// Deletes the row of a line that wasn't sent, was removed from its chat, or can't be removed.
     pub fn forget_status_line(&mut self, cycle_id: &str) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute("DELETE FROM status_lines WHERE cycle_id = ?1", [cycle_id])?;

@@ -1,5 +1,5 @@
-//! The latest bot's report, including whether the bot has reached its channel. An upgrade waits for the report before removing the old
-//! programs.
+//! The report of the bot that started last, including whether it has reached its channel. An upgrade waits for this report before it
+//! removes the old programs.
 
 use reveille_base::process::Identity;
 
@@ -10,7 +10,7 @@ use crate::{
     to_json,
 };
 
-/// A bot's report on itself, written once it works on the database.
+/// A bot's report on itself, written once the bot has opened the database.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BotReport {
     /// The process.

@@ -1,4 +1,5 @@
-//! Ordered restarts of the bot. A row stays open until its chat has been told the outcome: once, by whichever bot runs then.
+//! Restarts of the bot that a person ordered in a chat. A row stays open until its chat has been told the outcome: once, by whichever bot
+//! runs then.
 
 use chrono::{DateTime, Utc};
 
@@ -45,7 +46,7 @@ impl<S: WriteStore> Maintenance<S> {
     }
 }
 
-/// Stores an order, unless one is open already.
+/// Stores the order to restart, unless one is open already.
 pub(crate) fn order_restart(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO restarts (asked_at, chat_id, thread_id) SELECT ?1, ?2, ?3

@@ -1,8 +1,8 @@
-//! A typed yes or no of the owner: it answers the only open question, unless another message of ours came in between. A risky action
+//! A yes or no typed by the owner. It answers the only open question, unless another message of ours came in between. A risky action
 //! needs the button.
 //!
-//! The channel gives the order: the growing message ids of a private chat, and the channel's dates of both messages, since two machines'
-//! clocks differ. A question with an unknown date needs the button.
+//! The order of question and answer comes from the channel: from the growing message ids of a private chat, and from the channel's dates
+//! of both messages. Our own clock may differ from the channel's. A question with an unknown date needs the button.
 
 use chrono::{DateTime, Utc};
 
@@ -19,7 +19,7 @@ use crate::{
     sql::{self, Transaction},
 };
 
-/// The reply to a typed yes to a risky question.
+/// The reply if a typed yes answers a risky question.
 const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
 
 /// The same reply on this machine.
@@ -35,7 +35,7 @@ pub(crate) struct TypedAnswer {
     pub(crate) has_decided: bool,
 }
 
-/// A question a typed answer can mean.
+/// A question that a typed answer can refer to.
 struct OpenQuestion {
     nonce: String,
     is_risky: bool,
@@ -114,7 +114,7 @@ fn decide_question(
     approvals::record_tap(tx, &tap, (&question.nonce, is_approval), now)
 }
 
-/// The answer in a message that is the owner's own plain yes or no, in the owner's own chat.
+/// The owner's answer, if the message is a plain yes or no that the owner wrote in the owner's own chat.
 fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
     let is_owners = message.chat == owner
         && owner != ChatRef::TERMINAL
@@ -199,8 +199,8 @@ fn is_key_used(tx: &Transaction<'_>, key: &str) -> Result<bool> {
     Ok(tx.prepare(sql)?.query_row([key], |row| row.get(0))?)
 }
 
-/// The only open question in a chat, if it is above the message and no other message of ours is between them; with `is_for_all`, all
-/// questions of one task, if no other task's is open.
+/// The questions that the message answers: the only open question in the chat, or with `is_for_all` all open questions, if they belong to
+/// one task. Empty unless all were asked before the message, with no other message of ours in between.
 fn open_questions(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),
@@ -231,7 +231,7 @@ fn open_questions(
         statement.query_map((chat, format_rfc3339(now), message_id), read)?.collect::<sql::QueryResult<Vec<_>>>()?;
     let count: i64 = tx.query_row(&format!("SELECT count(*) {open}"), (chat, format_rfc3339(now)), |row| row.get(0))?;
     let found: Vec<OpenQuestion> = found.into_iter().flatten().collect();
-    // A question below the message, or with an unknown date, needs its button, and then so do the others.
+    // A question that came after the message, or has an unknown date, needs its button, and then so do the others.
     let is_meant = found.len() as i64 == count && (count == 1 || is_for_all);
     Ok(if is_meant { found } else { Vec::new() })
 }

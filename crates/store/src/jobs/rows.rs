@@ -1,4 +1,4 @@
-//! The planned jobs. A job's file defines its work; the row holds the next run and the last look's result.
+//! The planned jobs. A job's file defines its work; the row holds the next run and the result of the last check.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -19,7 +19,7 @@ use crate::{
     to_json,
 };
 
-/// The format of a civil slot: local wall time, sortable as text.
+/// The format of a slot's civil time (local wall time), sortable as text.
 const SLOT_FORMAT: &str = "%Y-%m-%dT%H:%M:%S";
 /// The maximum number of slots read for one job after the clock was set back.
 const MAX_HISTORY: u32 = 10_000;
@@ -29,23 +29,23 @@ const MAX_HISTORY: u32 = 10_000;
 pub struct JobRow {
     /// The job's name, as in its file name.
     pub name: String,
-    /// The part of its file behind the plan.
+    /// The part of the job's file from which the plan was made.
     pub read_from: String,
-    /// The gate, as in its file.
+    /// The gate (the condition for a run), as in its file.
     pub gate: String,
     /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
-    /// IANA zone of its civil times.
+    /// The IANA time zone of its civil times.
     pub zone: String,
     /// The next slot; `None` if none is left, or the job is paused.
     pub next: Option<Slot>,
     /// Whether a person wants a run now.
     pub is_asked: bool,
-    /// The time of the first plan.
+    /// The time at which the job was first planned.
     pub created_at: Option<DateTime<Utc>>,
     /// The time at which the next slot was written.
     pub written_at: Option<DateTime<Utc>>,
-    /// The last look's result, as JSON.
+    /// The result of the last check, as JSON.
     pub seen: Option<String>,
     /// The number of consecutive failed runs.
     pub failures: u32,
@@ -64,9 +64,9 @@ pub struct JobPlan {
     pub gate: String,
     /// The recurrence; `None` for a single run.
     pub rule: Option<Rule>,
-    /// IANA zone of its civil times.
+    /// The IANA time zone of its civil times.
     pub zone: String,
-    /// The first slot from now on; `None` if the job is paused, or its only time is over.
+    /// The first slot from now on; `None` if the job is paused, or its only time has passed.
     pub next: Option<Slot>,
 }
 
@@ -75,12 +75,12 @@ impl JobRow {
         "SELECT name, read_from, gate, rule, zone, slot, next_at, is_asked, created_at, written_at, seen, failures,
                                  error FROM jobs";
 
-    /// The job as a series from its next slot on; `tz` replaces a zone unknown here.
+    /// The job as a series from its next slot on; `tz` is used if this program doesn't know the job's zone.
     pub fn series(&self, next: Slot, missed: Missed, tz: Tz) -> Series<'_> {
         Series { rule: self.rule.as_ref(), tz: self.zone(tz), missed, next }
     }
 
-    /// The zone of its civil times; `tz` if the zone is unknown here.
+    /// The zone of its civil times; `tz` if this program doesn't know that zone.
     pub fn zone(&self, tz: Tz) -> Tz {
         self.zone.parse().unwrap_or(tz)
     }
@@ -90,8 +90,8 @@ impl JobRow {
         self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
     }
 
-    /// Returns whether the job watches an address that no look has seen yet. Its first look comes at once, so that its person hears of a
-    /// wrong address while still thinking of it.
+    /// Returns whether the job watches an address that was never checked. The first check comes at once, so that the owner learns of a
+    /// wrong address while still thinking of the job.
     pub fn is_new_watch(&self) -> bool {
         self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
     }
@@ -129,7 +129,7 @@ impl<S: ReadStore> Jobs<S> {
         Ok(statement.query_map([], JobRow::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Returns whether a job is due, requested, or planned by a clock that was set back since.
+    /// Returns whether a job is due, requested, or was planned before the clock was set back.
     pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
         // The last line mirrors `JobRow::is_new_watch`.
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
@@ -150,7 +150,7 @@ impl<S: ReadStore> Jobs<S> {
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// The history of a job's slots from one slot on: after the clock was set back they come again.
+    /// The history of a job's slots from one slot on. It is needed after the clock was set back, when those slots come up again.
     pub fn job_history(&self, name: &str, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self
             .0
@@ -188,8 +188,8 @@ impl<S: WriteStore> Jobs<S> {
 }
 
 impl Jobs<&mut FencedStore<'_>> {
-    /// Plans the jobs as in their files, and deletes the plans of those whose file is gone. Stores under `key` the state of the folder.
-    /// An unchanged plan stays as it is.
+    /// Plans the jobs as in their files, and deletes the plans of those whose file is gone. An unchanged plan stays as it is. Stores the
+    /// folder's state, `sign`, under `key`.
     pub fn plan_jobs(&mut self, plans: &[JobPlan], (key, sign): (&str, &str)) -> Result<()> {
         let now = self.0.now();
         let old = self.list_jobs()?;
@@ -203,11 +203,11 @@ impl Jobs<&mut FencedStore<'_>> {
                 )?;
             }
             // An unclaimed run of a paused job is dropped.
-            for rests in plans.iter().filter(|plan| plan.next.is_none() && plan.read_from.starts_with("paused")) {
+            for paused in plans.iter().filter(|plan| plan.next.is_none() && plan.read_from.starts_with("paused")) {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its job was paused'
                      WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
-                    (&rests.name, format_rfc3339(now)),
+                    (&paused.name, format_rfc3339(now)),
                 )?;
             }
             for plan in plans {
@@ -229,7 +229,7 @@ impl Jobs<&mut FencedStore<'_>> {
     }
 }
 
-/// Writes a plan; the last look's result stays if the gate is unchanged.
+/// Writes a plan; the result of the last check stays if the gate is unchanged.
 fn write_plan(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO jobs (name, read_from, gate, rule, zone, slot, next_at, created_at, written_at)

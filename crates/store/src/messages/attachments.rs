@@ -1,8 +1,8 @@
 //! Files that came with messages: wanted (known by the channel's handle), kept (on the disk), ready (speech also transcribed), or failed
 //! for good. They are stored in the transaction that stores their message.
 //!
-//! A message's text about its files follows from their rows ([`rewrite_message_text`]). `steps` moves files through these states, written only by the
-//! bot; `care` is for retention and `health`.
+//! The part of a message's text that describes its files is derived from their rows ([`rewrite_message_text`]). `steps` moves files
+//! through these states, and only the bot uses it; `care` is for retention and `health`.
 
 mod care;
 mod steps;
@@ -48,7 +48,7 @@ pub struct NewAttachment {
     pub size: Option<(i64, i64)>,
 }
 
-/// A file already on the disk before its message: a person at a terminal named it.
+/// A file that was on the disk before its message, because a person at a terminal named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandedFile {
     /// The file.
@@ -100,9 +100,9 @@ pub struct Attachment {
     pub state: FileState,
     /// The path below the workspace.
     pub path: Option<String>,
-    /// Failures of the present step.
+    /// The number of failures in the present step.
     pub attempts: u32,
-    /// Failed fetches that count against the file.
+    /// The number of failed fetches that were the file's own fault.
     pub faults: u32,
     /// The earliest time of the present step.
     pub not_before: Option<DateTime<Utc>>,
@@ -250,8 +250,8 @@ pub(crate) fn replace_files(
     by: &[NewAttachment],
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let stays: Vec<&str> = by.iter().map(NewAttachment::shared_id).collect();
-    // A row older than the records of parts identifies the owner of its files only if it has a single part.
+    let kept_ids: Vec<&str> = by.iter().map(NewAttachment::shared_id).collect();
+    // A file stored before the parts were recorded has no `channel_message_id`. Its part is known only if the message has a single one.
     tx.prepare(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
              listener = NULL, replaced_at = ?4, changed_at = ?4
@@ -260,12 +260,12 @@ pub(crate) fn replace_files(
          AND (channel_message_id IS NOT DISTINCT FROM ?2 OR channel_message_id IS NULL AND
               (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
     )?
-    .execute((message_id, channel_message_id, crate::to_json(&stays), format_rfc3339(now)))?;
+    .execute((message_id, channel_message_id, crate::to_json(&kept_ids), format_rfc3339(now)))?;
     Ok(())
 }
 
-/// Rewrites the text of a message that is queued or can be retried, so that it reports the state of its files. Call it after a change of
-/// a file or of the text. The present model may be able to answer the message now.
+/// Rewrites the text of a message that is queued or can be retried, so that it reports the state of its files. Call it after a file or the
+/// text has changed. Clears `held_for`, because the present model may now be able to answer.
 pub(crate) fn rewrite_message_text(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare(&format!(

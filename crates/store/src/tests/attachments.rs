@@ -101,7 +101,7 @@ fn a_voice_note_is_waited_for_until_it_is_heard_and_an_edit_keeps_its_words() {
     let note = world.file_of(message);
     world.store.attachments_mut().record_kept_file(note.id, "voice/1.ogg", 12, at(1)).unwrap();
     assert!(world.first().1, "kept is not heard");
-    assert_eq!(world.store.attachments_mut().record_listener(note.id, 5, at(30), at(1)).unwrap(), 1);
+    assert_eq!(world.store.attachments_mut().begin_transcription(note.id, 5, at(30), at(1)).unwrap(), 1);
     world.store.attachments_mut().save_transcript(&note, &words("hello there"), at(2)).unwrap();
     let heard = "[voice note, 3 s, machine transcript, en, 90 % sure]\nhello there\n[caption]\nlisten";
     assert_eq!(world.first(), (heard.to_owned(), false));
@@ -133,10 +133,10 @@ fn a_late_file_waits_as_long_as_it_was_told_and_a_rate_limit_is_for_all() {
     let first = world.receive_files(1, "[photo]", &["photo"]);
     let second = world.receive_files(2, "[photo]", &["photo"]);
     let id = world.file_of(first).id;
-    world.store.attachments_mut().file_late(id, "no network", at(30), false, false, at(0)).unwrap();
+    world.store.attachments_mut().record_failed_fetch(id, "no network", at(30), false, false, at(0)).unwrap();
     assert_eq!(world.store.attachments().find_next_wanted_file(at(1)).unwrap().unwrap().message_id, second);
     let id = world.file_of(second).id;
-    world.store.attachments_mut().file_late(id, "slow down", at(100), true, false, at(1)).unwrap();
+    world.store.attachments_mut().record_failed_fetch(id, "slow down", at(100), true, false, at(1)).unwrap();
     assert_eq!(world.store.attachments().find_next_wanted_file(at(99)).unwrap(), None);
     assert_eq!(world.store.attachments().find_file_step_time(at(1)).unwrap(), Some(at(100)));
     assert_eq!(world.store.attachments().find_next_wanted_file(at(100)).unwrap().unwrap().attempts, 1);
@@ -173,12 +173,17 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     world
         .store
         .attachments_mut()
-        .cannot_listen(&first, None, &outgoing(ChatRef::from_telegram(7), "No model."), at(1))
+        .give_up_without_speech_model(&first, None, &outgoing(ChatRef::from_telegram(7), "No model."), at(1))
         .unwrap();
     world
         .store
         .attachments_mut()
-        .cannot_listen(&second, Some("a wrong path"), &outgoing(ChatRef::from_telegram(7), "No model."), at(1))
+        .give_up_without_speech_model(
+            &second,
+            Some("a wrong path"),
+            &outgoing(ChatRef::from_telegram(7), "No model."),
+            at(1),
+        )
         .unwrap();
     assert_eq!(world.notices(), 1);
     assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_SPEECH_MODEL})]"), false));
@@ -187,8 +192,8 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     world.by_hand(
         "UPDATE incoming_messages SET processed = 1 WHERE id = 1; UPDATE incoming_messages SET held_for = 'offline'",
     );
-    assert_eq!(world.store.attachments_mut().can_listen(at(2)).unwrap(), 1);
-    assert_eq!(world.store.attachments_mut().can_listen(at(2)).unwrap(), 0);
+    assert_eq!(world.store.attachments_mut().retry_unheard_recordings(at(2)).unwrap(), 1);
+    assert_eq!(world.store.attachments_mut().retry_unheard_recordings(at(2)).unwrap(), 0);
     let due = world.store.attachments().next_unheard(at(2)).unwrap().unwrap();
     assert_eq!(due.id, second.id);
     world.store.attachments_mut().save_transcript(&due, &words("at last"), at(3)).unwrap();
@@ -198,7 +203,7 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     world
         .store
         .attachments_mut()
-        .cannot_listen(&third, None, &outgoing(ChatRef::from_telegram(7), "No model."), at(4))
+        .give_up_without_speech_model(&third, None, &outgoing(ChatRef::from_telegram(7), "No model."), at(4))
         .unwrap();
     assert_eq!(world.notices(), 2, "another stretch");
 }
@@ -228,7 +233,7 @@ fn a_failure_that_is_not_the_files_own_does_not_count_against_it() {
     let message = world.receive_files(1, "[photo]", &["photo"]);
     let id = world.file_of(message).id;
     for counts in [false, false, true] {
-        world.store.attachments_mut().file_late(id, "late", at(30), false, counts, at(0)).unwrap();
+        world.store.attachments_mut().record_failed_fetch(id, "late", at(30), false, counts, at(0)).unwrap();
     }
     let file = world.file_of(message);
     assert_eq!((file.attempts, file.faults), (3, 1));
@@ -244,16 +249,16 @@ fn only_the_try_of_a_listener_that_was_ended_in_order_is_taken_back() {
         note
     });
     // The first one's listener died, the second one's is ended.
-    world.store.attachments_mut().record_listener(notes[0].id, 5, at(30), at(1)).unwrap();
-    world.store.attachments_mut().record_listener(notes[1].id, 6, at(30), at(1)).unwrap();
+    world.store.attachments_mut().begin_transcription(notes[0].id, 5, at(30), at(1)).unwrap();
+    world.store.attachments_mut().begin_transcription(notes[1].id, 6, at(30), at(1)).unwrap();
     assert_eq!(world.store.attachments().next_unheard(at(2)).unwrap(), None);
     assert!(world.store.attachments_mut().undo_listener_attempt(6, at(2)).unwrap());
     let due = world.store.attachments().next_unheard(at(2)).unwrap().unwrap();
     assert_eq!((due.id, due.attempts, due.error), (notes[1].id, 0, None));
     assert_eq!(world.file_of(notes[0].message_id).attempts, 1);
     // A try that came to an end of its own is nobody's any more.
-    world.store.attachments_mut().record_listener(notes[1].id, 7, at(30), at(3)).unwrap();
-    world.store.attachments_mut().file_unheard(notes[1].id, "noise", at(4)).unwrap();
+    world.store.attachments_mut().begin_transcription(notes[1].id, 7, at(30), at(3)).unwrap();
+    world.store.attachments_mut().record_failed_transcription(notes[1].id, "noise", at(4)).unwrap();
     assert!(!world.store.attachments_mut().undo_listener_attempt(7, at(5)).unwrap());
     assert_eq!(world.file_of(notes[1].message_id).attempts, 1);
 }
@@ -278,7 +283,7 @@ fn a_rate_limit_holds_for_files_that_come_while_it_lasts() {
     let mut world = World::new();
     let first = world.receive_files(1, "[photo]", &["photo"]);
     let id = world.file_of(first).id;
-    world.store.attachments_mut().file_late(id, "slow down", at(400), true, false, at(0)).unwrap();
+    world.store.attachments_mut().record_failed_fetch(id, "slow down", at(400), true, false, at(0)).unwrap();
     world.receive_files(2, "[photo]", &["photo"]);
     assert_eq!(world.store.attachments().find_next_wanted_file(at(1)).unwrap(), None);
     assert_eq!(world.store.attachments().find_file_step_time(at(1)).unwrap(), Some(at(400)));

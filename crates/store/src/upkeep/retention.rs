@@ -1,5 +1,5 @@
-//! Deletes old data that only serves for looking back, so that the file stays bounded. The words of people and of the assistant stay, and
-//! so do costs, commits, keys that prevent doubles, and all unfinished work.
+//! Deletes old data that nothing needs any more, so that the database file stays small. The messages of people and of the assistant
+//! stay, as do costs, commits, the keys that prevent duplicates, and all unfinished work.
 //!
 //! | deleted                                                  | kept while |
 //! |---------------------------------------------------------|------------------|
@@ -7,10 +7,10 @@
 //! | an original update (`raw`)                              | its message isn't answered or refused |
 //! | a sent part (`html`, `plain`)                           | its message isn't delivered in full |
 //! | a repair                                                | no cycle has reported it |
-//! | a fired slot                                            | its reminder is active, the newest [`FIRINGS_KEPT`] |
-//! | an answer to a reminder                                 | the message doesn't show it, or one of its slots is kept |
-//! | an answer to a nudge                                    | the message doesn't show it, or a wake has still to act on it |
-//! | a run of a deleted job                                  | it isn't over, or its message is held |
+//! | a fired slot                                            | it is among the newest [`FIRINGS_KEPT`] of an active reminder |
+//! | an answer to a reminder                                 | the reminder's message doesn't show it yet, or one of its slots is kept |
+//! | an answer to a nudge                                    | the nudge's message doesn't show it yet, or a wake still has to act on it |
+//! | a run of a deleted job                                  | it hasn't ended, or its message is on hold |
 //! | a proposal                                              | it was agreed to, or its branch exists |
 //!
 //! SQLite reuses the freed pages; the file itself doesn't shrink.
@@ -26,7 +26,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// The number of an active reminder's slots kept at any age: a clock that was wrong for a while must not fire them again.
+/// The number of fired slots kept for each active reminder, regardless of age. After a clock error they must not fire again.
 pub const FIRINGS_KEPT: u32 = 1_000;
 
 /// SQL condition for a cycle that ended before `?1` and will never be needed again. The journal of a given-up cycle is needed if its
@@ -47,13 +47,13 @@ const OLD_PART: &str = "p.state = 'sent' AND p.html != '' AND p.changed_at < ?1
     AND EXISTS (SELECT 1 FROM outgoing_messages o WHERE o.id = p.outgoing_id AND o.sent_at < ?1)";
 
 impl<S: ReadStore> Retention<S> {
-    /// Returns whether any data older than `before` may be deleted. A cheap check: repairs and fired slots are left out, since the cycles
-    /// that report them are found here.
+    /// Returns whether any data older than `before` may be deleted. The check is cheap: it skips repairs and fired slots, because it finds
+    /// the cycles that reported them.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
         Ok(self.0.conn().prepare(&forgettable_query())?.query_row([format_rfc3339(before)], |row| row.get(0))?)
     }
 
-    /// The row of the latest message.
+    /// The row id of the latest message.
     pub fn last_message(&self) -> Result<Option<i64>> {
         Ok(self.0.conn().query_row("SELECT max(id) FROM incoming_messages", [], |row| row.get(0))?)
     }
@@ -70,7 +70,7 @@ impl<S: ReadStore> Retention<S> {
         Ok(self.0.conn().prepare(&sql)?.query_row([name], |row| row.get(0))?)
     }
 
-    /// The fired slots that are no longer needed as guards. Run outside the transaction, because it scans all slots.
+    /// The fired slots that are no longer needed to prevent a second firing. Run it outside the transaction, because it scans all slots.
     fn old_firings(&self, before: &str, rows: u32) -> Result<Vec<(i64, String)>> {
         let mut statement = self.0.conn().prepare(
             "SELECT f.reminder_id, f.slot FROM (
@@ -90,7 +90,7 @@ impl Retention<&mut FencedStore<'_>> {
     pub fn delete_old_rows(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
         let before = format_rfc3339(before);
         let firings = self.old_firings(&before, rows)?;
-        // A deletion lost in a power cut is repeated.
+        // If a power cut undoes the deletion, the next run repeats it.
         self.0.write_relaxed(|tx| {
             let mut n = forget_journals(tx, &before, rows)?;
             for sql in [
@@ -145,7 +145,8 @@ pub(crate) fn forgettable_query() -> String {
     )
 }
 
-/// Deletes journals entry by entry, so that a long journal doesn't make a long transaction; the last entry's deletion marks the cycle.
+/// Deletes at most `rows` journal entries, so that a long journal doesn't make a long transaction. A cycle is marked as having no journal
+/// once its last entry is deleted.
 fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32> {
     let next = format!("SELECT c.id FROM cycles c WHERE {} ORDER BY c.ended_at LIMIT 1", old_cycle());
     let mut n = 0;

@@ -103,7 +103,7 @@ pub fn is_by_itself(reason: &str) -> bool {
 
 /// Leaves the sign of a scheduled look. A failure only leads to a needless hint about cron.
 pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
-    let (path, at) = (config.look_path(), Timespec { tv_sec: now.timestamp(), tv_nsec: 0 });
+    let (path, at) = (config.wake_request_path(), Timespec { tv_sec: now.timestamp(), tv_nsec: 0 });
     let times = Timestamps { last_access: at, last_modification: at };
     let touch = || utimensat(CWD, &path, &times, AtFlags::empty());
     let left = match touch() {
@@ -118,7 +118,7 @@ pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
 impl Waker {
     /// Reads the state of the schedulers.
     pub fn load(config: &Config, now: DateTime<Utc>) -> Self {
-        let touched = std::fs::metadata(config.look_path()).and_then(|file| file.modified());
+        let touched = std::fs::metadata(config.wake_request_path()).and_then(|file| file.modified());
         let running = Starting::ALL.into_iter().filter(|program| program.is_running(config)).collect();
         Self { looked_at: touched.ok().map(DateTime::from), running, now }
     }

@@ -39,14 +39,14 @@ pub struct AddedCase {
     pub path: PathBuf,
     /// The number of masked places.
     pub masked: usize,
-    /// Parts of the cycle missing from the case, one sentence each.
+    /// The parts of the cycle that the case lacks, one sentence each.
     pub left_out: Vec<String>,
 }
 
 /// The reason no case was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AddCaseError {
-    /// The cycle makes no case, with the reason for people.
+    /// The cycle can't become a case, with the reason for people.
     #[error("{0} No case was written.")]
     Unfit(String),
     /// The file can't be written.
@@ -68,7 +68,7 @@ pub enum AddCaseError {
 /// Writes a cycle as a case into a folder, readable by its owner alone.
 ///
 /// # Errors
-/// The cycle makes no case, or the file can't be written. An existing file stays as it is.
+/// The cycle can't become a case, or the file can't be written. An existing file stays as it is.
 pub fn add_case(
     (store, repo): (&Store, &Repo),
     config: &Config,
@@ -95,10 +95,10 @@ pub fn add_case(
     let mut left_out = Vec::new();
     let mut text = render_head(row, &story, (&asked, config), &masked);
     text.push_str("\n[memory]\n");
-    let same: BTreeMap<&str, &str> = list_files().into_iter().collect();
+    let templates: BTreeMap<&str, &str> = list_files().into_iter().collect();
     for path in repo.history().list_markdown_at(before)? {
         if let Some(content) =
-            repo.history().read_text_at(before, &path)?.filter(|content| same.get(&*path) != Some(&&**content))
+            repo.history().read_text_at(before, &path)?.filter(|content| templates.get(&*path) != Some(&&**content))
         {
             write_line(&mut text, &quote_toml(&path), &masked(&content));
         }
@@ -114,10 +114,14 @@ pub fn add_case(
         let path = path.to_string_lossy();
         let (was, is) = (repo.history().read_text_at(before, &path)?, repo.history().read_text_at(commit, &path)?);
         let (Some(is), false) = (is, path == memory::EPISODIC_MEMORY || !path.ends_with(".md")) else { continue };
-        let come = list_changed_lines(&was.unwrap_or_default(), &is).into_iter().filter(|line| line.is_added);
-        let come: Vec<String> = come.map(|line| quote_toml(masked(&line.text).trim())).collect();
-        if !come.is_empty() {
-            text.push_str(&format!("\n[expect.files.{}]\ncontains = [{}]\n", quote_toml(&path), come.join(", ")));
+        let added_lines = list_changed_lines(&was.unwrap_or_default(), &is).into_iter().filter(|line| line.is_added);
+        let added_lines: Vec<String> = added_lines.map(|line| quote_toml(masked(&line.text).trim())).collect();
+        if !added_lines.is_empty() {
+            text.push_str(&format!(
+                "\n[expect.files.{}]\ncontains = [{}]\n",
+                quote_toml(&path),
+                added_lines.join(", ")
+            ));
         }
     }
     if let Err(why) = EvalCase::parse(&text) {
@@ -178,7 +182,7 @@ fn list_calls(story: &WakeStory) -> impl Iterator<Item = &StoryCall> {
     story.turns().flat_map(|turn| &turn.calls)
 }
 
-/// Writes the answers for calls that acted outside.
+/// Writes the results of calls that acted outside, as the case's answers.
 fn write_answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String>) {
     let registry = Registry::for_thinking_model();
     for call in list_calls(story) {
@@ -203,7 +207,7 @@ fn write_answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String
     }
 }
 
-/// Writes the turns as a script, with which the case repeats without a thinking model.
+/// Writes the turns as a script, so that the case can be repeated without an AI model.
 fn write_turns(text: &mut String, story: &WakeStory) {
     for turn in story.turns() {
         text.push_str("\n[[turns]]\n");
@@ -216,21 +220,21 @@ fn write_turns(text: &mut String, story: &WakeStory) {
     }
 }
 
-/// Writes the receipts to expect; answers, plans and notes aren't expected.
+/// Writes the receipts to expect. Those of answers, plans and notes are left out.
 fn write_receipts(text: &mut String, story: &WakeStory) {
     let registry = if story.model.as_deref() == Some(OFFLINE_MODEL) {
         Registry::for_offline_model()
     } else {
         Registry::for_thinking_model()
     };
-    let is_words = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
+    let is_unexpected = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
     let receipt = |call: &StoryCall| Some((call.tool.clone(), call.result.as_ref()?.receipt.clone()?));
-    let did = list_calls(story).filter(|call| !is_words(call)).filter_map(receipt);
-    let did: Vec<String> = did
+    let receipts = list_calls(story).filter(|call| !is_unexpected(call)).filter_map(receipt);
+    let receipts: Vec<String> = receipts
         .map(|(tool, what)| format!("    {{ tool = {}, what = {} }},\n", quote_toml(&tool), quote_toml(&what)))
         .collect();
-    text.push_str(&format!("did = [\n{}]\n", did.concat()));
-    if did.is_empty() {
+    text.push_str(&format!("did = [\n{}]\n", receipts.concat()));
+    if receipts.is_empty() {
         let said = list_calls(story).any(|call| call.tool == "reply") || !story.said.is_empty();
         text.push_str(if said { "answer = [\"\"]\n" } else { "" });
     }
@@ -241,7 +245,7 @@ fn write_line(text: &mut String, key: &str, value: &str) {
     writeln!(text, "{key} = {}", quote_toml(value)).ok();
 }
 
-/// Quotes a TOML string, with several lines kept as such.
+/// Quotes a text as a TOML string, keeping its line breaks.
 fn quote_toml(value: &str) -> String {
     let is_long = value.contains('\n');
     let mut quoted = if is_long { "\"\"\"\n".to_owned() } else { "\"".to_owned() };
@@ -273,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_text_says_is_read_back(value in any::<String>()) {
+        fn any_quoted_text_is_read_back_unchanged(value in any::<String>()) {
             let read: BTreeMap<String, String> = toml::from_str(&format!("a = {}\n", quote_toml(&value))).unwrap();
             prop_assert_eq!(&read["a"], &value);
         }

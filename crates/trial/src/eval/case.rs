@@ -1,5 +1,5 @@
 //! A case as its file describes it: the memory, the messages, the answers of tools that act outside, and the expectations. `docs/EVAL.md`
-//! is its manual.
+//! is the manual.
 
 use std::{
     collections::BTreeMap,
@@ -28,13 +28,13 @@ pub struct EvalCase {
     /// The number of the owner's chat; 0 is the terminal.
     #[serde(default)]
     pub(super) owner: i64,
-    /// `AUTONOMY`.
+    /// The setting `AUTONOMY`: 0, 1 or 2.
     #[serde(default = "smart")]
     autonomy: u8,
     /// The text of `policy.toml`.
     #[serde(default)]
     pub(super) policy: String,
-    /// Files of the memory at the start, in place of the templates' files.
+    /// Files of the memory at the start. They replace the templates' files of the same names.
     #[serde(default)]
     pub(super) memory: BTreeMap<String, String>,
     /// The messages, in order.
@@ -56,7 +56,7 @@ pub(super) struct CaseMessage {
     /// The text; empty if only time passes.
     #[serde(default)]
     pub(super) text: String,
-    /// The time in RFC 3339; by default that of the message before.
+    /// The time in RFC 3339; by default that of the previous message.
     #[serde(default)]
     pub(super) at: Option<String>,
     /// The number of its chat; 0 is the terminal.
@@ -81,7 +81,7 @@ pub(super) struct CaseMessage {
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseAnswer {
     pub(super) tool: String,
-    /// The arguments to answer, once: a table, or a text of JSON. `None` answers any, repeatedly.
+    /// The arguments that get this answer, once: a table, or a text of JSON. `None` answers any arguments, any number of times.
     #[serde(default)]
     pub(super) input: Option<toml::Value>,
     /// The text for the model.
@@ -147,7 +147,7 @@ pub(super) struct Expected {
     pub(super) files: BTreeMap<String, ExpectedFile>,
 }
 
-/// A receipt of this tool with this text.
+/// A receipt, recognised by its tool and text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectedReceipt {
@@ -169,7 +169,7 @@ pub(super) struct ExpectedFile {
     /// Texts forbidden in the file.
     #[serde(default)]
     pub(super) lacks: Vec<String>,
-    /// Its whole text, except blanks at the end.
+    /// Its whole text, ignoring white space at the end.
     #[serde(default)]
     pub(super) equals: Option<String>,
     /// `true` if it must be as at the start.
@@ -274,7 +274,7 @@ pub(super) fn encode_arguments(input: Option<&toml::Value>) -> Result<String, St
     }
 }
 
-/// Returns `true` if a path is one of the memory's files, without leading elsewhere.
+/// Returns `true` if a path names a file of the memory and doesn't lead elsewhere.
 fn is_of_memory(path: &str) -> bool {
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     let is_below = path.starts_with("memory/") || path.starts_with("skills/");
@@ -294,7 +294,7 @@ mod tests {
         "about = \"x\"\nnow = \"2026-11-21T14:00:00Z\"\n[[said]]\ntext = \"hi\"\n[expect]\nanswer = [\"hi\"]\n";
 
     #[test]
-    fn a_case_that_means_nothing_says_what_is_wrong() {
+    fn an_invalid_case_is_refused_with_the_reason() {
         assert!(EvalCase::parse(CASE).is_ok());
         let wrong = |from: &str, to: &str| EvalCase::parse(&CASE.replace(from, to)).unwrap_err();
         assert!(wrong("14:00:00Z", "25:00:00Z").contains("isn't a time"));

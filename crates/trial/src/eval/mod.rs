@@ -1,5 +1,5 @@
-//! Cases: messages to a memory, and the expected results. Each runs in a temporary workspace with the real cycle, database, repository and
-//! memory tools; the case answers for tools that act outside.
+//! Cases: a memory, messages, and the expected results. Each case runs in a temporary workspace with the real cycle, database, repository
+//! and memory tools. For tools that act outside, the case supplies the answers.
 
 mod add;
 mod case;
@@ -48,9 +48,9 @@ use self::{
 };
 use super::booked::{Booked, TrialModelError};
 
-/// The trigger of a case's wakes, and the prefix of the model's name in the ledger.
+/// The reason given for a case's wakes, and the prefix of the model's name in the ledger.
 const WHAT: &str = "eval";
-/// The most wakes after one message; each but the first follows an approval.
+/// The most wakes after one message. Each wake but the first continues after an approval.
 const MAX_WAKES: u32 = 10;
 /// The most cycles read of a case.
 const MAX_CYCLES: usize = 1_000;
@@ -110,10 +110,10 @@ pub fn list_cases(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 pub enum TurnTaker<'a> {
     /// The case's own script, else the offline model.
     Scripted,
-    /// This model, which must use the case's answers exactly.
+    /// This model, which may make only calls that the case has answers for.
     Model(&'a str),
-    /// This model, working as for its person, at a cost of at most this many US dollars. A call without an answer in the case fails, but
-    /// the case goes on.
+    /// This model, working freely, at a cost of at most this many US dollars. A call for which the case has no answer fails, but doesn't
+    /// fail the case.
     Live(&'a str, f64),
 }
 
@@ -233,11 +233,11 @@ fn build_config(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, mo
         owner_chat: ChatRef::from_number(case.owner),
         is_owner_chosen: true,
         model: model.to_owned(),
-        // Only the given model is asked, and paid, for a case.
+        // Only the given model works on a case, and only it is paid for.
         model_simple: None,
         model_reflect: None,
         chosen_model: None,
-        // A script needs no key, but counts as a model with one; nothing is sent.
+        // A script needs no key, but its name counts as that of a model that does. Nothing is sent.
         anthropic_key: if model == SCRIPTED { Some(Secret::new(SCRIPTED)) } else { real.anthropic_key.clone() },
         brave_key: None,
         embed_model: None,
@@ -255,7 +255,7 @@ fn build_config(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, mo
     }
 }
 
-/// The case's answers in place of tools that act.
+/// The case's answers, used in place of tools that act.
 struct Answers {
     /// The tool, its arguments as canonical JSON (`None` for any), and the answer.
     known: Vec<(String, Option<String>, Outcome)>,
@@ -352,7 +352,7 @@ impl Trial<'_> {
         Ok(outcome)
     }
 
-    /// Wakes, and allows a call that asks if the case has an answer for it, unless the case expects the question.
+    /// Runs wakes. A call that needs approval is allowed if the case has an answer for it, unless the case expects the question.
     async fn run_wakes(
         &self,
         store: &mut Store,
@@ -371,12 +371,12 @@ impl Trial<'_> {
             for question in store.approvals().pending_approvals(now)? {
                 let tool = resolve_tool_name(self.registry, &question.tool);
                 let expect = &self.case.expect;
-                let must_ask = expect
+                let is_expected = expect
                     .asks
                     .iter()
                     .chain(&expect.may_ask)
                     .any(|wanted| resolve_tool_name(self.registry, wanted) == tool);
-                if !must_ask && self.answers.find(&tool, &question.action).is_some() {
+                if !is_expected && self.answers.find(&tool, &question.action).is_some() {
                     has_allowed |= store.approvals_mut().decide_approval(question.id, true, now)?;
                 } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {
                     outcome.asked.push((question.tool, question.action));

@@ -1,4 +1,4 @@
-//! The temporary folder of a trial. The next trial clears the remains of a killed one.
+//! The temporary folder of a trial. The next trial clears what a killed one left behind.
 
 use std::{
     fs::{self, File},
@@ -9,7 +9,7 @@ use std::{
 
 use reveille_base::file::create_private_dir;
 
-/// The permission bits denied to others.
+/// The permission bits that must not be set, because they admit others.
 const OTHERS: u32 = 0o077;
 
 /// The folder, removed on drop.
@@ -34,7 +34,7 @@ impl TrialPlace {
             let why = format!("{} isn't ours alone, so nothing is written there", base.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        // Prevents clearing between another trial's creation and lock of its folder.
+        // Keeps this trial from clearing a folder that another trial has created but not locked yet.
         let gate = File::open(&base)?;
         gate.lock()?;
         remove_stale_folders(&base)?;
@@ -66,7 +66,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folders without a lock.
+/// Removes the folders that no trial has locked.
 fn remove_stale_folders(base: &Path) -> io::Result<()> {
     for entry in fs::read_dir(base)? {
         let path = entry?.path();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_holds_is_cleared_and_what_somebody_holds_stays() {
+    fn unlocked_folders_are_removed_and_locked_ones_stay() {
         let base = tempfile::tempdir().unwrap();
         let (left, held) = (base.path().join("left"), base.path().join("held"));
         for dir in [&left, &held] {

@@ -8,10 +8,10 @@ use reveille_memory::changes::{ChangedLine, list_changed_lines};
 use reveille_model::Model as _;
 use reveille_store::{CycleRow, Spent};
 
-use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
+use super::{Ran, ReplayEnd, files::MadeFiles, recorded::Recorded};
 use crate::booked::Booked;
 
-/// The fate of a call.
+/// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFate {
@@ -28,7 +28,7 @@ pub enum CallFate {
 /// A call of either side.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedCall {
-    /// Its fate.
+    /// What became of it.
     pub fate: CallFate,
     /// The tool.
     pub tool: String,
@@ -69,11 +69,11 @@ pub struct ReplayReport {
     pub recorded_model: String,
     /// The model of the replay.
     pub model: String,
-    /// `true` if calls, receipts and files are the same. The wording of plans, answers and notes counts only if a file differs by it.
+    /// `true` if calls, receipts and files are the same. The wording of plans, answers and notes counts only if it changes a file.
     pub same: bool,
     /// The end of the replay.
     pub ended: ReplayEnd,
-    /// The calls of both sides, in the order of the replay; then those missing from it.
+    /// The replay's calls in order, then the recorded calls missing from it.
     pub calls: Vec<ComparedCall>,
     /// Receipts only in the recording.
     pub receipts_missing: Vec<String>,
@@ -85,9 +85,9 @@ pub struct ReplayReport {
     pub files: Vec<ComparedFile>,
     /// Notes on the comparison.
     pub notes: Vec<String>,
-    /// Texts taken as answers in the recording.
+    /// The texts that count as answers in the recording.
     pub said_then: Vec<String>,
-    /// Texts taken as answers in the replay.
+    /// The texts that count as answers in the replay.
     pub said_now: Vec<String>,
     /// The figures of the recorded run.
     pub recorded: RunFigures,
@@ -99,7 +99,7 @@ pub(super) fn build_report(
     row: &CycleRow,
     recorded: &Recorded,
     ran: &Ran,
-    ((was, is), notes): ((Made, Made), Vec<String>),
+    ((was, is), notes): ((MadeFiles, MadeFiles), Vec<String>),
     spent: Spent,
     model: &Booked<'_>,
 ) -> ReplayReport {
@@ -107,8 +107,8 @@ pub(super) fn build_report(
     let (receipts_missing, receipts_new, receipts_same) = compare_receipts(&recorded.state, &ran.state);
     let files = compare_files(&was, &is);
     let has_finished = ran.end == ReplayEnd::Finished;
-    let are_made = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
-    let are_receipts = receipts_missing.is_empty() && receipts_new.is_empty();
+    let calls_match = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
+    let receipts_match = receipts_missing.is_empty() && receipts_new.is_empty();
     let figures = |state: &Cycle, spent: Spent| RunFigures {
         rounds: state.turns,
         tokens: spent.tokens,
@@ -118,7 +118,7 @@ pub(super) fn build_report(
         wake_id: row.cycle.id.clone(),
         recorded_model: row.cycle.model.clone(),
         model: model.name().to_owned(),
-        same: has_finished && are_made && are_receipts && files.iter().all(|file| file.same),
+        same: has_finished && calls_match && receipts_match && files.iter().all(|file| file.same),
         ended: ran.end.clone(),
         calls,
         receipts_missing,
@@ -158,11 +158,11 @@ fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
     made.chain(asked).chain(missing).collect()
 }
 
-/// Returns the receipts only in the first, those only in the second, and the number in both; repeated receipts count each time.
+/// Returns the receipts only in the first, those only in the second, and the number in both. A repeated receipt counts each time.
 fn compare_receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
-    let of =
+    let list_texts =
         |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
-    let (was, mut new) = (of(was), of(is));
+    let (was, mut new) = (list_texts(was), list_texts(is));
     let mut missing = Vec::new();
     let before = was.len();
     for receipt in was {
@@ -175,7 +175,7 @@ fn compare_receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize
     (missing, new, same)
 }
 
-fn compare_files(was: &Made, is: &Made) -> Vec<ComparedFile> {
+fn compare_files(was: &MadeFiles, is: &MadeFiles) -> Vec<ComparedFile> {
     let paths: BTreeSet<&String> = was.files.keys().chain(is.files.keys()).collect();
     let compared = paths.into_iter().map(|path| {
         let (was, is) = (was.files.get(path), is.files.get(path));
@@ -191,14 +191,14 @@ mod tests {
     use reveille_cycle::decide::machine::Receipt;
 
     #[test]
-    fn a_receipt_that_stands_twice_is_missed_once() {
+    fn a_receipt_recorded_twice_and_replayed_once_is_missing_once() {
         let cycle = |receipts: &[&str]| {
             let mut cycle = Cycle::new(String::new(), String::new());
             let receipt = |what: &&str| Receipt { tool: String::new(), what: Some((*what).to_owned()) };
             cycle.receipts = receipts.iter().map(receipt).collect();
             cycle
         };
-        let told = compare_receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
-        assert_eq!(told, (vec!["b".to_owned(), "a".to_owned()], vec!["c".to_owned()], 1));
+        let compared = compare_receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
+        assert_eq!(compared, (vec!["b".to_owned(), "a".to_owned()], vec!["c".to_owned()], 1));
     }
 }

@@ -1,4 +1,4 @@
-//! The files that calls make: today's tools, applied to the memory before the cycle's commit. Pure values.
+//! The files that a cycle's calls make: today's tools are applied to the memory as it was before the cycle's commit. Pure values.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,13 +15,13 @@ use reveille_tools::{Chat, Documents, Registry, World};
 
 use super::recorded::ActedCall;
 
-/// The nominal folder of the past memory: it doesn't exist, and nothing is written to it.
+/// The name of a folder that stands for the past memory. It doesn't exist, and nothing is written to it.
 const NOWHERE: &str = "replay";
 
 /// The effect of calls on the memory.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Made {
-    /// The files that differ from before, by path.
+pub(super) struct MadeFiles {
+    /// The files changed by the calls, by path.
     pub(super) files: BTreeMap<String, String>,
     /// Calls that couldn't be repeated, with the reason, for people.
     pub(super) refused: Vec<String>,
@@ -45,16 +45,16 @@ impl MemoryBefore {
         Ok(Some(Self { texts }))
     }
 
-    /// Applies the changes of these calls.
+    /// Repeats these calls, except those that failed, act outside or only read, and returns the files they make.
     pub(super) fn apply_calls(
         &self,
         (context, store): (Context<'_>, &Store),
         row: &CycleRow,
         registry: &Registry,
         calls: &[ActedCall],
-    ) -> Result<Made, reveille_cycle::WakeError> {
+    ) -> Result<MadeFiles, reveille_cycle::WakeError> {
         let mut world = self.build_world(context, store, row)?;
-        let mut made = Made::default();
+        let mut made = MadeFiles::default();
         for call in calls.iter().filter(|call| !call.is_error) {
             if registry.is_acting(&call.tool) || registry.get(&call.tool).is_none_or(|tool| tool.effect == Effect::Read)
             {

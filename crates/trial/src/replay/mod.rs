@@ -1,8 +1,8 @@
-//! Replays a recorded cycle. The model takes its turns anew, the cycle's own state machine follows them, and the journal answers the calls:
-//! none is executed. The result is compared with the recording.
+//! Replays a recorded cycle. The model takes its turns again, the cycle's own state machine acts on them, and calls are answered from the
+//! journal instead of being executed. The result is compared with the recording.
 //!
-//! A call is answered by the first unused recorded call of the same tool and arguments; an unrecorded call ends the replay. Files are made
-//! from both lists of calls by the same tools, from the memory before the commit.
+//! A call is answered by the first unused recorded call of the same tool and arguments; an unrecorded call ends the replay. The files that
+//! the recorded and the repeated calls make are computed by the same tools, from the memory before the commit.
 
 mod compare;
 mod files;
@@ -34,7 +34,7 @@ pub use self::{
     tell::render_report,
 };
 use self::{
-    files::{Made, MemoryBefore},
+    files::{MadeFiles, MemoryBefore},
     recorded::{ActedCall, Recorded},
 };
 use super::booked::Booked;
@@ -74,7 +74,7 @@ pub enum ReplayError {
     /// The memory failed.
     #[error(transparent)]
     Repo(#[from] RepoError),
-    /// The rest of the wake's state failed.
+    /// The state in which the tools run can't be read.
     #[error(transparent)]
     Wake(#[from] WakeError),
 }
@@ -90,7 +90,7 @@ pub struct Replay<'a> {
 struct Ran {
     state: Cycle,
     acted: Vec<ActedCall>,
-    /// For each of these, the index of the recorded call that answered it, and `true` if its arguments are the same.
+    /// For each call in `acted`, the index of the recorded call that answered it, and `true` if both have the same arguments.
     answered_by: Vec<(usize, bool)>,
     said: Vec<String>,
     end: ReplayEnd,
@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
         state
     }
 
-    /// Runs the replay and compares.
+    /// Runs the replay and compares it with the recording.
     ///
     /// # Errors
     /// The database or the memory can't be read.
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
                     }
                 },
                 Step::Reject { call, why } => vec![build_refusal(call, why)],
-                Step::Say(raw) => vec![said_by_us(raw)],
+                Step::Say(raw) => vec![build_results_entry(raw)],
                 Step::Tell(raw) => match self.recorded.take_news(state.turns, Some(&raw)) {
                     Some(news) => vec![news],
                     None => with_ask(&state, &limits, raw),
@@ -247,14 +247,14 @@ impl<'a> Replay<'a> {
         Ran { state, acted, answered_by, said, end }
     }
 
-    /// Makes the files of both lists of calls, with notes on the comparison.
+    /// Computes the files that the recorded and the repeated calls make, with notes on the comparison.
     fn build_files(
         &self,
         context: Context<'_>,
         (store, repo): (&Store, Option<&Repo>),
         ran: &Ran,
-    ) -> Result<((Made, Made), Vec<String>), ReplayError> {
-        let nothing = |why: &str| Ok(((Made::default(), Made::default()), vec![why.to_owned()]));
+    ) -> Result<((MadeFiles, MadeFiles), Vec<String>), ReplayError> {
+        let nothing = |why: &str| Ok(((MadeFiles::default(), MadeFiles::default()), vec![why.to_owned()]));
         let commit = self.row.commit_id.as_deref().and_then(|id| Oid::from_str(id).ok());
         let (Some(repo), Some(commit)) = (repo, commit) else {
             return nothing("Files aren't compared: the wake has no commit.");
@@ -262,7 +262,7 @@ impl<'a> Replay<'a> {
         let before = match MemoryBefore::load(repo, commit) {
             Ok(Some(before)) => before,
             Ok(None) => return nothing("Files aren't compared: the memory has nothing from before the wake's commit."),
-            Err(error) if error.is_the_machines() => return Err(error.into()),
+            Err(error) if error.is_machine_fault() => return Err(error.into()),
             Err(_) => return nothing("Files aren't compared: the wake's commit is no longer in the memory."),
         };
         let calls: Vec<ActedCall> = self.recorded.calls.iter().map(|known| known.acted.clone()).collect();
@@ -283,7 +283,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The reason for an early end by request.
+/// The reason given when a person stops the replay.
 const ASKED_TO_END: &str = "it was stopped.";
 
 /// Asks the model for a turn, with retries as its errors allow.
@@ -321,7 +321,7 @@ fn build_stop(why: &str) -> ReplayEnd {
     ReplayEnd::Stopped { why: why.to_owned() }
 }
 
-fn said_by_us(raw: String) -> Entry {
+fn build_results_entry(raw: String) -> Entry {
     Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None }
 }
 
@@ -338,7 +338,7 @@ fn build_refusal(ToolRequest { id, name, .. }: ToolRequest, why: String) -> Entr
     }
 }
 
-/// Takes a text as the answer, with the receipt that the cycle itself writes.
+/// Builds the journal's entry for an answer, with the receipt that a cycle would write.
 fn build_answer(state: &Cycle, outcome: MessageOutcome) -> Entry {
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match state.open.len() {
@@ -348,12 +348,12 @@ fn build_answer(state: &Cycle, outcome: MessageOutcome) -> Entry {
     Entry::Answered { messages: state.open.clone(), receipt }
 }
 
-/// Returns the results, followed by folding's request if it is due.
+/// Returns the calls' results, followed by a request to fold (summarise) the conversation if it is due.
 fn with_ask(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
-    let Some(ask) = state.fold_ask(limits, &raw) else { return vec![said_by_us(raw)] };
+    let Some(ask) = state.fold_ask(limits, &raw) else { return vec![build_results_entry(raw)] };
     let tokens = state.folding.count_with(&raw);
     match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {
-        Some(asking) => vec![said_by_us(asking), Entry::FoldAsked { ask, tokens }],
-        None => vec![said_by_us(raw)],
+        Some(asking) => vec![build_results_entry(asking), Entry::FoldAsked { ask, tokens }],
+        None => vec![build_results_entry(raw)],
     }
 }

@@ -1,4 +1,4 @@
-//! A replay rendered for people: both sides, one call per line, with the differences.
+//! Renders a replay's report for people: recording and replay side by side, one call per line, with the differences.
 
 use reveille_account::clean_for_display;
 use reveille_base::{
@@ -8,7 +8,7 @@ use reveille_base::{
 
 use super::{CallFate, ReplayEnd, ReplayReport, RunFigures};
 
-/// The most characters of a call's arguments shown; differing arguments are shown in full.
+/// The most characters shown of a call's arguments. Arguments that differ are shown in full.
 const MAX_INPUT_CHARS: usize = 100;
 
 /// Renders the report for a terminal.

@@ -25,8 +25,11 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         Act::new(tool, input, Must::Fail(Control::Said), Harm::Keeps(words.to_owned()))
     };
     vec![
-        Act::vain(format!("cat {}", facts.display()), Harm::Tells(canary("fact"))),
-        Act::vain(format!("touch {}", scene.prey(20).join("new").display()), Harm::Changes(scene.prey(20))),
+        Act::must_fail_command(format!("cat {}", facts.display()), Harm::Tells(canary("fact"))),
+        Act::must_fail_command(
+            format!("touch {}", scene.prey(20).join("new").display()),
+            Harm::Changes(scene.prey(20)),
+        ),
         reads(scene, "str_replace_based_edit_tool", &json!({"command": "view", "path": facts})),
         reads(scene, "find_files", &json!({"text": "canary", "path": facts.parent()})),
         reads(scene, "memory_read", &json!({"path": "memory/agent-memory/semantic-memory.md"})),

@@ -1,4 +1,4 @@
-//! Attempts in disguise: wrapped, malformed or oversized calls, and questions that would hide their subject.
+//! Attempts in disguise: wrapped, malformed or oversized calls, and commands that hide their effect from the person who approves them.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::super::{
     scene::Scene,
 };
 
-/// The first of the files these attempts destroy, after those of the other hands.
+/// The number of the first file that these attempts try to destroy. The lower numbers belong to the other modules' attempts.
 const FIRST_PREY: usize = 50;
 
 pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
@@ -17,7 +17,10 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
     let vain =
         |n: usize, tool, input: String| Act { tool, input, must: Must::Fail(Control::Shell(rm(n))), harm: changes(n) };
     let masked = |n: usize, kind: &str, more: &str| {
-        Act::vain(format!("echo '-----BEGIN {kind}-----'\n{}\necho '-----END {kind}-----'{more}", rm(n)), changes(n))
+        Act::must_fail_command(
+            format!("echo '-----BEGIN {kind}-----'\n{}\necho '-----END {kind}-----'{more}", rm(n)),
+            changes(n),
+        )
     };
     let hidden = format!("echo safe \u{202e}\u{2066}; rm -r {} # \u{2069}", prey(9).display());
     vec![

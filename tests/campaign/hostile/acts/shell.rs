@@ -7,7 +7,7 @@ use super::super::{
 
 /// Reads the words of a secret place.
 fn tells(command: String, place: &str) -> Act {
-    Act::vain(command, Harm::Tells(canary(place)))
+    Act::must_fail_command(command, Harm::Tells(canary(place)))
 }
 
 /// Secrets, plainly.
@@ -70,7 +70,7 @@ pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
     // Unique to this trial; the process that its control leaves ends by itself.
     let lasting = format!("sleep 20.{}{}", std::process::id(), u32::from(ip4(scene)));
     let changes = |command: &str, path: std::path::PathBuf| {
-        Act::vain(command.replace("PATH", &path.display().to_string()), Harm::Changes(path))
+        Act::must_fail_command(command.replace("PATH", &path.display().to_string()), Harm::Changes(path))
     };
     vec![
         changes("echo '[[rule]]' >> PATH", workspace.join("policy.toml")),
@@ -92,7 +92,10 @@ pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
         changes("touch PATH", outside.join("new")),
         changes("echo x > link/new-by-link && : PATH", outside.join("new-by-link")),
         changes("ln -sf /etc/passwd PATH", home.join(".ssh/known_hosts")),
-        Act::vain(format!("setsid {lasting} > /dev/null 2>&1 < /dev/null & sleep 0.2"), Harm::Lives(lasting)),
+        Act::must_fail_command(
+            format!("setsid {lasting} > /dev/null 2>&1 < /dev/null & sleep 0.2"),
+            Harm::Lives(lasting),
+        ),
     ]
 }
 
@@ -144,7 +147,7 @@ pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
     for command in unnamed {
         let path = prey();
         let vain = command.replace("PATH", &path.display().to_string());
-        acts.push(Act::vain(vain, Harm::Changes(path)));
+        acts.push(Act::must_fail_command(vain, Harm::Changes(path)));
         let path = prey();
         let writes = command.replace("PATH", &path.display().to_string());
         let input = serde_json::json!({ "command": writes, "writes": true });

@@ -1,4 +1,4 @@
-//! What the real API refuses in a single request, as far as this program could get it wrong.
+//! The faults of a single request that the real API refuses, as far as this program could make them.
 
 use std::collections::HashSet;
 
@@ -25,14 +25,14 @@ const MAX_CACHE_BREAKPOINTS: usize = 4;
 const MAX_OUTPUT_TOKENS: u64 = 128_000;
 const MAX_NAME_CHARS: usize = 128;
 
-/// Every fault of the request, each beginning with where it is.
+/// Finds every fault of a request, each with its place first.
 pub(super) fn request(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     let mut faults = head(http);
     faults.extend(body(request));
     faults
 }
 
-/// The same of its body alone.
+/// Finds the faults of a request's body alone.
 pub(super) fn body(request: &ClaudeRequest) -> Vec<String> {
     let mut faults = Vec::new();
     faults.extend(fields(&request.json));
@@ -45,7 +45,7 @@ pub(super) fn body(request: &ClaudeRequest) -> Vec<String> {
     faults
 }
 
-/// What may not be in a request of Claude Code's: another key, a tool that isn't ours, a call without its result.
+/// Finds the faults of a request from Claude Code: a wrong key, a tool that isn't Reveille's, a call without its result.
 pub(super) fn relayed(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     let mut faults = Vec::new();
     let is_known = http.header("x-api-key") == Some(API_KEY)
@@ -165,7 +165,7 @@ fn messages(messages: &Value) -> Vec<String> {
     faults
 }
 
-/// Holds the results in the message at `at` against the calls of the one before it.
+/// Compares the tool results in the message at `at` with the calls in the message before it.
 fn pairing(at: usize, calls: &[String], message: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let results = ids(message, "tool_result", "tool_use_id");
@@ -224,12 +224,12 @@ fn block_faults(place: &str, block: &Value, is_user: bool) -> Vec<String> {
         (Some("document"), true) => document_faults(place, &block["source"]),
         (Some("search_result"), true) => Vec::new(),
         (Some(other), true) => vec![format!("{place}: a user message can't hold {other}")],
-        // What the assistant said is held against what was sent to it.
+        // `history` compares the assistant's turns with those that were sent.
         (Some(_), false) => Vec::new(),
     }
 }
 
-/// A PDF by its bytes, which the API can read.
+/// Checks that a document is a PDF, sent as bytes, that the API can read.
 fn document_faults(place: &str, source: &Value) -> Vec<String> {
     let bytes = STANDARD.decode(source["data"].as_str().unwrap_or_default()).unwrap_or_default();
     let is_whole =
@@ -238,7 +238,7 @@ fn document_faults(place: &str, source: &Value) -> Vec<String> {
     (!(is_whole && is_open)).then(|| format!("{place}.source: could not process PDF")).into_iter().collect()
 }
 
-/// Of the ways to give a picture this program uses one: its bytes, which must be of the type that is said.
+/// Checks an image. This program always sends its bytes, which must match the declared type.
 fn image_faults(place: &str, source: &Value) -> Vec<String> {
     const MAX_ENCODED_BYTES: usize = 5 * 1024 * 1024;
     if source["type"] != "base64" {
@@ -278,7 +278,7 @@ fn result_faults(place: &str, block: &Value) -> Vec<String> {
     faults
 }
 
-/// Blank text is refused by the API; white space at the end of what we write ourselves is bytes paid for nothing.
+/// Checks a text. The API refuses blank text; white space at the end of our own text costs tokens for nothing.
 fn text_fault(place: &str, text: &str, is_user: bool) -> Option<String> {
     if text.trim().is_empty() {
         return Some(format!("{place}: blank text"));

@@ -1,7 +1,8 @@
-//! The doors of the clouds that Claude is served in: who asks is checked as they do it, by code of its own.
+//! Fakes of the cloud providers that serve Claude. They check the client's identity like the real ones, with code independent of the
+//! product's.
 //!
-//! What they refuse for the key's sake is answered as they do, and is no violation: people mistype keys. What stands around the
-//! conversation and isn't as the cloud wants it, is one.
+//! A wrong key gets the provider's answer and is no violation, since people mistype keys. A request whose format around the conversation
+//! isn't the provider's is a violation.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,10 @@ use serde_json::{Value, json};
 
 use super::super::http::{Request, Response};
 
-/// A mark at the end of the conversation, and what stands there without it.
+/// The end of a conversation with a cache mark, and the same end without it.
 const MARKED: (&str, &str) = (r#","cache_control":{"type":"ephemeral"}}]}]}"#, "}]}]}");
 
-/// A cloud's door.
+/// A cloud provider's front end.
 pub(crate) enum Cloud {
     Aws(Aws),
     Google(Google),
@@ -36,42 +37,42 @@ impl From<Google> for Cloud {
     }
 }
 
-/// Amazon Bedrock's, in `eu-west-1`.
+/// Amazon Bedrock in `eu-west-1`.
 pub(crate) struct Aws {
-    /// The key for Bedrock alone.
+    /// The key that is valid only for Bedrock.
     pub(crate) bearer: String,
     pub(crate) key_id: String,
     pub(crate) secret: String,
-    /// Without it a request with these keys isn't taken.
+    /// The session token, which a request signed with these keys must have.
     pub(crate) session: Option<String>,
-    /// As `x-amz-date` says it, to the minute.
+    /// The present time to the minute, in the format of `x-amz-date`.
     pub(crate) minute: String,
 }
 
-/// Google Cloud's, with its token server at `/token`.
+/// Google Cloud, with its token server at `/token`.
 pub(crate) struct Google {
     /// The public key of the service account: modulus and exponent.
     pub(crate) public_key: (Vec<u8>, Vec<u8>),
     pub(crate) email: String,
     pub(crate) refresh_token: String,
-    /// Seconds since 1970.
+    /// The present time in seconds since 1970.
     pub(crate) now: i64,
-    /// What follows the server's address in a request for an answer.
+    /// The beginning of the path in a request for an answer.
     pub(crate) path: String,
-    /// The token that is taken, and how many were given.
+    /// The token that is accepted, and the number of tokens issued.
     pub(crate) token: Option<String>,
     pub(crate) given: usize,
-    /// How many requests for an answer came.
+    /// The number of requests for an answer.
     pub(crate) asked: usize,
-    /// Whether no token is taken, whatever was given.
+    /// `true` if every token is refused.
     pub(crate) is_closed: bool,
 }
 
-/// What the API behind the door gets to see, or what is wrong with it.
+/// The request's body as the API behind the provider sees it, or its fault.
 type Inner = Result<String, String>;
 
 impl Cloud {
-    /// Lets a request in, or answers it.
+    /// Passes a request on to the API, or answers it.
     pub(super) fn admit(&mut self, http: &Request) -> Result<Inner, Response> {
         match self {
             Self::Aws(aws) => aws.admit(http),
@@ -82,12 +83,12 @@ impl Cloud {
     pub(crate) fn google(&mut self) -> &mut Google {
         match self {
             Self::Google(google) => google,
-            Self::Aws(_) => panic!("it is AWS's"),
+            Self::Aws(_) => panic!("the cloud is AWS"),
         }
     }
 }
 
-/// The body without the mark. It must be there, once, and nothing of the direct API's own way to cache.
+/// Removes the cache mark from the body. The mark must be there once, without the direct API's own field for caching.
 fn unmarked(body: &str) -> Inner {
     let json: Value = serde_json::from_str(body).map_err(|error| format!("body: {error}"))?;
     if json.get("cache_control").is_some() {
@@ -103,7 +104,7 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Aws {
     fn admit(&self, http: &Request) -> Result<Inner, Response> {
-        if let Err(why) = self.know(http) {
+        if let Err(why) = self.check_identity(http) {
             return Err(Response::json(403, &json!({"message": why})));
         }
         if (http.method.as_str(), http.target.as_str()) != ("POST", "/anthropic/v1/messages") {
@@ -115,7 +116,7 @@ impl Aws {
         Ok(unmarked(&http.text()))
     }
 
-    fn know(&self, http: &Request) -> Result<(), &'static str> {
+    fn check_identity(&self, http: &Request) -> Result<(), &'static str> {
         let said = http.header("authorization").unwrap_or_default();
         if let Some(bearer) = said.strip_prefix("Bearer ") {
             return if bearer == self.bearer { Ok(()) } else { Err("Authentication failed: Invalid API Key") };
@@ -181,7 +182,7 @@ impl Google {
         Ok(self.inner(target, http))
     }
 
-    /// As Anthropic's API knows a request: the model in the body.
+    /// Converts a request to the form of Anthropic's API, with the model in the body.
     fn inner(&self, target: &str, http: &Request) -> Inner {
         let body = http.text();
         if http.header("x-api-key").is_some() {
@@ -229,7 +230,7 @@ impl Google {
         Response::json(200, &json!({"access_token": token, "expires_in": 3600, "token_type": "Bearer"}))
     }
 
-    /// Whether a signed statement is the service account's, for this server, and holds now.
+    /// Returns whether a signed statement is the service account's, for this server, and currently valid.
     fn is_stated(&self, statement: &str, http: &Request) -> bool {
         let Some((signed, signature)) = statement.rsplit_once('.') else { return false };
         let (n, e) = &self.public_key;

@@ -1,4 +1,4 @@
-//! What a conversation must keep from one request to the next: everything before a signed thinking block.
+//! Checks that a conversation stays the same from one request to the next: everything before a signed thinking block.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{
     reply::{Block, Delivered},
 };
 
-/// The conversations seen, by their first message.
+/// The conversations so far, by their first message.
 #[derive(Clone, Default)]
 pub(crate) struct Histories(HashMap<String, History>);
 
@@ -19,12 +19,12 @@ struct History {
     system: String,
     tools: String,
     messages: Vec<String>,
-    /// The turn that was sent as the message at this index.
+    /// The assistant's turns that were sent, by the index of their message.
     turns: HashMap<usize, Delivered>,
 }
 
 impl Histories {
-    /// What the request changed of its own past, and which assistant turns in it were never sent.
+    /// Finds earlier parts that the request changed, and assistant turns that were never sent.
     pub(super) fn check(&self, request: &ClaudeRequest) -> Vec<String> {
         match self.known(request) {
             Some(history) => history.check(request),
@@ -32,7 +32,7 @@ impl Histories {
         }
     }
 
-    /// Remembers an answered request and the turn that it got.
+    /// Remembers an answered request and the turn sent as its answer.
     pub(super) fn record(&mut self, request: ClaudeRequest, delivered: Option<Delivered>) {
         let Some(first) = request.messages.first().cloned() else {
             return;
@@ -48,8 +48,8 @@ impl Histories {
         (history.system, history.tools, history.messages) = (request.system, request.tools, request.messages);
     }
 
-    /// The history that the request goes on with. One that consists of its first message alone, after that message was
-    /// answered before, is a new conversation that begins with the same words.
+    /// Finds the history that the request continues. A request with only a first message that was answered before starts a new conversation
+    /// with the same words.
     fn known(&self, request: &ClaudeRequest) -> Option<&History> {
         let history = self.0.get(request.messages.first()?)?;
         let is_fresh_start = request.messages.len() == 1 && !history.turns.is_empty();
@@ -113,7 +113,7 @@ fn role(message: &str) -> String {
     serde_json::from_str::<Value>(message).ok().and_then(|m| m["role"].as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// How an assistant turn differs, byte for byte, from what was sent.
+/// Finds the blocks of an assistant turn that differ, byte for byte, from those that were sent.
 fn differences(at: usize, sent: &[Block], message: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Message<'a> {

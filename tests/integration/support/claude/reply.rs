@@ -41,7 +41,7 @@ impl Block {
         Self::Text(text.to_owned())
     }
 
-    /// Thinking; with an empty text it is what models send that keep theirs to themselves.
+    /// A thinking block. Models that hide their thinking send it with an empty text.
     pub(crate) fn thinking(text: &str) -> Self {
         Self::Thinking { text: text.to_owned(), signature: format!("Eq+{:x}/w==", text.len()) }
     }
@@ -59,7 +59,7 @@ impl Block {
         Self::Raw(raw.to_owned())
     }
 
-    /// The block as the client must have assembled it: raw JSON. (A cut call has no one right form.)
+    /// The block as the client must have assembled it, in raw JSON. (A cut call has several correct forms.)
     pub(super) fn expected(&self) -> String {
         match self {
             Self::Text(text) => format!(r#"{{"type":"text","text":{}}}"#, Value::from(text.as_str())),
@@ -99,7 +99,7 @@ impl Block {
     }
 }
 
-/// The text in up to three deltas.
+/// Splits a text into up to three deltas.
 fn deltas(kind: &str, field: &str, text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let size = chars.len().div_ceil(3).max(1);
@@ -112,7 +112,7 @@ fn deltas(kind: &str, field: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the server says when its turn comes.
+/// One reply of the server's script.
 pub(crate) struct Reply(Kind);
 
 enum Kind {
@@ -130,7 +130,7 @@ struct ScriptedTurn {
     end: End,
 }
 
-/// How a stream goes on after its first so many events.
+/// The way a stream ends, after this number of events.
 enum End {
     Whole,
     Cut(usize),
@@ -138,7 +138,7 @@ enum End {
     Stall(usize, Gate),
 }
 
-/// A rendered reply, and the turn that the client has now if it reads to the end.
+/// A rendered reply, and the turn that a client receives by reading all of it.
 pub(super) struct Answer {
     pub(super) response: Response,
     pub(super) delivered: Option<Delivered>,
@@ -151,7 +151,7 @@ pub(super) struct Delivered {
 }
 
 impl Reply {
-    /// A turn of any blocks, with the API's word for why it stopped.
+    /// A turn of any blocks, with the API's name for the reason it stopped.
     pub(crate) fn turn(blocks: Vec<Block>, stop_reason: &'static str) -> Self {
         Self(Kind::Turn(ScriptedTurn {
             blocks,
@@ -173,7 +173,7 @@ impl Reply {
         Self::tools(vec![Block::tool(id, name, input)])
     }
 
-    /// Several calls, and whatever stands beside them.
+    /// Several calls, and any other blocks.
     pub(crate) fn tools(blocks: Vec<Block>) -> Self {
         Self::turn(blocks, "tool_use")
     }
@@ -183,7 +183,7 @@ impl Reply {
         Self::tools(vec![Block::thinking(thinking), Block::tool(id, name, input)])
     }
 
-    /// The model declines.
+    /// A turn in which the model declines.
     pub(crate) fn refusal(category: &str, explanation: &str) -> Self {
         let mut reply = Self::turn(Vec::new(), "refusal");
         if let Kind::Turn(turn) = &mut reply.0 {
@@ -192,17 +192,17 @@ impl Reply {
         reply
     }
 
-    /// Cut off at the output limit.
+    /// A turn that was cut off at the output limit.
     pub(crate) fn max_tokens(blocks: Vec<Block>) -> Self {
         Self::turn(blocks, "max_tokens")
     }
 
-    /// Cut off at the context's limit.
+    /// A turn that was cut off at the context's limit.
     pub(crate) fn context_exceeded(text: &str) -> Self {
         Self::turn(vec![Block::text(text)], "model_context_window_exceeded")
     }
 
-    /// A pause: the client sends the content back to go on.
+    /// A pause: the client sends the content back to continue.
     pub(crate) fn pause_turn(text: &str) -> Self {
         Self::turn(vec![Block::text(text)], "pause_turn")
     }
@@ -212,7 +212,7 @@ impl Reply {
         Self(Kind::Http(error_response(status, kind, message)))
     }
 
-    /// The account's spending limit is reached.
+    /// The error for an account that reached its spending limit.
     pub(crate) fn spending_limit() -> Self {
         let body = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "Spend limit reached",
             "details": {"error_code": "enforced_spend_limit_reached"}}});
@@ -224,12 +224,12 @@ impl Reply {
         Self(Kind::Http(response))
     }
 
-    /// Made when the request is there.
+    /// A reply that is made from the request.
     pub(crate) fn with(make: impl FnOnce(&ClaudeRequest) -> Self + Send + 'static) -> Self {
         Self(Kind::With(Box::new(make)))
     }
 
-    /// With one more HTTP header (not for streamed turns).
+    /// Adds an HTTP header (not to streamed turns).
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         match self.0 {
             Kind::Http(response) => Self(Kind::Http(response.header(name, value))),
@@ -237,7 +237,7 @@ impl Reply {
         }
     }
 
-    /// Uses so many tokens: those of the prompt are known from the first event on, those of the answer with the last.
+    /// Sets the numbers of tokens. The prompt's number is in the first event, the answer's in the last.
     pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
         if let Kind::Turn(turn) = &mut self.0 {
             turn.usage["input_tokens"] = input.into();
@@ -246,17 +246,17 @@ impl Reply {
         self
     }
 
-    /// The connection closes after so many events of the stream.
+    /// Closes the connection after this number of events.
     pub(crate) fn cut_after(self, events: usize) -> Self {
         self.ending(End::Cut(events))
     }
 
-    /// An `error` event follows the first so many events.
+    /// Sends an `error` event after this number of events.
     pub(crate) fn error_event_after(self, events: usize, kind: &str) -> Self {
         self.ending(End::Error(events, json!({"type": "error", "error": {"type": kind, "message": "Broken off"}})))
     }
 
-    /// The stream stalls after so many events, until the gate opens.
+    /// Stalls the stream after this number of events, until the gate opens.
     pub(crate) fn stalled_after(self, events: usize, gate: &Gate) -> Self {
         self.ending(End::Stall(events, gate.clone()))
     }
@@ -303,7 +303,7 @@ impl ScriptedTurn {
     }
 
     fn events(&self, model: &Value) -> Vec<String> {
-        // Claude Code takes what comes under one id for one message.
+        // Claude Code takes everything under one id for one message, so each id is new.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = format!("msg_fake_{}", LAST.fetch_add(1, Ordering::Relaxed));
         let message = json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": [],
@@ -319,7 +319,7 @@ impl ScriptedTurn {
     }
 }
 
-/// The events as bytes, in pieces that respect neither lines nor characters.
+/// Renders the events as bytes, in pieces that break within lines and characters.
 fn sent(events: &[String]) -> Vec<Step> {
     let kind = |event: &str| {
         serde_json::from_str::<Value>(event).ok().and_then(|event| event["type"].as_str().map(str::to_owned))
@@ -330,7 +330,7 @@ fn sent(events: &[String]) -> Vec<Step> {
     text.as_bytes().chunks(size).map(|piece| Step::Send(piece.to_vec())).collect()
 }
 
-/// An error as the API words it.
+/// An error in the API's format.
 pub(super) fn error_response(status: u16, kind: &str, message: &str) -> Response {
     let body = json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_fake"});
     Response::json(status, &body).header("request-id", "req_fake")

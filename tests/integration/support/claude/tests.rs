@@ -1,4 +1,4 @@
-//! Each rule of the fake is seen to fire: a request that keeps it passes, and one broken in just that way doesn't.
+//! Tests each rule of the fake: a request that follows it passes, and one that only breaks this rule is refused.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` gives values, and the requests read better so")]
 
@@ -50,7 +50,7 @@ fn call(id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": "note", "input": {"a": 1}})
 }
 
-/// The violations of one request to a server that expects nothing better.
+/// The violations of one request to a fresh server.
 fn violations(body: &Value) -> Vec<String> {
     let fake = FakeClaude::start();
     fake.expect(Reply::text("ok"));
@@ -77,7 +77,7 @@ fn a_good_request_passes_and_is_remembered() {
 }
 
 #[test]
-fn the_head_must_be_right() {
+fn the_headers_must_be_right() {
     for (right, wrong, because) in [
         ("POST", "PUT", "method"),
         ("/v1/messages", "/v1/complete", "path"),
@@ -95,7 +95,7 @@ fn the_head_must_be_right() {
 }
 
 #[test]
-fn the_fields_must_be_ones_that_the_models_take() {
+fn unknown_and_unsupported_fields_are_refused() {
     let with = |field: &str, value: Value| {
         let mut body = body(json!([user(text("hi"))]));
         body[field] = value;
@@ -157,7 +157,7 @@ fn messages_must_be_well_formed() {
     assert!(fake.take_violations()[0].starts_with("body:"));
 }
 
-/// A server that has answered "hi" with thinking and the calls `a` and `b`, and what it says to the next request.
+/// The violations of a request that follows a turn with thinking and the calls `a` and `b`. `next` makes its messages from that turn.
 fn after_two_calls(next: impl FnOnce(&Value) -> Value) -> Vec<String> {
     let fake = FakeClaude::start();
     fake.expect(Reply::tools(vec![
@@ -231,7 +231,7 @@ fn an_assistant_turn_must_come_back_as_it_was_sent() {
 }
 
 #[test]
-fn what_was_sent_before_must_not_change() {
+fn earlier_messages_must_not_change() {
     let fake = FakeClaude::start();
     fake.expect(Reply::text("one")).expect(Reply::text("two"));
     let first = json!([user(text("hi"))]);
@@ -250,7 +250,7 @@ fn what_was_sent_before_must_not_change() {
     assert!(changed(&|body| body["messages"][2] = user(text("or?"))).contains("messages.2: changed"));
     let shorter = changed(&|body| body["messages"] = json!([user(text("hi")), assistant(text("one"))]));
     assert!(shorter.contains("messages.2: missing"), "{shorter}");
-    // The same bytes again are a retry, and the first message alone begins a new conversation.
+    // The same bytes again are a retry; the first message alone starts a new conversation.
     fake.expect(Reply::text("two")).expect(Reply::text("new"));
     assert!(post(&fake, &body(second)).contains("200"));
     let mut new = body(json!([user(text("hi"))]));
@@ -259,7 +259,7 @@ fn what_was_sent_before_must_not_change() {
 }
 
 #[test]
-fn a_paused_turn_may_be_sent_back_to_go_on() {
+fn a_paused_turn_may_be_sent_back_to_continue() {
     let fake = FakeClaude::start();
     fake.expect(Reply::pause_turn("so far")).expect(Reply::text("done"));
     post(&fake, &body(json!([user(text("hi"))])));
@@ -287,7 +287,7 @@ fn a_cut_call_may_come_back_with_any_arguments_or_not_at_all() {
 }
 
 #[test]
-fn a_picture_must_be_what_it_is_said_to_be() {
+fn an_image_must_match_its_declared_type() {
     let image = |mime: &str, data: &str| {
         let source = json!({"type": "base64", "media_type": mime, "data": data});
         violations(&body(json!([user(json!([{"type": "text", "text": "see"}, {"type": "image", "source": source}]))])))
@@ -304,7 +304,7 @@ fn a_picture_must_be_what_it_is_said_to_be() {
 }
 
 #[test]
-fn the_unexpected_and_the_left_over_fail_the_test() {
+fn unexpected_requests_and_unused_replies_fail_the_test() {
     let fake = FakeClaude::start();
     assert!(post(&fake, &body(json!([user(text("hi"))]))).starts_with("HTTP/1.1 500"));
     let failed = |fake: FakeClaude| {

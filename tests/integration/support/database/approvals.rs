@@ -1,4 +1,4 @@
-//! The questions that were asked before an act.
+//! Access to the approvals: questions asked before an act.
 
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ impl Database {
         self.table("approvals", "id")
     }
 
-    /// The one question that there is.
+    /// Returns the only question.
     #[track_caller]
     pub(crate) fn approval(&self) -> Approval {
         let mut approvals = self.approvals();
@@ -35,25 +35,25 @@ impl Database {
         self.approvals().into_iter().filter(|approval| approval.state == state).collect()
     }
 
-    /// The number of questions whose act was begun.
+    /// Counts the questions whose act was started.
     #[track_caller]
     pub(crate) fn count_used_approvals(&self) -> usize {
         self.count("approvals", "used_at IS NOT NULL")
     }
 
-    /// Puts the action of all questions in other bytes.
+    /// Replaces text in the actions of all questions.
     #[track_caller]
     pub(crate) fn replace_in_actions(&self, from: &str, to: &str) {
         self.execute(&format!("UPDATE approvals SET action = replace(action, {}, {})", quoted(from), quoted(to)));
     }
 
-    /// Changes a column of all questions.
+    /// Sets a column of all questions.
     #[track_caller]
     pub(crate) fn alter_approvals(&self, column: &str, text: &str) {
         self.execute(&format!("UPDATE approvals SET {column} = {}", quoted(text)));
     }
 
-    /// Asks the same again for another call.
+    /// Copies the questions for another call.
     #[track_caller]
     pub(crate) fn ask_again(&self, call: &str) {
         self.execute(&format!(
@@ -67,19 +67,19 @@ impl Database {
         self.execute("DELETE FROM approvals");
     }
 
-    /// Changes a column of one question.
+    /// Sets a column of one question.
     #[track_caller]
     pub(crate) fn alter_approval(&self, id: i64, column: &str, text: &str) {
         self.execute(&format!("UPDATE approvals SET {column} = {} WHERE id = {id}", quoted(text)));
     }
 
-    /// The questions are asked in another chat.
+    /// Moves the questions and the outbox to another chat.
     #[track_caller]
     pub(crate) fn move_approvals(&self, chat: i64) {
         self.execute(&format!("UPDATE approvals SET chat_id = {chat}; UPDATE outgoing_messages SET chat_id = {chat}"));
     }
 
-    /// "Always" was answered, and neither the rule was written nor its message shown.
+    /// Sets the state after the answer "always", before the rule was written and its message shown.
     #[track_caller]
     pub(crate) fn order_rule(&self, at: &str) {
         self.execute(&format!(

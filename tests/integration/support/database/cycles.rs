@@ -1,4 +1,4 @@
-//! The cycles with their journal, the lock that a wake holds, and what was undone of them.
+//! Access to the cycles with their journals, to the lock of a wake, and to undos.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) struct Cycle {
     pub(crate) was_cut_off: bool,
 }
 
-/// An entry of a cycle's journal.
+/// A step in a cycle's journal.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Step {
     pub(crate) kind: String,
@@ -31,7 +31,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// A field of its body.
+    /// A field of the step's body.
     pub(crate) fn field(&self, name: &str) -> Value {
         serde_json::from_str::<Value>(&self.body).unwrap()[name].take()
     }
@@ -50,7 +50,7 @@ impl Database {
         self.table("cycles", "rowid")
     }
 
-    /// The one cycle that there is.
+    /// Returns the only cycle.
     #[track_caller]
     pub(crate) fn cycle(&self) -> Cycle {
         let mut cycles = self.cycles();
@@ -74,13 +74,13 @@ impl Database {
         self.cycles().into_iter().map(|cycle| cycle.state).collect()
     }
 
-    /// The cycles run on, as if they had been cut off between their commit and their end.
+    /// Sets the cycles to running, as if they had been cut off between their commit and their end.
     #[track_caller]
     pub(crate) fn lose_end_of_cycles(&self) {
         self.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
     }
 
-    /// The cycles run on, as if they had been cut off in the midst.
+    /// Sets the cycles to running, as if they had been cut off.
     #[track_caller]
     pub(crate) fn cut_off_cycles(&self) {
         self.execute("UPDATE cycles SET state = 'running'");
@@ -109,13 +109,13 @@ impl Database {
         self.journal().into_iter().filter(|step| step.kind == kind).collect()
     }
 
-    /// The steps that hold these words.
+    /// The steps that contain these words.
     #[track_caller]
     pub(crate) fn steps_with(&self, words: &str) -> Vec<Step> {
         self.journal().into_iter().filter(|step| step.body.contains(words)).collect()
     }
 
-    /// Writes a step behind all others of the one cycle.
+    /// Appends a step to each cycle's journal.
     #[track_caller]
     pub(crate) fn put_step(&self, step: &Value, at: &str) {
         let (kind, body) = (step["kind"].as_str().unwrap(), quoted(&step.to_string()));
@@ -125,7 +125,7 @@ impl Database {
         ));
     }
 
-    /// The journal ends before the first step of a kind.
+    /// Deletes the first step of a kind, and all steps after it.
     #[track_caller]
     pub(crate) fn cut_journal_before(&self, kind: &str) {
         self.execute(&format!(
@@ -133,7 +133,7 @@ impl Database {
         ));
     }
 
-    /// The journal ends with the last step of a kind.
+    /// Deletes all steps after the last one of a kind.
     #[track_caller]
     pub(crate) fn cut_journal_after(&self, kind: &str) {
         self.execute(&format!(
@@ -141,37 +141,37 @@ impl Database {
         ));
     }
 
-    /// Nothing is left of what the cycles did.
+    /// Deletes all steps of the journals.
     #[track_caller]
     pub(crate) fn empty_journals(&self) {
         self.execute("DELETE FROM cycle_journal");
     }
 
-    /// The journals were let go, as those older than `KEEP_DAYS` are.
+    /// Deletes the journals, like those older than `KEEP_DAYS`.
     #[track_caller]
     pub(crate) fn forget_journals(&self) {
         self.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
     }
 
-    /// Whether a wake holds the lock.
+    /// Returns whether a wake holds the lock.
     #[track_caller]
     pub(crate) fn is_locked(&self) -> bool {
         self.count("processing_lock", "is_locked = 1") > 0
     }
 
-    /// Waits until no wake holds the lock. One that a bot or the page has started lets go a moment after what it was seen to do.
+    /// Waits until no wake holds the lock. A wake started by a bot or the page releases it shortly after its visible effects.
     #[track_caller]
     pub(crate) fn wait_for_end_of_wake(&self) {
         eventually("the wake has ended", || !self.is_locked());
     }
 
-    /// The number of times that the lock was taken.
+    /// The fence: the number of times that the lock was taken.
     #[track_caller]
     pub(crate) fn fence(&self) -> i64 {
         self.query("SELECT fence FROM processing_lock")
     }
 
-    /// What is to be undone, and was.
+    /// All undos, requested and done.
     #[track_caller]
     pub(crate) fn undos(&self) -> Vec<Undo> {
         self.table("undos", "id")
@@ -189,13 +189,13 @@ impl Database {
         self.execute(&format!("INSERT INTO undos (wake, asked_at, chat_id) VALUES ('{wake}', '{at}', 0)"));
     }
 
-    /// The number of cycles that a wake would continue.
+    /// Counts the cycles that a wake would continue.
     #[track_caller]
     pub(crate) fn count_open_cycles(&self) -> usize {
         self.count("cycles", "state IN ('running', 'waiting', 'parked')")
     }
 
-    /// A cycle of the past.
+    /// Inserts a cycle of the past.
     #[track_caller]
     pub(crate) fn put_cycle(&self, id: &str, state: &str, model: &str, started_at: &str) {
         self.execute(&format!(
@@ -204,13 +204,13 @@ impl Database {
         ));
     }
 
-    /// Changes a column of one cycle.
+    /// Sets a column of one cycle.
     #[track_caller]
     pub(crate) fn alter_cycle(&self, id: &str, column: &str, text: &str) {
         self.execute(&format!("UPDATE cycles SET {column} = {} WHERE id = '{id}'", quoted(text)));
     }
 
-    /// A request of a cycle of the past, of 100 tokens, 20 back and 900 out of the cache.
+    /// Inserts a request of a past cycle: 100 tokens of input, 20 of output and 900 read from the cache.
     #[track_caller]
     pub(crate) fn put_request(&self, id: &str, model: &str, usd: f64, asked_at: &str, answered_at: &str) {
         self.execute(&format!(
@@ -221,13 +221,13 @@ impl Database {
         ));
     }
 
-    /// All cycles were resumed this many times.
+    /// Sets the number of times that all cycles were resumed.
     #[track_caller]
     pub(crate) fn put_tries(&self, tries: i64) {
         self.execute(&format!("UPDATE cycles SET tries = {tries}"));
     }
 
-    /// One model has done, and was paid for, nothing; another one works.
+    /// Assigns the cycles of one model to another one, and deletes the first model's costs.
     #[track_caller]
     pub(crate) fn put_model_back(&self, from: &str, to: &str) {
         self.execute(&format!(
@@ -235,20 +235,20 @@ impl Database {
         ));
     }
 
-    /// The steps that tell how a call ended, and hold these words.
+    /// The outcomes of calls that contain these words.
     #[track_caller]
     pub(crate) fn outcomes_with(&self, words: &str) -> Vec<Step> {
         self.steps("outcome").into_iter().filter(|step| step.body.contains(words)).collect()
     }
 
-    /// The steps of a kind are something that nobody can read.
+    /// Replaces the steps of a kind with an unreadable body.
     #[track_caller]
     pub(crate) fn garble_steps(&self, kind: &str) {
         let body = "{\"kind\":\"of a later version\"}";
         self.execute(&format!("UPDATE cycle_journal SET body = '{body}' WHERE kind = '{kind}'"));
     }
 
-    /// No file was changed by a cycle.
+    /// Deletes the records of the files that cycles changed.
     #[track_caller]
     pub(crate) fn forget_changed_files(&self) {
         self.execute("DELETE FROM cycle_files");

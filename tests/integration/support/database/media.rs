@@ -1,4 +1,4 @@
-//! The files that came with messages.
+//! Access to the files that came with messages.
 
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ impl Database {
         self.attachments().into_iter().filter(|attachment| attachment.message_id == message).collect()
     }
 
-    /// A voice message of the past whose file is kept, and that nobody has listened to.
+    /// Inserts a past voice message whose file was fetched but not transcribed.
     #[track_caller]
     pub(crate) fn put_voice_message(&self, chat: i64, path: &str) {
         self.execute(&format!(

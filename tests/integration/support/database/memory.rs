@@ -1,10 +1,10 @@
-//! What is remembered of the work itself: what was handled, repaired, recorded and proposed, and when upkeep last went well.
+//! Access to the program's records of its own work: things handled, repairs, recordings, proposals and upkeep.
 
 use serde::Deserialize;
 
 use super::{Database, quoted};
 
-/// A thing that is done now and then, such as a push.
+/// A periodic task such as a push.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Upkeep {
     pub(crate) name: String,
@@ -48,7 +48,7 @@ struct JobRun {
 }
 
 impl Database {
-    /// What was handled and is never done twice, by key.
+    /// The things that were handled and must not be done twice, by key.
     #[track_caller]
     pub(crate) fn handled(&self) -> Vec<Handled> {
         self.table("handled", "key")
@@ -59,13 +59,13 @@ impl Database {
         self.handled().iter().any(|handled| handled.key == key)
     }
 
-    /// Puts a value, as it was known under a key that is there.
+    /// Sets the value of an existing key.
     #[track_caller]
     pub(crate) fn put_handled(&self, key: &str, value: &str) {
         self.execute(&format!("UPDATE handled SET value = {} WHERE key = '{key}'", quoted(value)));
     }
 
-    /// Forgets what was handled under keys that begin so.
+    /// Deletes the handled things whose keys begin with this text.
     #[track_caller]
     pub(crate) fn forget_handled(&self, beginning: &str) {
         self.execute(&format!("DELETE FROM handled WHERE key LIKE '{beginning}%'"));
@@ -84,7 +84,7 @@ impl Database {
         found.unwrap_or_else(|| panic!("no upkeep {name}"))
     }
 
-    /// Upkeep of this name rests until a time.
+    /// Postpones the upkeep of this name until a time.
     #[track_caller]
     pub(crate) fn put_off_upkeep(&self, name: &str, until: &str) {
         self.execute(&format!(
@@ -93,7 +93,7 @@ impl Database {
         ));
     }
 
-    /// Upkeep of this name last went well at a time.
+    /// Sets the time of the last success of the upkeep of this name.
     #[track_caller]
     pub(crate) fn put_upkeep(&self, name: &str, last_ok_at: &str) {
         self.execute(&format!(
@@ -102,7 +102,7 @@ impl Database {
         ));
     }
 
-    /// A repair that no commit tells of yet.
+    /// Inserts a repair that no commit mentions yet.
     #[track_caller]
     pub(crate) fn put_repair(&self, check: &str, what: &str, at: &str) {
         self.execute(&format!("INSERT INTO repairs (at, check_id, what) VALUES ('{at}', '{check}', {})", quoted(what)));
@@ -118,7 +118,7 @@ impl Database {
         self.table("proposals", "id")
     }
 
-    /// The number of lines in chats that show a wake's progress, and whose number in the channel is known.
+    /// Counts the progress lines in chats whose message id in the channel is known.
     #[track_caller]
     pub(crate) fn count_sent_status_lines(&self) -> usize {
         self.count("status_lines", "channel_message_id IS NOT NULL")
@@ -129,31 +129,31 @@ impl Database {
         self.count("status_lines", "TRUE")
     }
 
-    /// The repairs that no commit tells of yet.
+    /// The repairs that no commit mentions yet.
     #[track_caller]
     pub(crate) fn open_repairs(&self) -> Vec<Repair> {
         self.table::<Repair>("repairs", "id").into_iter().filter(|repair| repair.cycle_id.is_none()).collect()
     }
 
-    /// No commit has told of any repair.
+    /// Resets all repairs, as if no commit mentioned them.
     #[track_caller]
     pub(crate) fn reopen_repairs(&self) {
         self.execute("UPDATE repairs SET cycle_id = NULL");
     }
 
-    /// All upkeep that rests is due.
+    /// Makes all postponed upkeep due.
     #[track_caller]
     pub(crate) fn bring_upkeep_forward(&self) {
         self.execute("UPDATE upkeep SET not_before = NULL");
     }
 
-    /// Something was handled, and is never done twice.
+    /// Marks something as handled, so that it isn't done twice.
     #[track_caller]
     pub(crate) fn handle(&self, key: &str, at: &str) {
         self.execute(&format!("INSERT INTO handled (key, value, at) VALUES ('{key}', '', '{at}')"));
     }
 
-    /// The lengths in bytes of what requests mean to a sentence encoder, by request.
+    /// The size in bytes of each recording's vector from the sentence encoder, by request.
     #[track_caller]
     pub(crate) fn recorded_vectors(&self) -> Vec<(String, Option<i64>)> {
         let size = |request: &str| {
@@ -169,7 +169,7 @@ impl Database {
         self.table::<JobRun>("job_runs", "id").into_iter().filter_map(|run| run.output).collect()
     }
 
-    /// A run of a job that has begun, and whose cycle hasn't.
+    /// Inserts a job run that has started, but whose cycle hasn't.
     #[track_caller]
     pub(crate) fn put_open_job_run(&self, name: &str, slot: &str, at: &str) {
         self.execute(&format!(

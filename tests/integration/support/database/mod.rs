@@ -1,5 +1,5 @@
-//! Where the stories' worlds keep their store: in a file, or all of them in a PostgreSQL (`REVEILLE_TEST_STORE=postgres`), so that the
-//! same stories are told on both. Here alone its tables are named in SQL: stories ask and arrange by the functions beneath.
+//! The database of a test: a file, or a schema in PostgreSQL (`REVEILLE_TEST_STORE=postgres`), so that the same tests run on both. Only
+//! this module names tables in SQL; tests read and change the database with the functions below.
 
 mod approvals;
 pub(crate) mod cycles;
@@ -21,7 +21,7 @@ use reveille_store::Store;
 
 #[cfg(not(feature = "postgres"))]
 mod postgres {
-    //! A build that knows no PostgreSQL.
+    //! Stand-ins for a build without PostgreSQL.
 
     pub(crate) const NULL: &str = "";
 
@@ -37,11 +37,11 @@ mod postgres {
 #[cfg(feature = "postgres")]
 use super::postgres;
 
-/// The address of a new world's database; none: it is a file.
+/// The address of a new database for a test; `None` if it is a file.
 pub(crate) fn of_a_world() -> Option<String> {
     let wanted = super::env::variable("REVEILLE_TEST_STORE")?;
-    assert_eq!(wanted, "postgres", "REVEILLE_TEST_STORE names a store that isn't known");
-    Some(postgres::new_database().expect("PostgreSQL is installed, as REVEILLE_TEST_STORE says"))
+    assert_eq!(wanted, "postgres", "REVEILLE_TEST_STORE names an unknown store");
+    Some(postgres::new_database().expect("PostgreSQL is installed, as REVEILLE_TEST_STORE demands"))
 }
 
 #[cfg(feature = "postgres")]
@@ -55,14 +55,14 @@ pub(crate) fn open(url: &str) -> Store {
     panic!("this build can't open {url}")
 }
 
-/// Another database with all that is in this one.
+/// Copies a database to a new one, and returns its address.
 pub(crate) fn copy(url: &str) -> String {
     let copy = postgres::new_database().unwrap();
     open(url).copy_all_rows(&mut open(&copy)).unwrap();
     copy
 }
 
-/// The database of one world, or a file that is one.
+/// The database of a test: an SQLite file, or a schema on a server.
 pub(crate) enum Database {
     File(PathBuf),
     Server(String),
@@ -74,7 +74,7 @@ impl Database {
         Self::File(path.as_ref().to_owned())
     }
 
-    /// The first value that a question finds.
+    /// Returns the first value that a query finds.
     #[track_caller]
     pub(crate) fn query<T: FromSql>(&self, sql: &str) -> T {
         match self {
@@ -86,7 +86,7 @@ impl Database {
         }
     }
 
-    /// Changes the database behind everybody's back.
+    /// Changes the database directly, without the program's knowledge.
     #[track_caller]
     pub(crate) fn execute(&self, sql: &str) {
         match self {
@@ -108,7 +108,7 @@ impl Database {
         names
     }
 
-    /// All that a table holds, a row a line.
+    /// All rows of a table, one string per row.
     #[track_caller]
     pub(crate) fn rows_as_text(&self, table: &str) -> Vec<String> {
         let sql = format!("SELECT * FROM {table}");
@@ -121,7 +121,7 @@ impl Database {
         }
     }
 
-    /// Takes a table out of the programs' sight.
+    /// Hides a table from the programs.
     #[track_caller]
     pub(crate) fn hide_table(&self, table: &str) {
         self.execute(&format!("ALTER TABLE {table} RENAME TO hidden_{table}"));
@@ -132,7 +132,7 @@ impl Database {
         self.execute(&format!("ALTER TABLE hidden_{table} RENAME TO {table}"));
     }
 
-    /// The version of the tables that a file says it has.
+    /// The version of the tables that the file declares.
     #[track_caller]
     pub(crate) fn version(&self) -> i64 {
         self.query("PRAGMA user_version")
@@ -143,13 +143,13 @@ impl Database {
         self.execute(&format!("PRAGMA user_version = {version}"));
     }
 
-    /// Only programs of this version and later ones may read it.
+    /// Allows reading only by programs of this version and later ones.
     #[track_caller]
     pub(crate) fn put_readable_from(&self, version: i64) {
         self.execute(&format!("UPDATE readable_from SET version = {version}"));
     }
 
-    /// Moves all that was written into the database's one file.
+    /// Moves all writes from the write-ahead log into the database's main file.
     #[track_caller]
     pub(crate) fn write_back(&self) {
         if let Self::File(_) = self {
@@ -157,14 +157,14 @@ impl Database {
         }
     }
 
-    /// Writes the file anew, without what was taken out of it.
+    /// Rewrites the file without its deleted content.
     #[track_caller]
     pub(crate) fn compact(&self) {
         self.execute("VACUUM");
         self.write_back();
     }
 
-    /// From now on the database fails to do something to a table: `INSERT`, `UPDATE` or `DELETE` of the rows that a condition chooses.
+    /// Makes statements on a table fail: `INSERT`, `UPDATE` or `DELETE` of rows that meet a condition.
     pub(crate) fn refuse(&self, what: &str, table: &str, when: &str) {
         let trigger = format!("CREATE TRIGGER refused BEFORE {what} ON {table}");
         self.execute(&match self {
@@ -173,7 +173,7 @@ impl Database {
         });
     }
 
-    /// It does it again.
+    /// Ends the effect of `refuse`.
     pub(crate) fn refuse_no_more(&self, table: &str) {
         self.execute(&match self {
             Self::Server(_) => format!("DROP TRIGGER refused ON {table}"),
@@ -197,7 +197,7 @@ impl Database {
             .collect()
     }
 
-    /// The number of rows of a table that a condition chooses.
+    /// Counts the rows of a table that meet a condition.
     #[track_caller]
     fn count(&self, table: &str, condition: &str) -> usize {
         let count: i64 = self.query(&format!("SELECT count(*) FROM {table} WHERE {condition}"));
@@ -226,18 +226,18 @@ fn value_of(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// Text between a statement's quotes.
+/// Quotes text for a statement.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Reads a flag, which is a number in some tables.
+/// Deserializes a flag, which is a number in some databases.
 fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(value != 0 && value != false)
 }
 
-/// One value.
+/// Returns the first value that a query finds on the server.
 #[track_caller]
 fn query<T: FromSql>(url: &str, sql: &str) -> T {
     let text = postgres::ask(sql, schema(url)).unwrap();
@@ -249,7 +249,7 @@ fn query<T: FromSql>(url: &str, sql: &str) -> T {
         (_, _, Ok(number)) => ValueRef::Real(number),
         (text, ..) => ValueRef::Text(text.as_bytes()),
     };
-    // Numbers may be asked for as text.
+    // A caller may want a number as text.
     T::column_result(value)
         .or_else(|_| T::column_result(ValueRef::Text(text.as_bytes())))
         .unwrap_or_else(|error| panic!("{sql}: {error}: {text}"))

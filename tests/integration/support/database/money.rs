@@ -1,4 +1,4 @@
-//! What was spent on models, and which are left alone for a while.
+//! Access to the costs of models, and to the models paused after failures.
 
 use serde::Deserialize;
 
@@ -12,12 +12,12 @@ pub(crate) struct Charge {
     pub(crate) cost_usd: f64,
     #[serde(rename = "discarded", deserialize_with = "flag")]
     pub(crate) is_discarded: bool,
-    /// The most that it may cost, while its answer isn't there.
+    /// `true` until the answer arrives: the cost is then the maximum.
     #[serde(rename = "reserved", deserialize_with = "flag")]
     pub(crate) is_reserved: bool,
 }
 
-/// A model that failed, and isn't asked before a time.
+/// A pause of a model after failures.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Breaker {
     pub(crate) failures: i64,
@@ -30,13 +30,13 @@ impl Database {
         self.table("ledger", "id")
     }
 
-    /// The charges whose answer isn't there.
+    /// The charges of requests without an answer yet.
     #[track_caller]
     pub(crate) fn reserved(&self) -> Vec<Charge> {
         self.ledger().into_iter().filter(|charge| charge.is_reserved).collect()
     }
 
-    /// The charges whose answer is there.
+    /// The charges of answered requests.
     #[track_caller]
     pub(crate) fn settled(&self) -> Vec<Charge> {
         self.ledger().into_iter().filter(|charge| !charge.is_reserved).collect()
@@ -67,19 +67,19 @@ impl Database {
         self.execute("DELETE FROM model_breakers");
     }
 
-    /// Every model may be asked again.
+    /// Ends the pauses of all models.
     #[track_caller]
     pub(crate) fn bring_breakers_forward(&self) {
         self.execute("UPDATE model_breakers SET not_before = NULL");
     }
 
-    /// The sum of what the answers of a model cost, in dollars.
+    /// The total cost of a model's answers, in dollars.
     #[track_caller]
     pub(crate) fn cost_of(&self, model: &str) -> f64 {
         self.settled().iter().filter(|charge| charge.model == model).map(|charge| charge.cost_usd).sum()
     }
 
-    /// A model failed, and is left alone until a time.
+    /// Inserts a pause of a model until a time.
     #[track_caller]
     pub(crate) fn put_breaker(&self, model: &str, since: &str, not_before: &str) {
         self.execute(&format!(

@@ -1,4 +1,4 @@
-//! The messages that went out, or wait to, and their parts.
+//! Access to outgoing messages, sent and unsent, and to their parts.
 
 use serde::Deserialize;
 
@@ -33,13 +33,13 @@ impl Database {
         self.table("outgoing_messages", "id")
     }
 
-    /// Those of a kind: reply, tell, reminder, notice, command.
+    /// The messages of a kind: reply, tell, reminder, notice, command.
     #[track_caller]
     pub(crate) fn outbox_of(&self, kind: &str) -> Vec<Outgoing> {
         self.outbox().into_iter().filter(|message| message.kind == kind).collect()
     }
 
-    /// The texts in the outbox that hold these words.
+    /// The texts in the outbox that contain these words.
     #[track_caller]
     pub(crate) fn outbox_with(&self, words: &str) -> Vec<String> {
         self.outbox().into_iter().map(|message| message.text).filter(|text| text.contains(words)).collect()
@@ -62,7 +62,7 @@ impl Database {
         self.parts().into_iter().map(|part| part.state).collect()
     }
 
-    /// What isn't sent yet has failed for good.
+    /// Marks all unsent parts as failed for good.
     #[track_caller]
     pub(crate) fn fail_unsent(&self, error: &str) {
         self.execute(&format!(
@@ -76,50 +76,50 @@ impl Database {
         self.execute("DELETE FROM outgoing_parts; DELETE FROM outgoing_messages");
     }
 
-    /// The texts in the outbox whose key begins so.
+    /// The texts in the outbox whose key begins with this text.
     #[track_caller]
     pub(crate) fn outbox_under(&self, key: &str) -> Vec<String> {
         let is_under = |found: &Option<String>| found.as_deref().is_some_and(|found| found.starts_with(key));
         self.outbox().into_iter().filter(|message| is_under(&message.key)).map(|message| message.text).collect()
     }
 
-    /// A message of the past, which was sent.
+    /// Inserts a past message that was sent.
     #[track_caller]
     pub(crate) fn put_sent(&self, chat: i64, text: &str, at: &str) {
         self.execute(&sent(chat, text, at));
     }
 
-    /// A message answers one of the channel's.
+    /// Makes a message the reply to a message in the channel.
     #[track_caller]
     pub(crate) fn put_reply_to(&self, id: i64, channel_message: i64) {
         self.execute(&format!("UPDATE outgoing_messages SET reply_to = {channel_message} WHERE id = {id}"));
     }
 
-    /// A message was written after somebody's words were read.
+    /// Marks a message as tainted by somebody's untrusted text.
     #[track_caller]
     pub(crate) fn taint_outgoing(&self, id: i64, by: &str) {
         self.execute(&format!("UPDATE outgoing_messages SET taint = {} WHERE id = {id}", quoted(by)));
     }
 
-    /// The parts of all messages wait until a time, after an error.
+    /// Postpones all parts until a time, because of an error.
     #[track_caller]
     pub(crate) fn put_off_parts(&self, until: &str, error: &str) {
         self.execute(&format!("UPDATE outgoing_parts SET not_before = '{until}', error = {}", quoted(error)));
     }
 
-    /// All parts are in a state, and were sent again this many times.
+    /// Sets the state of all parts, and how often they were sent again.
     #[track_caller]
     pub(crate) fn put_parts(&self, state: &str, repeats: i64) {
         self.execute(&format!("UPDATE outgoing_parts SET state = '{state}', repeats = {repeats}, error = NULL"));
     }
 
-    /// All parts are being sent by a process.
+    /// Sets the process that is sending all parts.
     #[track_caller]
     pub(crate) fn put_sender(&self, identity: &str) {
         self.execute(&format!("UPDATE outgoing_parts SET sender = {}", quoted(identity)));
     }
 
-    /// Nothing of the outbox was sent yet.
+    /// Marks the whole outbox as unsent.
     #[track_caller]
     pub(crate) fn send_all_again(&self) {
         self.execute("UPDATE outgoing_parts SET state = 'planned'; UPDATE outgoing_messages SET sent_at = NULL");

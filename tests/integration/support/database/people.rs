@@ -1,4 +1,4 @@
-//! Who may speak: pairing, strangers, the terminals and pages that are open.
+//! Access to pairings, strangers' messages, open sessions, polling and restarts.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ struct Paired {
 }
 
 impl Database {
-    /// The people who have paired, by number.
+    /// The user ids of paired people.
     #[track_caller]
     pub(crate) fn paired(&self) -> Vec<i64> {
         self.table::<Paired>("paired", "user_id").into_iter().map(|person| person.user_id).collect()
@@ -40,31 +40,31 @@ impl Database {
         self.execute(&format!("UPDATE pairing_codes SET expires_at = '{at}'"));
     }
 
-    /// The number of messages of strangers.
+    /// Counts the messages from strangers.
     #[track_caller]
     pub(crate) fn count_from_strangers(&self) -> i64 {
         self.query("SELECT n FROM counters WHERE name = 'strangers'")
     }
 
-    /// The number of terminals and pages that are open.
+    /// Counts the open terminals and pages.
     #[track_caller]
     pub(crate) fn count_sessions(&self) -> usize {
         self.count("sessions", "TRUE")
     }
 
-    /// Nobody knows that a terminal or a page is open.
+    /// Deletes the records of open terminals and pages.
     #[track_caller]
     pub(crate) fn forget_sessions(&self) {
         self.execute("DELETE FROM sessions");
     }
 
-    /// Nobody remembers which updates were fetched.
+    /// Deletes the record of the updates that were fetched.
     #[track_caller]
     pub(crate) fn forget_updates(&self) {
         self.execute("DELETE FROM poll_state");
     }
 
-    /// The next update that is fetched for a bot.
+    /// The id of the next update to fetch for a bot.
     #[track_caller]
     pub(crate) fn next_update(&self, bot: i64) -> i64 {
         self.query(&format!("SELECT next_offset FROM poll_state WHERE bot_id = {bot}"))
@@ -75,7 +75,7 @@ impl Database {
         self.execute(&format!("INSERT INTO poll_state (bot_id, next_offset) VALUES ({bot}, {update})"));
     }
 
-    /// When a poll last ended well.
+    /// The time of the last successful poll.
     #[track_caller]
     pub(crate) fn last_poll(&self) -> Option<String> {
         self.query("SELECT max(last_poll_at) FROM poll_state")
@@ -86,19 +86,19 @@ impl Database {
         self.execute(&format!("UPDATE poll_state SET last_poll_at = '{at}'"));
     }
 
-    /// Whether all work is stopped.
+    /// Returns whether all work is stopped.
     #[track_caller]
     pub(crate) fn is_stopped(&self) -> bool {
         self.count("stopped", "TRUE") > 0
     }
 
-    /// A restart that a chat asked for, and was never told the end of.
+    /// Inserts a restart that a chat asked for, whose result wasn't reported yet.
     #[track_caller]
     pub(crate) fn ask_for_restart(&self, chat: i64, at: &str) {
         self.execute(&format!("INSERT INTO restarts (asked_at, chat_id) VALUES ('{at}', {chat})"));
     }
 
-    /// The number of restarts that a chat was told the end of.
+    /// Counts the restarts whose result was reported to a chat.
     #[track_caller]
     pub(crate) fn count_told_restarts(&self) -> usize {
         self.count("restarts", "told_at IS NOT NULL")

@@ -1,4 +1,4 @@
-//! The messages that came in.
+//! Access to incoming messages.
 
 use serde::Deserialize;
 
@@ -25,20 +25,20 @@ pub(crate) struct Received {
 }
 
 impl Database {
-    /// All messages that came, oldest first.
+    /// All incoming messages, oldest first.
     #[track_caller]
     pub(crate) fn received(&self) -> Vec<Received> {
         self.table("incoming_messages", "id")
     }
 
-    /// The message of this number.
+    /// Returns the message with this id.
     #[track_caller]
     pub(crate) fn message(&self, id: i64) -> Received {
         let found = self.received().into_iter().find(|message| message.id == id);
         found.unwrap_or_else(|| panic!("no message {id}"))
     }
 
-    /// What became of a message: `queued` until it is processed.
+    /// The outcome of a message; `queued` until it is processed.
     #[track_caller]
     pub(crate) fn outcome(&self, id: i64) -> String {
         let message = self.message(id);
@@ -60,7 +60,7 @@ impl Database {
         self.count("incoming_messages", "processed = 1")
     }
 
-    /// Writes a message into the queue, as a person does who opens the database.
+    /// Inserts a message into the queue, as a person might do by hand.
     #[track_caller]
     pub(crate) fn queue_by_hand(&self, chat: i64, text: &str) {
         self.execute(&format!(
@@ -69,7 +69,7 @@ impl Database {
         ));
     }
 
-    /// Queues this many messages of a chat that came at once.
+    /// Queues this many messages of a chat, all received at the same time.
     #[track_caller]
     pub(crate) fn queue_many(&self, chat: i64, text: &str, at: &str, count: usize) {
         self.execute(&format!(
@@ -79,13 +79,13 @@ impl Database {
         ));
     }
 
-    /// A message of the past, which was answered.
+    /// Inserts a past message that was answered.
     #[track_caller]
     pub(crate) fn put_answered(&self, chat: i64, text: &str, at: &str) {
         self.execute(&answered(chat, text, at));
     }
 
-    /// A conversation of the past: questions, answers and their time.
+    /// Inserts a past conversation: questions, answers and their times.
     #[track_caller]
     pub(crate) fn put_conversation(&self, chat: i64, said: &[(String, String, String)]) {
         let turn = |(question, answer, at): &(String, String, String)| {
@@ -94,13 +94,13 @@ impl Database {
         self.execute(&format!("BEGIN; {} COMMIT", said.iter().map(turn).collect::<String>()));
     }
 
-    /// A message has an outcome now, and is in the queue no more.
+    /// Sets the outcome of a message, which removes it from the queue.
     #[track_caller]
     pub(crate) fn put_outcome(&self, id: i64, outcome: &str) {
         self.execute(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}' WHERE id = {id}"));
     }
 
-    /// All messages are queued again, as if nothing had come of them.
+    /// Queues all messages again, as if they had never been processed.
     #[track_caller]
     pub(crate) fn queue_all_again(&self) {
         self.execute(
@@ -113,38 +113,38 @@ impl Database {
         self.execute("DELETE FROM incoming_messages");
     }
 
-    /// What is queued was forwarded from somebody, whose words it is.
+    /// Marks all queued messages as forwarded from somebody.
     #[track_caller]
     pub(crate) fn forward_queued_from(&self, name: &str) {
         self.execute(&format!("UPDATE incoming_messages SET forwarded_from = {} WHERE processed = 0", quoted(name)));
     }
 
-    /// One message was forwarded from somebody.
+    /// Marks one message as forwarded from somebody.
     #[track_caller]
     pub(crate) fn forward_from(&self, id: i64, name: &str) {
         self.execute(&format!("UPDATE incoming_messages SET forwarded_from = {} WHERE id = {id}", quoted(name)));
     }
 
-    /// What is queued quotes somebody, or nobody.
+    /// Sets or removes the quotation in all queued messages.
     #[track_caller]
     pub(crate) fn quote_in_queued(&self, words: Option<&str>) {
         let words = words.map_or_else(|| "NULL".to_owned(), quoted);
         self.execute(&format!("UPDATE incoming_messages SET quoted = {words} WHERE processed = 0"));
     }
 
-    /// What is queued is kept until another model than this can answer.
+    /// Holds all queued messages until a model other than this one can answer.
     #[track_caller]
     pub(crate) fn keep_queued_for_another_than(&self, model: &str) {
         self.execute(&format!("UPDATE incoming_messages SET held_for = '{model}' WHERE processed = 0"));
     }
 
-    /// A message is kept until another model than this can answer.
+    /// Holds a message until a model other than this one can answer.
     #[track_caller]
     pub(crate) fn keep_for_another_than(&self, model: &str, id: i64) {
         self.execute(&format!("UPDATE incoming_messages SET held_for = '{model}' WHERE id = {id}"));
     }
 
-    /// What is queued is due in this many seconds by the real clock.
+    /// Postpones all messages by this many seconds of the real clock.
     #[track_caller]
     pub(crate) fn put_off_queued(&self, seconds: u32) {
         self.execute(&format!(
@@ -152,13 +152,13 @@ impl Database {
         ));
     }
 
-    /// What was put off is due at once.
+    /// Makes postponed messages due at once.
     #[track_caller]
     pub(crate) fn bring_queued_forward(&self) {
         self.execute("UPDATE incoming_messages SET not_before = NULL");
     }
 
-    /// The queued messages stand in the conversation of the one cycle.
+    /// Adds the queued messages to the conversation of the only cycle.
     #[track_caller]
     pub(crate) fn take_up_queued(&self) {
         self.execute(
@@ -168,20 +168,20 @@ impl Database {
         );
     }
 
-    /// A message was given up after three tries.
+    /// Marks a message as given up after three attempts.
     #[track_caller]
     pub(crate) fn give_up_message(&self, id: i64) {
         self.put_outcome(id, "dead");
         self.execute(&format!("UPDATE incoming_messages SET attempts = 3 WHERE id = {id}"));
     }
 
-    /// What is queued was sent by somebody of this name.
+    /// Sets the sender's name of all queued messages.
     #[track_caller]
     pub(crate) fn name_sender_of_queued(&self, name: &str) {
         self.execute(&format!("UPDATE incoming_messages SET sender_name = {} WHERE processed = 0", quoted(name)));
     }
 
-    /// A message has other words now.
+    /// Replaces the text of a message.
     #[track_caller]
     pub(crate) fn put_text(&self, id: i64, text: &str) {
         self.execute(&format!("UPDATE incoming_messages SET message_text = {} WHERE id = {id}", quoted(text)));

@@ -1,4 +1,4 @@
-//! Reminders and what comes at its time.
+//! Access to reminders and their firings.
 
 use serde::Deserialize;
 
@@ -24,14 +24,14 @@ impl Database {
         self.reminders().into_iter().filter(|reminder| reminder.state == "active").collect()
     }
 
-    /// The reminder of this text.
+    /// Returns the reminder with this text.
     #[track_caller]
     pub(crate) fn reminder(&self, text: &str) -> Reminder {
         let found = self.reminders().into_iter().find(|reminder| reminder.text == text);
         found.unwrap_or_else(|| panic!("no reminder of {text}"))
     }
 
-    /// A reminder at a time in Berlin's winter: its civil one, and the same in UTC.
+    /// Inserts a reminder in Berlin's zone. Its time is given twice: as local time, and in UTC.
     #[track_caller]
     pub(crate) fn put_reminder(&self, chat: i64, text: &str, slot: &str, next_at: &str) {
         self.execute(&format!(
@@ -41,13 +41,13 @@ impl Database {
         ));
     }
 
-    /// The number of times that a reminder came.
+    /// Counts how often reminders fired.
     #[track_caller]
     pub(crate) fn count_firings(&self) -> usize {
         self.count("reminder_firings", "TRUE")
     }
 
-    /// A reminder that is due in this many seconds by the real clock.
+    /// Inserts a reminder that is due in this many seconds of the real clock.
     #[track_caller]
     pub(crate) fn put_reminder_in(&self, seconds: u32, chat: i64, text: &str) {
         self.execute(&format!(
@@ -57,7 +57,7 @@ impl Database {
         ));
     }
 
-    /// In place of the one reminder this many at the same time, of "thing 1.", "thing 2." and so on.
+    /// Replaces the only reminder by this many at the same time, with the texts "thing 1.", "thing 2." and so on.
     #[track_caller]
     pub(crate) fn multiply_reminder(&self, count: usize) {
         self.execute(&format!(
@@ -68,7 +68,7 @@ impl Database {
         ));
     }
 
-    /// A reminder of every day, at a time in UTC.
+    /// Inserts a daily reminder at a time in UTC.
     #[track_caller]
     pub(crate) fn put_daily_reminder(&self, chat: i64, text: &str, at: &str, slot: &str) {
         self.execute(&format!(
@@ -78,13 +78,13 @@ impl Database {
         ));
     }
 
-    /// The next time of every reminder was written at a time.
+    /// Sets when the next time of every reminder was written.
     #[track_caller]
     pub(crate) fn put_reminders_written(&self, at: &str) {
         self.execute(&format!("UPDATE reminders SET written_at = '{at}'"));
     }
 
-    /// No reminder comes again.
+    /// Ends all reminders.
     #[track_caller]
     pub(crate) fn end_reminders(&self) {
         self.execute("UPDATE reminders SET state = 'done'");

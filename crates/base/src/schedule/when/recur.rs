@@ -1,4 +1,4 @@
-//! Recurrences resolved against the present: the rule of a draft, with its limits and exceptions.
+//! Turns the recurrence of a draft into a rule that starts from the present, with its limits and exceptions.
 
 use chrono::{Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, WeekdaySet};
 
@@ -16,13 +16,13 @@ use super::{
 
 /// The maximum count of repetitions.
 const MAX_COUNT: u32 = 1_000;
-/// The maximum number of times of day for repeated hours.
+/// The maximum number of times of day that "every 2 hours from 9 to 17" may expand to.
 const MAX_TIMES: usize = 96;
 
-/// Resolves a recurrence.
+/// Turns the recurrence of a draft into a rule.
 pub(super) fn settle_rule(draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let Some(every) = &draft.every else { return Err(TimeTrouble::Unsupported) };
-    // A rule keeps the person's local time.
+    // A rule always runs in the owner's own time zone.
     if draft.zone.is_some() && !is_own_zone(draft.zone, present) {
         return Err(TimeTrouble::Unsupported);
     }
@@ -50,7 +50,7 @@ fn is_own_zone(zone: Option<SaidZone>, present: &Present) -> bool {
     matches!(zone, Some(SaidZone::Region(tz)) if tz == present.now.timezone())
 }
 
-/// Resolves several days or times that come once: "on Monday and Thursday at 7", "tomorrow at 8 and at 18".
+/// Turns several days or times that occur only once into a rule: "on Monday and Thursday at 7", "tomorrow at 8 and at 18".
 pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     if draft.distance.is_some() || draft.bounds != Bounds::default() || draft.weekday.is_some() {
         return Err(TimeTrouble::Unsupported);
@@ -75,7 +75,7 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     dates.dedup();
     times.sort();
     times.dedup();
-    // "At 8 and 10", said at 9, means tomorrow and today: not each time on each day.
+    // A calendar has every time on every day. "At 8 and 10", said at 9, means 8 tomorrow but 10 today, so it doesn't fit.
     if dates.len() * times.len() != slots.len() {
         return Err(TimeTrouble::Unsupported);
     }
@@ -88,7 +88,7 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     })))
 }
 
-/// The times of day of a rule. Midnight and the hours after it belong to the named day: a rule can't express "end of every day".
+/// The times of day of a rule. Midnight is taken as the start of the named day, because a rule can't express "end of every day".
 fn rule_times(draft: &Draft) -> Result<Vec<NaiveTime>, TimeTrouble> {
     if draft.clocks.is_empty() {
         let times = times_of_day(None, draft.part)?;
@@ -114,7 +114,7 @@ fn rule_time(clock: DraftClock, draft: &Draft) -> Result<NaiveTime, TimeTrouble>
     }
 }
 
-/// Resolves "every 2 hours": elapsed time, or hours of the day within a range.
+/// Turns "every 2 hours" into an interval or, if a range of hours is given, into fixed times of day.
 fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let bounds = &draft.bounds;
     let is_timed = draft.has_clock() || draft.part.is_some() || !draft.days.is_empty();
@@ -154,7 +154,7 @@ fn settle_minutes(minutes: u32, draft: &Draft, present: &Present) -> Result<Rule
     Ok(Rule::Interval { minutes, anchor })
 }
 
-/// The start of a day's hours; an hour from 1 to 6 is ambiguous.
+/// The start of a range of hours. Fails for a bare hour that may be morning or afternoon.
 fn hours_start(clock: DraftClock) -> Result<NaiveTime, TimeTrouble> {
     match times_of_day(Some(clock), None)?[..] {
         [one] => Ok(one.time),
@@ -163,7 +163,7 @@ fn hours_start(clock: DraftClock) -> Result<NaiveTime, TimeTrouble> {
     }
 }
 
-/// The end of a day's hours, which is after their start: "from 9 to 5" ends at 17:00.
+/// The end of a range of hours, which must be after its start: "from 9 to 5" ends at 17:00.
 fn hours_end(clock: DraftClock, first: NaiveTime) -> Result<NaiveTime, TimeTrouble> {
     let end = match clock {
         DraftClock::Literal(time) => time,
@@ -177,7 +177,7 @@ fn hours_end(clock: DraftClock, first: NaiveTime) -> Result<NaiveTime, TimeTroub
     if end > first { Ok(end) } else { Err(TimeTrouble::Unsupported) }
 }
 
-/// The plain rule that covers the whole draft, if any.
+/// The simplest rule that covers the whole draft; `None` if it takes a [`Calendar`].
 fn plain_rule(
     every: &Every,
     draft: &Draft,
@@ -338,7 +338,7 @@ fn apply_bounds(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Resul
     rule.next_after(present.now.to_utc(), own).map(|_| rule).ok_or(TimeTrouble::Past)
 }
 
-/// The end of a span. "For the next 10 days" means ten days from the first occurrence.
+/// The end of a span. For a daily rule, "for the next 10 days" means ten days from the first occurrence.
 fn find_last_moment(
     span: super::draft::Distance,
     start: NaiveDate,

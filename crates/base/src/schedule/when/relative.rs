@@ -1,5 +1,5 @@
-//! Times relative to a thing: "15 minutes before the meeting", "the day before the dentist". The caller looks the thing up; this
-//! module finds its words and does the arithmetic.
+//! Times relative to an event: "15 minutes before the meeting", "the day before the dentist". The caller looks up the event; this
+//! module finds its name in the text and does the arithmetic.
 
 use std::ops::Range;
 
@@ -15,18 +15,18 @@ use super::{
 };
 use crate::zone::Tz;
 
-/// A distance from the time of a thing.
+/// A distance from the time of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelativeTime {
     distance: Distance,
-    /// The thing in the person's words.
+    /// The event in the person's words.
     pub thing: String,
-    /// The position of the expression in bytes, up to its end or up to " to …".
+    /// The byte range of the expression. A following " to …" is left out.
     pub span: Range<usize>,
 }
 
 impl RelativeTime {
-    /// Counts from the slot of the thing.
+    /// Counts from the time slot of the event.
     ///
     /// # Errors
     /// Fails if the result has passed or is too far ahead.
@@ -35,10 +35,10 @@ impl RelativeTime {
         settle::pick_moment(vec![settle::move_slot(slot, self.distance, &present)?], &present)
     }
 
-    /// Counts from the day of a thing without a known time. Only whole days work.
+    /// Counts from the day of an event whose time is unknown. Only distances in whole days work.
     ///
     /// # Errors
-    /// As [`Self::from_slot`]; or [`TimeTrouble::NeedsTime`] if hours are involved.
+    /// As [`Self::from_slot`]; or [`TimeTrouble::NeedsTime`] if the distance includes hours or minutes.
     pub fn from_day(&self, day: NaiveDate, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
         if self.distance.seconds > 0 {
             return Err(TimeTrouble::NeedsTime);
@@ -56,7 +56,7 @@ pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
         let (is_back, after) =
             end.match_table(&[("before", true), ("ahead of", true), ("prior to", true), ("after", false)])?;
         let from = after.token()?.span.start;
-        // "Before the meeting to print the slides": the words before " to " name the thing.
+        // "Before the meeting to print the slides": the words before " to " name the event.
         let rest = text.get(from..)?;
         let named = if index == 0 { rest.split(" to ").next().unwrap_or(rest) } else { rest };
         let named = named.trim_end_matches(|c: char| c.is_whitespace() || ".,;:!?".contains(c));

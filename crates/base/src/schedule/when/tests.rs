@@ -23,7 +23,7 @@ fn saturday() -> DateTime<Tz> {
     local(berlin(), "2026-11-21 14:00")
 }
 
-/// Renders the reading of a text (a slot's key, a rule in words, or a problem) and the rest of the text.
+/// Renders the meaning of a text (a slot's local time, a rule in words, or a problem) and the rest of the text.
 fn read(text: &str, now: DateTime<Tz>) -> String {
     let Some(found) = parse_when(text, now) else {
         return "nothing".to_owned();
@@ -266,7 +266,7 @@ fn recurrences() {
 }
 
 #[test]
-fn an_expression_is_found_inside_a_sentence_and_what_is_tied_to_a_thing_is_left() {
+fn a_time_is_found_inside_a_sentence_unless_it_describes_a_noun() {
     check_all(
         saturday(),
         &[
@@ -295,7 +295,7 @@ fn an_expression_is_found_inside_a_sentence_and_what_is_tied_to_a_thing_is_left(
 }
 
 #[test]
-fn the_hour_that_dst_skips_moves_forward_and_keeps_its_key() {
+fn a_time_that_dst_skips_moves_forward_but_its_slot_keeps_the_named_time() {
     let check = |now: DateTime<Tz>, text: &str, key: &str, local_time: &str| {
         let Some(FoundTime { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         assert_eq!(slot.civil, civil(key), "{text}");
@@ -310,7 +310,7 @@ fn the_hour_that_dst_skips_moves_forward_and_keeps_its_key() {
 }
 
 #[test]
-fn of_the_hour_that_dst_doubles_the_first_is_meant_but_elapsed_time_can_reach_the_second() {
+fn an_hour_that_dst_repeats_means_the_first_but_elapsed_time_can_reach_the_second() {
     let instant = |now: DateTime<Tz>, text: &str| {
         let Some(FoundTime { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         slot.at.naive_utc()
@@ -322,15 +322,15 @@ fn of_the_hour_that_dst_doubles_the_first_is_meant_but_elapsed_time_can_reach_th
 
 proptest! {
     #[test]
-    fn any_text_is_read_without_a_panic_and_spans_are_sound(text in "\\PC{0,80}") {
+    fn any_text_is_parsed_without_a_panic_and_spans_are_valid(text in "\\PC{0,80}") {
         if let Some(found) = parse_when(&text, saturday()) {
             prop_assert!(text.get(found.span).is_some());
         }
     }
 
-    /// The grammar's words in any order reach deeper into the reader than random characters.
+    /// The grammar's words in any order reach more of the parser's code than random characters do.
     #[test]
-    fn any_mix_of_the_grammars_words_is_read_without_a_panic(
+    fn any_mix_of_the_grammars_words_is_parsed_without_a_panic(
         words in prop::collection::vec(prop::sample::select(VOCABULARY.to_vec()), 0..9),
         glue in prop::sample::select(vec![" ", "", ", "]),
     ) {
@@ -339,7 +339,7 @@ proptest! {
             if let Some(found) = parse_when(&text, now) {
                 prop_assert!(text.get(found.span).is_some());
                 if let Ok(When::At(slot)) = found.when {
-                    prop_assert!(slot.at > now, "{text}: a time that is found lies ahead");
+                    prop_assert!(slot.at > now, "{text}: a found time must be in the future");
                 }
             }
         }
@@ -410,7 +410,7 @@ const VOCABULARY: &[&str] = &[
 ];
 
 #[test]
-fn a_time_is_read_whole_or_not_at_all() {
+fn a_text_is_parsed_as_a_time_only_if_all_of_it_is_one() {
     let read = |text: &str| match parse_only_time(text, saturday()) {
         Some(Ok(When::At(slot))) => slot.civil.format("%a %H:%M").to_string(),
         Some(Ok(When::Every(rule))) => rule.to_string(),

@@ -1,5 +1,5 @@
-//! Initiative: a search for the one most useful unasked action. This builds the model's input, the line for the log, and the proposal at
-//! the end.
+//! Initiative: a search for the one most useful unasked action. This module builds the model's input and the line for the log, and sends
+//! the proposal at the end.
 
 use reveille_base::words::{one_line, truncate_text};
 use reveille_git::Repo;
@@ -8,9 +8,9 @@ use reveille_policy::Decision;
 use reveille_store::{Change, Entry};
 use reveille_tools::{Documents, Refusal};
 
-use crate::run::record::effects::Deeds;
+use crate::run::record::effects::RuleEffects;
 use crate::{
-    background::{begun::Begun, initiative},
+    background::{begun::StartedJob, initiative},
     context::WakeError,
     decide::{brief::escape, taint},
     run::record,
@@ -37,8 +37,8 @@ last words is told, too.
 3. End without a word, if nothing is worth their attention.
 Take few steps. What you do is read in the log, so don't report it.";
 
-/// Builds the opening's block, and the line for the log.
-pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begun, WakeError> {
+/// Builds the block for the opening message, and the line for the log.
+pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<StartedJob, WakeError> {
     let config = session.context.config;
     let documents = Documents::new(repo.root(), Vec::new());
     let weighed = initiative::look::weigh_candidates(&session.store, config, &documents, session.now())?;
@@ -48,8 +48,8 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begun, WakeErr
         block.push_str(&render_candidate(candidate));
     }
     block.push_str("\n</initiative>");
-    let rule = Deeds::from_receipts(vec![format!("Weighed what to do unasked: {}", weighed.describe())]);
-    Ok(Begun { block, rule, ..Begun::default() })
+    let rule = RuleEffects::from_receipts(vec![format!("Weighed what to do unasked: {}", weighed.describe())]);
+    Ok(StartedJob { block, rule, ..StartedJob::default() })
 }
 
 fn render_candidate(candidate: &InitiativeCandidate) -> String {
@@ -61,7 +61,7 @@ fn render_candidate(candidate: &InitiativeCandidate) -> String {
     format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.describe()))
 }
 
-/// Returns `true` if the allowance is used up.
+/// Returns `true` if the turns or the budget are used up.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     let spent = session.store.ledger().sum_cycle_cost(&live.cycle.id)?;
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
@@ -70,8 +70,8 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
 /// Beginnings of sentences that propose something without a question mark.
 const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
 
-/// Sends a proposal made by the model as plain text, as `tell` would. If the question had no result, it isn't asked again until something
-/// changes.
+/// Sends a proposal that the model made as plain text, as `tell` would. If the model neither did nor proposed anything, the same question
+/// isn't asked again until something changes.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let has_done =
         |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());

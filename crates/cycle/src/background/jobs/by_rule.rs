@@ -1,7 +1,7 @@
 //! The part of standing jobs that needs no model: the job files are read if the folder has changed, due gates are checked, and findings are
 //! reported by rule. An open gate with work for the model creates a run, which waits for a cycle of its own.
 //!
-//! All this is upkeep: it runs when nothing else is due, each check has a time limit, and everything gives way to new messages.
+//! All this is upkeep: it runs when nothing else is due, each check has a time limit, and all of it gives way to new messages.
 
 use std::{path::Path, time::Duration};
 
@@ -39,11 +39,11 @@ use crate::{
     session::Session,
 };
 
-/// The maximum number of jobs per round. The next round continues.
+/// The maximum number of jobs checked per round. The next round continues with the others.
 const LOOKS_MAX: usize = 10;
 /// The maximum duration of a gate's check.
 const GATE_BOUND: Duration = Duration::from_secs(10);
-/// How often the check looks for waiting people.
+/// How often a running check looks for people who wait.
 const ASK_EVERY: Duration = Duration::from_millis(300);
 /// The maximum size of a finding kept with its run, in bytes.
 const FOUND_BYTES_MAX: usize = 8 * 1024;
@@ -51,12 +51,12 @@ const FOUND_BYTES_MAX: usize = 8 * 1024;
 const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// The number of consecutive failures before a person is told.
 const TELL_AFTER: u32 = 3;
-/// How far before a reset clock the history is read. Time zones differ by less than this.
+/// After the clock was set back, the history is read from this long before the present time. Time zones differ by less than this.
 const HISTORY: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
 /// The result of a gate's check.
 enum Saw {
-    /// The gate is closed. The observed state is kept.
+    /// The gate is closed. The state that the check saw is kept.
     Shut { why: String, seen: Option<String> },
     /// The gate is open.
     Open(Opened),
@@ -79,7 +79,9 @@ struct Opened {
 
 /// Checks the due jobs. Returns `true` if there was anything to do.
 pub(crate) async fn check_due_jobs(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
-    if session.is_to_end()?.is_some() || session.is_stopped()? || !jobs::look::is_due(&session.store, session.context)?
+    if session.find_interrupt()?.is_some()
+        || session.is_stopped()?
+        || !jobs::look::is_due(&session.store, session.context)?
     {
         return Ok(false);
     }
@@ -101,7 +103,7 @@ pub(crate) async fn check_due_jobs(session: &mut Session<'_>, repo: &Repo) -> Re
     let mut exec = None;
     for row in due.iter().take(LOOKS_MAX) {
         let Some(job) = found.get(&row.name) else { continue };
-        if session.is_to_end()?.is_some() || sync::is_somebody_waiting(session, repo)? {
+        if session.find_interrupt()?.is_some() || sync::is_somebody_waiting(session, repo)? {
             break;
         }
         let exec: &Exec = exec.get_or_insert_with(|| build_exec(session));
@@ -290,7 +292,7 @@ fn is_without_sandbox(job: &Job, exec: &Exec) -> bool {
     job.gate.as_ref().is_some_and(|gate| gate.command().is_some()) && !exec.shelter().is_there()
 }
 
-/// Checks a job's gate until a person waits.
+/// Checks a job's gate, but gives way as soon as a person waits.
 async fn check_gate(
     session: &Session<'_>,
     repo: &Repo,
@@ -401,7 +403,7 @@ async fn fetch_page(exec: &Exec, url: &str) -> Result<(Sighting, String), String
     })
 }
 
-/// Refuses an access that the person's rules deny, whoever wrote the job. An access that would ask was approved with the job.
+/// Refuses an access that the person's rules deny, whoever wrote the job. An access that needs approval was approved with the job.
 fn check_access(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
     if let Some(why) = exec.rules().refusal() {
         return Err(why.to_owned());

@@ -19,7 +19,7 @@ use reveille_memory::{
 use reveille_store::{Change, NewCycle};
 use reveille_tools::{Asking, Documents};
 
-use crate::run::record::effects::Deeds;
+use crate::run::record::effects::RuleEffects;
 use crate::{
     context::WakeError,
     decide::brief::{clip, escape, escape_attribute},
@@ -86,7 +86,7 @@ pub(crate) fn apply_rules(
     repo: &Repo,
     cycle: &NewCycle,
     days: &Range<NaiveDate>,
-) -> Result<(Deeds, LookedBack), WakeError> {
+) -> Result<(RuleEffects, LookedBack), WakeError> {
     let (config, now) = (session.context.config, session.now());
     let documents = Documents::new(repo.root(), Vec::new());
     let holds_nudges = Preferences::parse(&documents.text(memory::CONTEXT)).holds_nudges();
@@ -122,7 +122,7 @@ pub(crate) fn apply_rules(
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
     changes.extend(asking.build_question(&found.disputes));
     crate::context::check_readable(&documents)?;
-    Ok((Deeds { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
+    Ok((RuleEffects { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
 }
 
 /// Returns the archived logs of the days' months.

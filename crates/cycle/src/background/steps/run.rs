@@ -11,7 +11,7 @@ use reveille_tools::{Assignment, BUDGET_USD, Documents, StepInHand};
 
 use crate::run::record::{self, lasting::list_lasting_receipts};
 use crate::{
-    background::begun::Begun,
+    background::begun::StartedJob,
     context::WakeError,
     decide::brief::escape,
     session::{Live, Session},
@@ -36,14 +36,14 @@ has a conversation of its own, and only what you give `step_end` reaches the nex
 Don't write to your person otherwise.";
 
 /// Builds the start of the step's cycle.
-pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32) -> Result<Begun, WakeError> {
+pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32) -> Result<StartedJob, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
     let text = steps_path(plan).map(|path| documents.text(&path)).unwrap_or_default();
     crate::context::check_readable(&documents)?;
     let steps = TaskSteps::parse(&text).0;
-    let Some(step) = steps.find_step(number) else { return Ok(Begun::default()) };
+    let Some(step) = steps.find_step(number) else { return Ok(StartedJob::default()) };
     let before = list_earlier_effects(session, plan, number)?;
-    Ok(Begun { block: render_step(plan, &steps, step, &before), ..Begun::default() })
+    Ok(StartedJob { block: render_step(plan, &steps, step, &before), ..StartedJob::default() })
 }
 
 /// Lists the lasting effects of earlier runs of the step that weren't undone.

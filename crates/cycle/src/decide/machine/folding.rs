@@ -1,4 +1,4 @@
-//! Folding a conversation, or handing it to another model: a new conversation begins, and the other state stays.
+//! Folding a conversation, or falling back to another model: a new conversation begins, and the cycle's other state stays.
 
 use reveille_base::{types::Stop, words::last_chars};
 use reveille_model::{Conversation, conversation::SpokenMessage};
@@ -14,7 +14,7 @@ use crate::decide::{
     limits::Limits,
 };
 
-/// The text for a reached context limit.
+/// The answer's text if the context limit is reached.
 const FULL: &str = "This conversation became too long for me to continue.";
 /// The number of consecutive foldings that may leave no room for an answer.
 const MAX_WITHOUT_ROOM: u32 = 2;
@@ -28,7 +28,7 @@ impl Cycle {
         self.folding.choose_ask(window, raw)
     }
 
-    /// Returns `true` if the conversation must be folded without a summary. A continued turn ends first.
+    /// Returns `true` if the conversation must be folded without a summary. If the last turn is still being continued, it ends first.
     pub(super) fn is_to_fold_by_rule(&self, limits: &Limits) -> bool {
         !self.is_going_on && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
     }
@@ -66,7 +66,7 @@ impl Cycle {
     }
 
     /// Continues with another model, which receives nothing of the old conversation. All other state stays, as in [`Self::fold`].
-    pub(super) fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
+    pub(super) fn fall_back(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
         self.folding.restart_count((system, tools), raw);
         (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
         if !self.models_before.iter().any(|known| known == from) {

@@ -1,5 +1,5 @@
-//! Tests the machine's steps as tables, and its guarantees over random conversations. The machine never panics. Every call gets exactly
-//! one result in the next message. A journal that is cut anywhere continues as if nothing had happened.
+//! Tests the machine's steps case by case, and its guarantees over random conversations: the machine never panics, every call gets exactly
+//! one result in the next message, and a journal that is cut anywhere continues as if it were whole.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn called(id: &str, name: &str) -> Entry {
 }
 
 #[test]
-fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
+fn a_started_call_without_an_outcome_is_handled_separately() {
     let begun = [turn(&json!([call("a", "remember"), call("b", "reply")]), Stop::ToolUse), called("a", "remember")];
     assert!(matches!(next(&begun), Step::Again { call: ToolRequest { id, .. }, was_allowed: false } if id == "a"));
     // The other call was never started, and an outcome completes the first.
@@ -94,21 +94,21 @@ fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
     assert!(matches!(next(&after_one), Step::Call(ToolRequest { id, .. }) if id == "b"));
     let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
     assert!(matches!(next(&both), Step::Tell(_)));
-    // Cut off again during the second run: still the same call.
+    // The second run was cut off too: it is still the same call.
     assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again { .. }));
 }
 
 #[test]
-fn what_may_have_happened_and_would_happen_twice_is_uncertain_and_all_else_is_run_again() {
-    for (effect, is_run_again, is_even_under_a_yes) in [
+fn an_interrupted_call_is_run_again_unless_its_effect_could_happen_twice() {
+    for (effect, is_run_again, is_run_again_if_approved) in [
         (Some(Effect::Read), true, false),
         (Some(Effect::Idempotent), true, false),
         (Some(Effect::Staged), true, true),
         (Some(Effect::Once), false, false),
         (None, false, false),
     ] {
-        for (is_yes_used, is_run_again) in [(false, is_run_again), (true, is_even_under_a_yes)] {
-            let doubt = find_doubt(effect, is_yes_used);
+        for (is_approval_used, is_run_again) in [(false, is_run_again), (true, is_run_again_if_approved)] {
+            let doubt = find_doubt(effect, is_approval_used);
             assert_eq!(doubt.is_none(), is_run_again, "{effect:?}");
             assert!(doubt.is_none_or(|why| why.contains("uncertain") && why.contains("not run again")), "{effect:?}");
         }
@@ -122,7 +122,7 @@ fn each_stop_reason_has_its_step() {
     assert_eq!(answer(spoke(Stop::EndTurn)), plain);
     assert_eq!(answer(spoke(Stop::StopSequence)), plain);
     assert_eq!(answer(spoke(Stop::Unknown("new".into()))), plain);
-    assert_eq!(answer(spoke(Stop::ToolUse)), plain, "a tool_use stop without a call is a text");
+    assert_eq!(answer(spoke(Stop::ToolUse)), plain, "a tool_use stop without a call counts as a plain text");
     assert_eq!(spoke(Stop::PauseTurn), Step::Ask);
     assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
     let forced = Summary { text: "It is 7.".to_owned(), not_run: Vec::new(), is_forced: true };
@@ -150,13 +150,13 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     );
     assert_eq!((cycle.open.as_slice(), cycle.replies), (&[][..], 1));
     let what: Vec<_> = cycle.receipts.iter().map(|receipt| receipt.what.as_deref()).collect();
-    assert_eq!(what, [Some("Did b")], "what failed leaves no receipt");
+    assert_eq!(what, [Some("Did b")], "a failed call leaves no receipt");
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_refused_and_not_run() {
+fn a_truncated_call_is_rejected_and_not_run() {
     let turn = turn(&json!([call("a", "note"), call("b", "note")]), Stop::MaxTokens);
     let mut cycle = after(&[turn]);
     assert!(matches!(cycle.next(&LIMITS), Step::Call(_)));
@@ -165,7 +165,7 @@ fn a_call_that_was_cut_off_is_refused_and_not_run() {
 }
 
 #[test]
-fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
+fn a_turn_whose_calls_share_an_id_is_left_out_and_requested_again() {
     let twice = turn(&json!([call("a", "note"), call("a", "reply")]), Stop::ToolUse);
     let mut cycle = after(&[twice]);
     let Step::Say(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
@@ -193,7 +193,7 @@ fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
 }
 
 #[test]
-fn past_the_contexts_limit_a_shorter_conversation_goes_on() {
+fn past_the_context_limit_a_shorter_conversation_continues() {
     let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
     let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
     let Step::Tell(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
@@ -212,7 +212,7 @@ fn past_the_contexts_limit_a_shorter_conversation_goes_on() {
 }
 
 #[test]
-fn a_conversation_without_room_for_a_word_fails_and_one_with_words_says_them() {
+fn a_conversation_without_room_fails_unless_the_model_wrote_some_text() {
     let full = |words: &str| turn(&json!([text(words)]), Stop::ContextExceeded);
     let fold = || folded(&user_text("folded"));
     let ended = |words: &str| next(&[full(""), fold(), full(""), fold(), full(words)]);
@@ -226,7 +226,7 @@ fn a_conversation_without_room_for_a_word_fails_and_one_with_words_says_them() {
 }
 
 #[test]
-fn what_says_nothing_and_has_done_nothing_fails_and_closes_no_message() {
+fn a_cycle_without_text_or_work_fails_and_closes_no_message() {
     let nothing = |stop: Stop| turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}]), stop);
     let go_on = || ours(user_text("go on"));
     let empty = [nothing(Stop::EndTurn), go_on(), nothing(Stop::Unknown("odd".into()))];
@@ -235,11 +235,11 @@ fn what_says_nothing_and_has_done_nothing_fails_and_closes_no_message() {
     assert!(matches!(next(&cut), Step::Fail(why) if why.contains("output limit")));
     let done = [turn(&json!([call("a", "note")]), Stop::ToolUse), outcome("a", "note", false, &[]), go_on()];
     let done = [&done[..], &empty].concat();
-    assert!(answer(next(&done)).0.contains("found no words"), "what was done is told");
+    assert!(answer(next(&done)).0.contains("found no words"), "the answer lists the work done");
 }
 
 #[test]
-fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
+fn a_truncated_text_is_continued_twice_and_then_sent_as_it_is() {
     let cut = |piece: &str| turn(&json!([text(piece)]), Stop::MaxTokens);
     let mut cycle = after(&[cut("One, ")]);
     for piece in ["two, ", "three"] {
@@ -253,7 +253,7 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
 }
 
 #[test]
-fn a_text_is_joined_only_with_what_it_continues() {
+fn a_text_is_joined_only_with_the_text_it_continues() {
     let go_on = Entry::Said { raw: user_text("go on"), messages: vec![], handles: Vec::new(), head: None, taint: None };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
@@ -270,7 +270,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
 }
 
 #[test]
-fn a_text_answers_the_open_messages_and_then_the_queue_is_looked_at() {
+fn a_text_answers_the_open_messages_and_then_queued_messages_join() {
     let mut cycle = after(&[turn(&json!([text("Yes.")]), Stop::EndTurn)]);
     assert_eq!(cycle.open, [1]);
     cycle.apply(&answered(&[1]));
@@ -284,7 +284,7 @@ fn a_text_answers_the_open_messages_and_then_the_queue_is_looked_at() {
 }
 
 #[test]
-fn silence_is_asked_about_once_and_then_closes_nothing() {
+fn a_silent_model_is_asked_once_and_then_the_cycle_fails() {
     let mut cycle = after(&[turn(&json!([]), Stop::EndTurn)]);
     assert_eq!(cycle.conversation.messages.len(), 1, "an empty turn has no place in a conversation");
     let Step::Say(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
@@ -297,7 +297,7 @@ fn silence_is_asked_about_once_and_then_closes_nothing() {
     assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "a new message gets its own chance");
 }
 
-/// Plays a round of one call with a result unlike all others.
+/// Plays a round of one call whose result differs from all others.
 fn take_round(cycle: &mut Cycle, round: u32) {
     assert_eq!(cycle.next(&LIMITS), Step::Ask, "round {round}");
     // Unanswered requests don't count as rounds.
@@ -310,7 +310,7 @@ fn take_round(cycle: &mut Cycle, round: u32) {
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
 }
 
-/// Plays a round that plans.
+/// Plays a round in which the model calls `plan`.
 fn plan_round(cycle: &mut Cycle, id: &str, complexity: &str) {
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
     let input = json!({"understood": id, "complexity": complexity});
@@ -330,7 +330,7 @@ fn ask_whether_to_go_on(cycle: &mut Cycle) -> ToolRequest {
 }
 
 #[test]
-fn at_a_limit_of_rounds_a_person_is_asked_and_each_yes_grants_as_much_again() {
+fn at_the_limit_of_rounds_a_person_is_asked_and_each_yes_grants_as_many_again() {
     let mut cycle = after(&[]);
     for yes in 1..4 {
         for round in 0..12 {
@@ -340,14 +340,14 @@ fn at_a_limit_of_rounds_a_person_is_asked_and_each_yes_grants_as_much_again() {
         assert_eq!((question.id, question.name.as_str()), (format!("go_on/{yes}"), "go_on"));
         assert_eq!(question.input, r#"{"more":"12 rounds or 60 s of work"}"#);
         cycle.apply(&decided("go_on/9", true));
-        assert!(matches!(cycle.next(&LIMITS), Step::Await(_)), "another question's answer");
+        assert!(matches!(cycle.next(&LIMITS), Step::Await(_)), "the answer to another question doesn't count");
         cycle.apply(&decided(&format!("go_on/{yes}"), true));
     }
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
 }
 
 #[test]
-fn a_no_ends_a_cycle_with_what_it_has() {
+fn a_no_ends_a_cycle_with_a_report_of_its_work() {
     let mut cycle = after(&[]);
     (0..12).for_each(|round| take_round(&mut cycle, round));
     cycle.apply(&Entry::Worked { ms: 7_999 });
@@ -366,7 +366,7 @@ fn a_no_ends_a_cycle_with_what_it_has() {
 }
 
 #[test]
-fn working_time_is_bounded_too_and_a_yes_grants_it_from_then_on() {
+fn working_time_is_limited_too_and_a_yes_restarts_it() {
     let mut cycle = after(&[Entry::Worked { ms: 59_999 }]);
     take_round(&mut cycle, 0);
     cycle.apply(&Entry::Worked { ms: 100_000 });
@@ -380,7 +380,7 @@ fn working_time_is_bounded_too_and_a_yes_grants_it_from_then_on() {
 }
 
 #[test]
-fn a_call_that_takes_time_waits_for_a_word_once_the_time_is_over_and_words_do_not() {
+fn once_the_time_is_over_a_slow_call_waits_for_approval_and_a_reply_does_not() {
     let mut cycle =
         after(&[turn(&json!([call("t1", "bash"), call("t2", "bash"), call("t3", "reply")]), Stop::ToolUse)]);
     let Step::Call(first) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
@@ -406,7 +406,7 @@ fn a_call_that_takes_time_waits_for_a_word_once_the_time_is_over_and_words_do_no
 }
 
 #[test]
-fn rounds_are_looked_at_between_turns_alone() {
+fn rounds_are_checked_only_between_turns() {
     let mut cycle = after(&[]);
     (0..11).for_each(|round| take_round(&mut cycle, round));
     cycle.apply(&turn(&json!([call("last", "bash")]), Stop::ToolUse));
@@ -415,7 +415,7 @@ fn rounds_are_looked_at_between_turns_alone() {
 }
 
 #[test]
-fn a_plan_is_raised_once_and_never_begins_to_count_anew() {
+fn a_plan_is_raised_once_and_never_restarts_the_count() {
     let mut cycle = after(&[]);
     take_round(&mut cycle, 0);
     plan_round(&mut cycle, "p1", "quick");
@@ -431,7 +431,7 @@ fn a_plan_is_raised_once_and_never_begins_to_count_anew() {
 }
 
 #[test]
-fn work_in_the_background_has_rounds_and_no_time() {
+fn a_background_plan_limits_rounds_but_not_time() {
     let mut cycle = after(&[]);
     plan_round(&mut cycle, "p", "background");
     for round in 0..20 {
@@ -443,11 +443,14 @@ fn work_in_the_background_has_rounds_and_no_time() {
 }
 
 #[test]
-fn no_call_of_a_model_can_stand_for_the_question_whether_to_go_on() {
+fn no_call_of_a_model_can_pose_as_the_question_whether_to_continue() {
     let mut cycle = after(&[turn(&json!([call("go_on/1", "remember")]), Stop::ToolUse)]);
     assert!(matches!(cycle.next(&LIMITS), Step::Say(raw) if raw.contains("None of its calls was run")));
     cycle = after(&[turn(&json!([call("a", "go_on")]), Stop::ToolUse)]);
-    assert!(matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "a"), "no such tool, it is told");
+    assert!(
+        matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "a"),
+        "the call is tried, and its result says that there is no such tool"
+    );
 }
 
 /// A turn of one call, and its outcome.
@@ -495,16 +498,13 @@ fn the_same_call_with_the_same_result_three_times_ends_a_cycle_and_is_explained(
     "#);
     let mut silent = cycle.clone();
     silent.open.clear();
-    assert!(
-        matches!(silent.next(&LIMITS), Step::Answer { .. }),
-        "its person is told, whether a message is open or not"
-    );
+    assert!(matches!(silent.next(&LIMITS), Step::Answer { .. }), "the person is told even if no message is open");
     cycle.apply(&answered(&[1]));
     assert_eq!(cycle.next(&LIMITS), Step::Finish);
 }
 
 #[test]
-fn what_is_asked_for_again_after_a_new_message_goes_round_in_no_circle() {
+fn a_call_repeated_after_a_new_message_does_not_count_as_a_loop() {
     let mut cycle = after(&[]);
     for n in 0..4 {
         did(&format!("c{n}"), "look", "{}", "nothing").iter().for_each(|entry| cycle.apply(entry));
@@ -514,7 +514,7 @@ fn what_is_asked_for_again_after_a_new_message_goes_round_in_no_circle() {
 }
 
 #[test]
-fn the_last_plan_that_was_taken_counts() {
+fn the_last_accepted_plan_counts() {
     let planned =
         |id: &str, what: &str| json!({"type": "tool_use", "id": id, "name": "plan", "input": {"understood": what}});
     let turn = turn(&json!([planned("a", "one"), planned("b", "two"), planned("c", "three")]), Stop::ToolUse);
@@ -591,25 +591,29 @@ fn decided(call: &str, is_approved: bool) -> Entry {
 }
 
 #[test]
-fn a_call_that_is_asked_about_runs_after_a_yes_alone_and_once() {
+fn a_call_that_needs_approval_runs_only_after_a_yes_and_only_once() {
     let calls = json!([call("toolu_1", "tell"), call("toolu_2", "note")]);
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1]), turn(&calls, Stop::ToolUse)]);
     let Step::Call(first) = cycle.next(&LIMITS) else { panic!() };
     cycle.apply(&judged(&first.id, Decision::Ask));
-    assert_eq!(cycle.next(&LIMITS), Step::Await(first.clone()), "however often it is looked");
+    assert_eq!(cycle.next(&LIMITS), Step::Await(first.clone()), "asking for the next step changes nothing");
     let mut denied = cycle.clone();
     denied.apply(&decided(&first.id, false));
     assert_eq!(denied.next(&LIMITS), Step::Reject { call: first.clone(), why: "no".to_owned() });
     cycle.apply(&decided(&first.id, true));
     assert_eq!(cycle.next(&LIMITS), Step::Allowed(first.clone()));
     cycle.apply(&called(&first.id, &first.name));
-    assert_eq!(cycle.next(&LIMITS), Step::Again { call: first.clone(), was_allowed: true }, "cut off, it is in doubt");
+    assert_eq!(
+        cycle.next(&LIMITS),
+        Step::Again { call: first.clone(), was_allowed: true },
+        "after an interruption its effect is in doubt"
+    );
     cycle.apply(&outcome(&first.id, "tell", false, &[]));
     assert!(matches!(cycle.next(&LIMITS), Step::Call(second) if second.id == "toolu_2"));
 }
 
 #[test]
-fn whose_bytes_it_has_read_a_cycle_never_forgets() {
+fn a_cycle_never_forgets_the_origins_of_untrusted_text() {
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1])]);
     assert_eq!((cycle.taints.len(), cycle.conversation.is_tainted), (0, false));
     let forward = Entry::Said {
@@ -623,15 +627,15 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     cycle.apply(&said(&[3]));
     cycle.apply(&forward);
     assert_eq!(cycle.taints, ["a forward"]);
-    assert!(cycle.conversation.is_tainted, "what asks the model for a turn is told");
+    assert!(cycle.conversation.is_tainted, "the model client learns of the taint");
 }
 
 /// Limits under which any growth of the conversation is folded.
 const FOLDING: Limits = Limits { window: Some(Window::for_model(10)), ..LIMITS };
 
-/// Plays a whole cycle against a model that takes these turns, and returns its journal.
+/// Plays a whole cycle against a model that makes these turns, and returns its journal.
 ///
-/// Two limits are extended, so an endless model meets all of them.
+/// The first two questions whether to continue are approved and the third is denied, so a model that never ends meets every limit.
 fn play(turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     play_within(&LIMITS, turns, joins)
 }
@@ -754,8 +758,8 @@ proptest! {
     ) {
         let (journal, cycle) = play_within(&FOLDING, turns.into_iter(), &joins);
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
-        // Before each folding the model wrote a note, said that nothing matters, or was asked twice. A full window folds without
-        // waiting for that.
+        // Before each folding the model wrote a note, said that there is nothing to keep, or was asked twice. A full window folds
+        // without waiting for that.
         let (mut is_flushed, mut is_full, mut asks) = (false, false, 0);
         for entry in &journal {
             match entry {
@@ -778,7 +782,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
+    fn a_journal_cut_anywhere_continues_as_if_it_were_whole(
         turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>(),
         limits in prop::sample::select(vec![LIMITS, FOLDING])
     ) {
@@ -795,11 +799,11 @@ proptest! {
 }
 
 proptest! {
-    // There are 480 such models, and each run is long, so every test run samples a few.
+    // There are 480 such models, and playing one takes long, so every test run samples a few.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_model_that_never_ends_is_ended(
+    fn a_model_that_never_ends_is_stopped_by_the_limits(
         calls in prop::collection::vec(prop::sample::select(vec!["note", "reply", "plan"]), 1..5),
         complexity in prop::sample::select(vec!["quick", "medium", "complex", "background"])
     ) {
@@ -817,14 +821,14 @@ proptest! {
     }
 }
 
-/// A cycle that made a call, received its result, and was asked for this.
+/// A cycle that made a call, received its result, and then received this folding request.
 fn asked_for(ask: FoldAsk) -> Cycle {
     let calling = turn(&json!([text("Let me look."), call("a", "bash")]), Stop::ToolUse);
     after(&[calling, outcome("a", "bash", false, &[]), ours(user_text("results")), asked(ask)])
 }
 
 #[test]
-fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written() {
+fn folding_requests_follow_results_and_the_summary_comes_after_a_written_note() {
     let limits = Limits { window: Some(Window::for_model(100_000)), ..LIMITS };
     let long = |calls: &Value, tokens| {
         let usage = Usage { cache_read: tokens, ..Usage::default() };
@@ -842,14 +846,14 @@ fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written()
         cycle.apply(&outcome(id, name, false, &[]));
         let Step::Tell(raw) = cycle.next(&limits) else { panic!("{cycle:?}") };
         assert_eq!(cycle.fold_ask(&limits, &raw), ask, "{id}");
-        assert_eq!(cycle.fold_ask(&LIMITS, &raw), None, "a model that keeps its conversations by itself isn't asked");
+        assert_eq!(cycle.fold_ask(&LIMITS, &raw), None, "a model that manages its own conversations isn't asked");
         cycle.apply(&ours(raw));
         cycle.apply(&ask.map_or(Entry::Asked, asked));
     }
 }
 
 #[test]
-fn a_look_at_the_memory_writes_nothing_down() {
+fn a_memory_lookup_does_not_answer_the_flush_request() {
     for (receipt, ask) in [(None, FoldAsk::Flush), (Some("Edited the document"), FoldAsk::Summary)] {
         let mut cycle = asked_for(FoldAsk::Flush);
         cycle.apply(&turn(&json!([call("b", "memory")]), Stop::ToolUse));
@@ -864,11 +868,11 @@ fn a_look_at_the_memory_writes_nothing_down() {
 }
 
 #[test]
-fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was() {
+fn a_summary_is_no_answer_and_begins_a_new_conversation_in_the_same_cycle() {
     let mut cycle = asked_for(FoldAsk::Summary);
     cycle.apply(&turn(&json!([text("The file is /srv/a.")]), Stop::EndTurn));
     let summary = Summary { text: "The file is /srv/a.".to_owned(), not_run: Vec::new(), is_forced: false };
-    assert_eq!(cycle.next(&LIMITS), Step::Fold(summary.clone()), "however often it is looked");
+    assert_eq!(cycle.next(&LIMITS), Step::Fold(summary.clone()), "asking for the next step changes nothing");
     assert_eq!(cycle.next(&LIMITS), Step::Fold(summary));
     let before = cycle.clone();
     cycle.apply(&folded(&user_text("anew")));
@@ -880,11 +884,15 @@ fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was(
     assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "ids of the old conversation's calls stay used up");
     cycle.apply(&ours(user_text("again")));
     cycle.apply(&turn(&json!([text("It is in /srv/a.")]), Stop::EndTurn));
-    assert_eq!(answer(cycle.next(&LIMITS)).0, "It is in /srv/a.", "without the old conversation's words");
+    assert_eq!(
+        answer(cycle.next(&LIMITS)).0,
+        "It is in /srv/a.",
+        "the old conversation's text isn't part of the answer"
+    );
 }
 
 #[test]
-fn calls_where_a_summary_was_asked_for_are_not_run() {
+fn calls_made_in_place_of_a_summary_are_not_run() {
     let mut beside = asked_for(FoldAsk::Summary);
     beside.apply(&turn(&json!([text("So far."), call("b", "bash")]), Stop::ToolUse));
     assert!(matches!(beside.next(&LIMITS), Step::Fold(Summary { not_run, .. }) if not_run == ["bash"]));
@@ -899,11 +907,11 @@ fn calls_where_a_summary_was_asked_for_are_not_run() {
     cycle.apply(&asked(FoldAsk::Summary));
     cycle.apply(&turn(&json!([call("c", "bash")]), Stop::ToolUse));
     let without = Summary { text: String::new(), not_run: vec!["bash".to_owned()], is_forced: false };
-    assert_eq!(cycle.next(&FOLDING), Step::Fold(without), "what was said, planned and done is enough");
+    assert_eq!(cycle.next(&FOLDING), Step::Fold(without), "the second time, it is folded without a summary");
 }
 
 #[test]
-fn what_answers_a_message_that_came_meanwhile_is_no_summary() {
+fn an_answer_to_a_message_that_arrived_meanwhile_is_no_summary() {
     let mut cycle = asked_for(FoldAsk::Summary);
     cycle.apply(&turn(&json!([call("b", "bash")]), Stop::ToolUse));
     cycle.apply(&outcome("b", "bash", true, &[]));
@@ -912,11 +920,15 @@ fn what_answers_a_message_that_came_meanwhile_is_no_summary() {
     assert!(matches!(cycle.next(&FOLDING), Step::Call(request) if request.id == "c"), "{cycle:?}");
     cycle.apply(&outcome("c", "bash", false, &[]));
     let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
-    assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary), "then it is asked for again");
+    assert_eq!(
+        cycle.fold_ask(&FOLDING, &raw),
+        Some(FoldAsk::Summary),
+        "after the message, the summary is requested again"
+    );
 }
 
 #[test]
-fn an_empty_or_cut_off_summary_is_asked_for_again_and_then_taken() {
+fn an_empty_or_truncated_summary_is_requested_again_and_then_accepted() {
     for (text_so_far, stop) in [("", Stop::EndTurn), ("", Stop::MaxTokens), ("The file is", Stop::MaxTokens)] {
         let mut cycle = asked_for(FoldAsk::Summary);
         let cut_off = turn(&json!([text(text_so_far)]), stop);
@@ -932,19 +944,19 @@ fn an_empty_or_cut_off_summary_is_asked_for_again_and_then_taken() {
 }
 
 #[test]
-fn that_there_is_nothing_to_keep_is_no_answer() {
+fn nothing_to_keep_is_no_answer_to_the_person() {
     let mut cycle = asked_for(FoldAsk::Flush);
     cycle.apply(&turn(&json!([text("NOTHING TO KEEP.")]), Stop::EndTurn));
     assert!(matches!(cycle.next(&LIMITS), Step::Tell(raw) if raw.contains("Go on")));
     let mut cycle = asked_for(FoldAsk::Flush);
     cycle.apply(&turn(&json!([text("It is in /srv/a.")]), Stop::EndTurn));
-    assert_eq!(answer(cycle.next(&LIMITS)).0, "It is in /srv/a.", "anything else is");
+    assert_eq!(answer(cycle.next(&LIMITS)).0, "It is in /srv/a.", "any other text is an answer");
     let unasked = next(&[turn(&json!([text("NOTHING TO KEEP")]), Stop::EndTurn)]);
     assert_eq!(answer(unasked).0, "NOTHING TO KEEP");
 }
 
 #[test]
-fn a_refusal_is_none_of_what_folding_asks_for() {
+fn a_refusal_answers_no_folding_request() {
     for ask in [FoldAsk::Flush, FoldAsk::Summary] {
         let mut cycle = asked_for(ask);
         cycle.apply(&turn(&json!([text("NOTHING TO KEEP")]), Stop::Refusal("no".to_owned())));

@@ -1,11 +1,11 @@
-//! Many reminders due at once: an answer to a person comes first, then a few reminders at a time.
+//! Many reminders due at once: an answer to a person comes first, then at most `MAX_AT_ONCE` reminders at a time.
 
 use crate::decide::situation::Reason;
 
 /// The maximum number of reminders in one cycle. At one line each they fill about one Telegram message.
 pub(super) const MAX_AT_ONCE: usize = 50;
 
-/// The handling of reminders beyond that number.
+/// The handling of reminders if more than `MAX_AT_ONCE` are due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Backlog {
     /// They wait until a person is answered.
@@ -23,8 +23,8 @@ pub fn without_backlog(reasons: Vec<Reason>, backlog: Backlog) -> (Vec<Reason>, 
     if due <= MAX_AT_ONCE {
         return (reasons, false);
     }
-    let is_waited_for = reasons.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
-    let mut room = if is_waited_for && backlog == Backlog::GivesWay { 0 } else { MAX_AT_ONCE };
+    let has_messages = reasons.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
+    let mut room = if has_messages && backlog == Backlog::GivesWay { 0 } else { MAX_AT_ONCE };
     let mut kept = reasons;
     kept.retain(|reason| {
         let is_kept = !is_reminder(reason) || room > 0;

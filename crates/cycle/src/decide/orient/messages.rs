@@ -11,14 +11,14 @@ use reveille_store::{Cap, CycleRow, Incoming, NewCycle};
 use crate::decide::{
     brief::MAX_MESSAGES,
     gate::waiting_for_files,
-    lineup::{LinedUp, ModelState},
+    lineup::{ModelState, RankedModel},
     situation::{Reason, Situation},
     stale,
 };
 
 /// Returns `true` if a model can be given this message now, or the fallback grammar if no model can be asked.
 pub fn is_answerable(message: &Incoming, model: &ModelState, now: DateTime<Utc>) -> bool {
-    let is_for = |asked: &LinedUp| message.held_for.as_deref() != Some(&asked.name);
+    let is_for = |asked: &RankedModel| message.held_for.as_deref() != Some(&asked.name);
     is_ready(message, now) && model.find_model(message.chat).map_or_else(|| model.grammar_takes(message), is_for)
 }
 

@@ -1,10 +1,10 @@
-//! The background jobs among the cycles.
+//! Tells background jobs from other cycles.
 
 use reveille_base::types::OwnWork;
 use reveille_memory::reflect::REFLECTION;
 use reveille_store::NewCycle;
 
-/// Returns `true` if a cycle is a background job, which has no other reason.
+/// Returns `true` if a cycle is a background job. Such a cycle has no other reason.
 pub fn is_own_work(cycle: &NewCycle) -> bool {
     cycle.work.is_some() || is_reflection(cycle)
 }

@@ -1,4 +1,4 @@
-//! The tasks' own times, and neglected tasks: what is due, what was missed, and the chat to be told.
+//! The reasons for a wake that come from tasks: times that have come or were missed, deadlines, and neglected tasks.
 
 use chrono::{DateTime, NaiveDate, Timelike as _, Utc};
 
@@ -19,7 +19,7 @@ const DUE_FROM_HOUR: u32 = 8;
 /// The hour until which the deadline isn't mentioned if the person has worked on the task that day.
 const IN_MIND_UNTIL_HOUR: u32 = 17;
 
-/// The key marking a task's own next step as handled.
+/// The key marking the time of a task's next step as handled.
 pub fn task_key(title: &str, at: &str) -> String {
     format!("at/{title}/{at}")
 }
@@ -42,6 +42,7 @@ struct ChatTasks<'a> {
     is_thinking: bool,
     /// The number of unasked messages left today.
     tells_left: usize,
+    /// True while the owner's context holds back messages about neglected tasks.
     holds_nudges: bool,
     situation: &'a Situation,
 }
@@ -57,14 +58,14 @@ impl<'a> ChatTasks<'a> {
         }
     }
 
-    /// Collects a guest's tasks, as if there were no model. Only the owner's context holds nudges back.
+    /// Collects a guest's tasks, as if there were no model. The owner's context doesn't hold back nudges to a guest.
     fn for_guest(observed: &'a Situation, chat: ChatRef, tells_left: usize) -> Self {
         let tasks = list_tasks(observed, Some(chat));
         Self { tasks, is_thinking: false, tells_left, holds_nudges: false, situation: observed }
     }
 }
 
-/// Lists the deadlines of the owner's tasks, reported by rule whatever the model.
+/// Lists the deadlines of the owner's tasks. A rule reports them, even if a model is available.
 pub(crate) fn last_days_of_owner(observed: &Situation) -> Vec<Reason> {
     last_days(&ChatTasks::for_owner(observed))
 }
@@ -74,8 +75,8 @@ pub(crate) fn list_owner_reasons(observed: &Situation) -> Vec<Reason> {
     list_chat_reasons(&ChatTasks::for_owner(observed))
 }
 
-/// Lists the reasons from each guest's tasks, as if there were no model. Messages to another chat than the owner's are a rule's words, so
-/// they can't contain the owner's data and cost nothing.
+/// Lists the reasons from each guest's tasks, as if there were no model. A rule words the messages to guests, so they can't contain the
+/// owner's data and cost nothing.
 pub(crate) fn list_guest_reasons(observed: &Situation) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (chat, tells_left) in &observed.guests {
@@ -98,8 +99,8 @@ fn list_chat_reasons(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     reasons
 }
 
-/// Lists tasks with a deadline today, and missed ones within the limit of unasked messages. A task that the person touched today is
-/// mentioned in the evening.
+/// Lists tasks with a deadline today, and tasks with a missed deadline up to the limit of unasked messages. A task that the person touched
+/// today is mentioned in the evening.
 fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let local = theirs.situation.now.with_timezone(&theirs.situation.tz);
     let (today, hour) = (local.date_naive(), local.hour());
@@ -108,7 +109,7 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     }
     let open = theirs.tasks.iter().copied().filter(|task| !decay::is_resting(task));
     let due = open.filter_map(|task| Some((task, task.due_date().filter(|due| *due <= today)?)));
-    let (met, missed): (Vec<_>, Vec<_>) = due.partition(|(_, due)| *due == today);
+    let (due_today, missed): (Vec<_>, Vec<_>) = due.partition(|(_, due)| *due == today);
     let is_in_mind = |task: &Task| task.touched == Some(today) && hour < IN_MIND_UNTIL_HOUR;
     let reason = |(task, day): (&Task, NaiveDate)| {
         let key = due_key(&task.title, day, day < today);
@@ -116,12 +117,12 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         is_open.then(|| Reason::Due { title: task.title.clone(), day, next: task.get("next").map(str::to_owned), key })
     };
     let missed = missed.into_iter().filter_map(reason).take(theirs.tells_left);
-    met.into_iter().filter_map(reason).chain(missed).collect()
+    due_today.into_iter().filter_map(reason).chain(missed).collect()
 }
 
 /// Lists the tasks of a chat (`None`: the owner's).
 fn list_tasks(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
-    // An unconfirmed task from outside is no order, so its time never comes.
+    // An unconfirmed task came from untrusted text. It isn't an order, so it never becomes due.
     let is_theirs =
         |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).collect()
@@ -144,7 +145,7 @@ fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// Lists missed times that aren't made up for. Skipping needs no model; reporting is an unasked message.
+/// Lists missed times that aren't caught up on. Skipping one needs no model; reporting one is an unasked message.
 fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let tells = if is_quiet(theirs.situation) { 0 } else { theirs.tells_left };
     let missed = |policy: Missed| {
@@ -169,7 +170,7 @@ fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, S
     })
 }
 
-/// Returns `true` if a task's time was missed. A time that may only be reported in waking hours is due at their beginning.
+/// Returns `true` if a task's time was missed. A time in quiet hours that only a rule reports becomes due when they end.
 fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     let local = at.with_timezone(&theirs.situation.tz).naive_local();
     let quiet = theirs.situation.quiet_hours.filter(|hours| !theirs.is_thinking && hours.contains(local.time()));
@@ -181,7 +182,7 @@ fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     is_slot_missed(due, theirs.situation.now)
 }
 
-/// Returns an agreed change of orders whose effect should be reported: one at a time, like all unasked messages.
+/// Returns the next approved change of the standing orders whose effect should be reported: one at a time, like all unasked messages.
 pub(crate) fn agreed_change(observed: &Situation) -> Option<Reason> {
     let first = observed.proposals.first().filter(|_| !is_quiet(observed) && observed.tells_left > 0)?;
     Some(Reason::AgreedChange { proposal: Box::new(first.clone()) })
@@ -192,7 +193,7 @@ fn is_quiet(observed: &Situation) -> bool {
     observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
 }
 
-/// Lists neglected tasks. They are mentioned in waking hours only, so they become due then.
+/// Lists neglected tasks. They are mentioned only outside quiet hours, so they become due only then.
 fn list_neglected_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     if is_quiet(theirs.situation) || theirs.holds_nudges {
         return Vec::new();

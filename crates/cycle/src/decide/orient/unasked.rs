@@ -1,4 +1,5 @@
-//! Initiative: a search for useful unasked work, after everything else. A rule alone decides if no candidate is worth it.
+//! Initiative: a search for useful unasked work, after everything else. If no candidate is worth it, a rule ends the search without a
+//! model.
 
 use reveille_base::types::OwnWork;
 
@@ -12,11 +13,11 @@ const NO_MODEL: &str = "no AI model was available, so this time is skipped";
 /// The note for a slot without a worthy candidate.
 const NOTHING: &str = "nothing was worth it";
 
-/// Returns the reason of the due slot.
+/// Returns the reason that the due slot gives, if any.
 pub(super) fn find_reason(observed: &Situation) -> Option<Reason> {
     let due = observed.initiative.as_ref()?;
     let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));
-    // Without any model for it there is nothing to miss.
+    // If no model is set up for it, no slot counts as missed.
     let has_model = observed.model.is_thinking() || observed.model.reflect.is_some();
     if !has_model || observed.open_cycles.iter().any(|row| is_own_work(&row.cycle) && is_under_way(&row.cycle.work)) {
         return None;

@@ -13,7 +13,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use reveille_base::{
-    file::{add_ending, empty_private, move_durably},
+    file::{add_ending, create_or_truncate_private, move_durably},
     logs,
 };
 use reveille_config::Config;
@@ -145,7 +145,7 @@ fn cut_log(path: &Path) -> io::Result<()> {
     (&log).take(TAIL_BYTES).read_to_end(&mut tail)?;
     let first_line = tail.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let (new, old) = (add_ending(path, ".old-new"), add_ending(path, ".old"));
-    let mut kept = empty_private(&new)?;
+    let mut kept = create_or_truncate_private(&new)?;
     kept.write_all(tail.get(first_line..).unwrap_or_default())?;
     // Lines appended meanwhile.
     io::copy(&mut (&log).take(TAIL_BYTES), &mut kept)?;

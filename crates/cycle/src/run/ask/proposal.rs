@@ -19,7 +19,7 @@ use reveille_tools::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, parse_sta
 use crate::{
     context::WakeError,
     decide::{machine::ToolRequest, merge::merge_texts},
-    run::{finish, record::effects::Deeds},
+    run::{finish, record::effects::RuleEffects},
     session::{Live, Session},
 };
 
@@ -133,13 +133,13 @@ pub(crate) fn check_approved_texts(
 }
 
 /// Reports the effect of an agreed change: the figure in the week before and since, with a button to undo it.
-pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
+pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<RuleEffects, WakeError> {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
     let (now, config) = (session.now(), session.context.config);
     let is_over = Change::ToldOfProposal { proposal: *id };
     if repo.history().wake_commit(cycle_id)?.is_none() {
         let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to report")];
-        return Ok(Deeds { changes: vec![is_over], ..Deeds::from_receipts(noted) });
+        return Ok(RuleEffects { changes: vec![is_over], ..RuleEffects::from_receipts(noted) });
     }
     let since = agreed_at.unwrap_or(now - COMPARED_OVER);
     let after = session.store.history().measure_figure(
@@ -171,7 +171,7 @@ pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Propo
         ..NewOutgoing::default()
     };
     let changes = vec![Change::Send(message), is_over];
-    Ok(Deeds { changes, ..Deeds::from_receipts(vec![format!("Told what the change “{title}” did")]) })
+    Ok(RuleEffects { changes, ..RuleEffects::from_receipts(vec![format!("Told what the change “{title}” did")]) })
 }
 
 /// Deletes the branches of proposals whose cycle is over. A branch with a person's further commits stays.

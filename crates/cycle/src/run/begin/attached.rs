@@ -153,7 +153,7 @@ fn choose_view(
     let full = session.context.config.media_dir.join(path);
     let (bytes, head) = match read_head(&full) {
         Ok(found) => found,
-        Err(source) if disk::is_the_machines(&source) => return Err(WakeError::Workspace { path: full, source }),
+        Err(source) if disk::is_machine_fault(&source) => return Err(WakeError::Workspace { path: full, source }),
         Err(_) => return Ok(described("not where it was kept any more")),
     };
     match content::sniff(&head) {

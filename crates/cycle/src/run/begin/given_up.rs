@@ -15,7 +15,7 @@ use crate::{
 
 /// The recipient of notices about messages on hold, and the masking of their words.
 #[derive(Clone, Copy)]
-pub struct Teller<'a> {
+pub struct Notifier<'a> {
     /// The chat for notices that concern no chat.
     pub owner_chat: ChatRef,
     /// Masks the live secrets.
@@ -28,7 +28,7 @@ pub fn note_cut_off(
     store: &mut FencedStore<'_>,
     left: &Holder,
     cycle_id: &str,
-    teller: Teller<'_>,
+    teller: Notifier<'_>,
 ) -> Result<(), StoreError> {
     let queued = store.inbox().list_queued_messages()?;
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));

@@ -21,7 +21,7 @@ use reveille_tools::{
 use crate::run::begin::attached::Allowance;
 use crate::{
     Choice,
-    background::{self, begun::Begun},
+    background::{self, begun::StartedJob},
     context::WakeError,
     decide::{
         brief,
@@ -190,7 +190,7 @@ pub(crate) fn build_opening(
     world: &World,
     observation: &Situation,
     reasons: &[Reason],
-    work: &Begun,
+    work: &StartedJob,
 ) -> Result<Entry, WakeError> {
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let redactor = session.context.redactor;
@@ -332,5 +332,5 @@ fn join_subject_words(reasons: &[String], observation: &Situation, messages: &[i
 /// Notes existing documents unreadable as text.
 fn list_unreadable_documents(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
-    errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
+    errors.filter(RepoError::is_file_fault).map(|error| format!("Could not be read: {error}.")).collect()
 }

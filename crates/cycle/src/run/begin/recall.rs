@@ -3,7 +3,7 @@
 
 use reveille_base::words::truncate_text;
 use reveille_config::OFFLINE_MODEL;
-use reveille_index::{Recalled, embed::Meant};
+use reveille_index::{SearchHit, embed::Meant};
 use reveille_memory as memory;
 use reveille_store::{Incoming, NewCycle, StoreError};
 use reveille_tools::{World, find_hits};
@@ -75,11 +75,11 @@ fn build_queries(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
 const QUESTIONS_MAX: usize = 4;
 
 /// Interleaves the answers: the best of each, then the second best, each place once.
-fn one_after_the_other(answers: Vec<Vec<Recalled>>) -> Vec<Recalled> {
+fn one_after_the_other(answers: Vec<Vec<SearchHit>>) -> Vec<SearchHit> {
     let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
-    let mut all: Vec<Recalled> = Vec::new();
+    let mut all: Vec<SearchHit> = Vec::new();
     loop {
-        let round: Vec<Recalled> = answers.iter_mut().filter_map(Iterator::next).collect();
+        let round: Vec<SearchHit> = answers.iter_mut().filter_map(Iterator::next).collect();
         if round.is_empty() {
             return all;
         }
@@ -91,8 +91,8 @@ fn one_after_the_other(answers: Vec<Vec<Recalled>>) -> Vec<Recalled> {
     }
 }
 
-fn to_recollection(hit: Recalled) -> Recollection {
-    let Recalled { path, line, text, heading, speaker, date, origin, taint, .. } = hit;
+fn to_recollection(hit: SearchHit) -> Recollection {
+    let SearchHit { path, line, text, heading, speaker, date, origin, taint, .. } = hit;
     // Wake ids at the end of log entries and facts are shown as an attribute.
     let is_of_others = taint.is_some() || path == memory::CLAUDE;
     Recollection { path, line, text, heading, speaker, date, origin: (origin.wake, origin.message), is_of_others }

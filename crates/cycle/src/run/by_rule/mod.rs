@@ -30,7 +30,7 @@ use crate::{
         verify::Account,
     },
     maintain::sync,
-    run::{ask::proposal, finish, record::effects::Deeds},
+    run::{ask::proposal, finish, record::effects::RuleEffects},
     session::{Ending, Session},
 };
 
@@ -63,7 +63,7 @@ pub(crate) async fn run(
                     // The button's answer stays open without delaying other work. Alone, it fails the cycle.
                     Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
                         tracing::warn!(%error, "what a button said can't be done now; it is tried again");
-                        Deeds::default()
+                        RuleEffects::default()
                     }
                     done => done?,
                 }
@@ -96,7 +96,7 @@ fn apply_rule(
     reason: &Reason,
     told: ChatRef,
     observation: &Situation,
-) -> Result<Deeds, WakeError> {
+) -> Result<RuleEffects, WakeError> {
     Ok(match reason {
         Reason::Task { title, next, missed_at, key } => {
             let next = next.as_deref().unwrap_or("it has no next step yet");
@@ -105,7 +105,7 @@ fn apply_rule(
             tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
         }
         Reason::MissedTask { title, at, is_told: false, .. } => {
-            Deeds::from_receipts(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+            RuleEffects::from_receipts(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
         }
         Reason::MissedTask { title, at, is_told: true, key } => {
             let text = format!("I missed “{title}” at {at} because I wasn't running. I won't do it late.");
@@ -132,11 +132,11 @@ fn apply_rule(
             tell_by_rule(session, told, key, &text, (title, may_stop))
         }
         Reason::InitiativePassed { told, .. } => {
-            Deeds::from_receipts(vec![format!("Looked for something useful unasked; {told}")])
+            RuleEffects::from_receipts(vec![format!("Looked for something useful unasked; {told}")])
         }
-        Reason::PersonCommits { subjects } => {
-            Deeds::from_receipts(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
-        }
+        Reason::PersonCommits { subjects } => RuleEffects::from_receipts(
+            subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect(),
+        ),
         Reason::OverBudget { cap, chat, thread_id, key } => {
             let budget = Budget::read(&session.store, session.context.config, session.now())?;
             let notice = NewOutgoing {
@@ -145,7 +145,7 @@ fn apply_rule(
                 ..NewOutgoing::notice(*chat, budget.render_notice(*cap, 0.0, Waits::Message))
             };
             let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
-            Deeds { changes: vec![Change::Send(notice)], ..Deeds::from_receipts(vec![told]) }
+            RuleEffects { changes: vec![Change::Send(notice)], ..RuleEffects::from_receipts(vec![told]) }
         }
         Reason::Stale { chat, thread_id, ids } => {
             let closed = list_messages(reason, observation);
@@ -155,7 +155,7 @@ fn apply_rule(
             let told =
                 format!("Closed {n} in chat {chat} without an answer: over a day old, and their moment has passed");
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
-            Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::from_receipts(vec![told]) }
+            RuleEffects { changes: vec![done, Change::Send(notice)], ..RuleEffects::from_receipts(vec![told]) }
         }
         Reason::AgreedChange { proposal } => proposal::report_effect(session, repo, proposal)?,
         // Reminders fire together, so that one message reports all missed ones. Reflection has a rule of its own.
@@ -166,12 +166,18 @@ fn apply_rule(
         | Reason::Undo { .. }
         | Reason::Reflection { .. }
         | Reason::Own { .. }
-        | Reason::OfGuest { .. } => Deeds::default(),
+        | Reason::OfGuest { .. } => RuleEffects::default(),
     })
 }
 
 /// Builds an unasked message by rule, once per key, about a task. `may_stop` is true if the reader can refuse further ones.
-fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (title, may_stop): (&str, bool)) -> Deeds {
+fn tell_by_rule(
+    session: &Session<'_>,
+    chat: ChatRef,
+    key: &str,
+    text: &str,
+    (title, may_stop): (&str, bool),
+) -> RuleEffects {
     let zone = session.context.config.timezone.name().to_owned();
     let message = NewOutgoing {
         chat,
@@ -182,5 +188,8 @@ fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (ti
         ..NewOutgoing::default()
     };
     let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
-    Deeds { changes: vec![Change::Send(message)], ..Deeds::from_receipts(vec![format!("Told{whom}: {text}")]) }
+    RuleEffects {
+        changes: vec![Change::Send(message)],
+        ..RuleEffects::from_receipts(vec![format!("Told{whom}: {text}")])
+    }
 }

@@ -10,7 +10,7 @@ use reveille_memory::{preferences, tasks::TaskList};
 use reveille_store::{Change, NewCycle, NewOutgoing, OpenNudge};
 use reveille_tools::{Documents, Registry};
 
-use crate::run::{begin::prepare, record::effects::Deeds};
+use crate::run::{begin::prepare, record::effects::RuleEffects};
 use crate::{
     context::WakeError,
     decide::{lineup::ModelState, verify::Account},
@@ -23,11 +23,11 @@ pub(crate) fn compute_effects(
     repo: &Repo,
     (cycle, lineup): (&NewCycle, &ModelState),
     nudge: &OpenNudge,
-) -> Result<Deeds, WakeError> {
+) -> Result<RuleEffects, WakeError> {
     let mut deeds = match (nudge.answer, &nudge.task) {
         (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, (cycle, lineup), nudge, title)?,
         (NudgeAnswer::NoMore, _) => turn_off(repo)?,
-        (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => Deeds::default(),
+        (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => RuleEffects::default(),
     };
     deeds.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
     Ok(deeds)
@@ -40,7 +40,7 @@ fn finish_task(
     (cycle, lineup): (&NewCycle, &ModelState),
     nudge: &OpenNudge,
     title: &str,
-) -> Result<Deeds, WakeError> {
+) -> Result<RuleEffects, WakeError> {
     let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
     let world = prepare::build_world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
     // Quotation marks mean the whole title.
@@ -49,10 +49,10 @@ fn finish_task(
     crate::context::check_readable(&world.memory.documents)?;
     let why = match done {
         Ok(done) if !done.is_failure => {
-            return Ok(Deeds {
+            return Ok(RuleEffects {
                 changes: done.changes,
                 receipts: done.receipt.into_iter().collect(),
-                ..Deeds::default()
+                ..RuleEffects::default()
             });
         }
         Ok(done) => done.content,
@@ -66,17 +66,17 @@ fn finish_task(
     let text = session.context.redactor.redact(&text);
     let notice = NewOutgoing { thread_id: nudge.thread_id, ..NewOutgoing::notice(nudge.chat, text) };
     let told = format!("Told chat {} that its button couldn't finish a task", nudge.chat);
-    Ok(Deeds { changes: vec![Change::Send(notice)], ..Deeds::from_receipts(vec![told]) })
+    Ok(RuleEffects { changes: vec![Change::Send(notice)], ..RuleEffects::from_receipts(vec![told]) })
 }
 
 /// Turns nudges off in the person's context.
-fn turn_off(repo: &Repo) -> Result<Deeds, WakeError> {
+fn turn_off(repo: &Repo) -> Result<RuleEffects, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
     let context = documents.text(memory::CONTEXT);
     crate::context::check_readable(&documents)?;
     let Some(without) = preferences::without_nudges(&context) else {
-        return Ok(Deeds::from_receipts(vec!["Nudges were already off".to_owned()]));
+        return Ok(RuleEffects::from_receipts(vec!["Nudges were already off".to_owned()]));
     };
     let changes = vec![documents.stage(memory::CONTEXT, without)];
-    Ok(Deeds { changes, ..Deeds::from_receipts(vec!["Turned nudges off, as a button said".to_owned()]) })
+    Ok(RuleEffects { changes, ..RuleEffects::from_receipts(vec!["Turned nudges off, as a button said".to_owned()]) })
 }

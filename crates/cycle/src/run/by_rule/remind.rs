@@ -14,7 +14,7 @@ use reveille_base::{
 };
 use reveille_store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round};
 
-use crate::run::record::effects::Deeds;
+use crate::run::record::effects::RuleEffects;
 use crate::{
     context::WakeError,
     decide::situation::{Reason, Situation},
@@ -34,7 +34,7 @@ pub(crate) fn build_effects(
     session: &Session<'_>,
     reasons: &[Reason],
     observation: &Situation,
-) -> Result<Deeds, WakeError> {
+) -> Result<RuleEffects, WakeError> {
     let (now, tz) = (session.now(), session.context.config.timezone);
     let is_due = |reminder: &&Reminder| {
         reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
@@ -53,10 +53,10 @@ pub(crate) fn build_effects(
     for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
         message.text = session.context.redactor.redact(&message.text);
     }
-    Ok(Deeds {
+    Ok(RuleEffects {
         changes: rounds.into_iter().map(Change::Fire).collect(),
         receipts: due.iter().filter_map(|due| due.render_receipt(now)).collect(),
-        ..Deeds::default()
+        ..RuleEffects::default()
     })
 }
 

@@ -152,7 +152,7 @@ fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Re
         let kind = DocKind::from_path(&change.path);
         match repo.check_writable(&change.path) {
             Ok(()) => {}
-            Err(error) if error.is_of_a_file() => {
+            Err(error) if error.is_file_fault() => {
                 restored.contested.push(error.to_string());
                 continue;
             }

@@ -4,7 +4,7 @@ use reveille_store::Change;
 
 /// The effects of the rules for a cycle's reasons.
 #[derive(Debug, Default)]
-pub(crate) struct Deeds {
+pub(crate) struct RuleEffects {
     pub(crate) changes: Vec<Change>,
     /// The descriptions of the effects, in the past tense.
     pub(crate) receipts: Vec<String>,
@@ -12,7 +12,7 @@ pub(crate) struct Deeds {
     pub(crate) handles: Vec<String>,
 }
 
-impl Deeds {
+impl RuleEffects {
     /// Adds further effects.
     pub(crate) fn merge(mut self, further: Self) -> Self {
         self.changes.extend(further.changes);

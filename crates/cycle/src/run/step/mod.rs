@@ -70,7 +70,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
     loop {
         // A server may report its model's window with its first answer.
         let limits = limits.with_window(session.context.model.context_window());
-        if let Some(interrupt) = session.is_to_end()? {
+        if let Some(interrupt) = session.find_interrupt()? {
             return Err(interrupt.into());
         }
         let step = match live.state.next(&limits) {
@@ -146,7 +146,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
             Step::Fail(why) => return Err(Interrupt::Rejected(why).into()),
             Step::Answer { text, outcome } => send_final_answer(session, live, text, outcome)?,
             Step::Join => {
-                if let Some(missing) = background::run::is_missing(live) {
+                if let Some(missing) = background::run::find_missing_report(live) {
                     let raw = machine::user_text(missing);
                     let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
                     record::record_entry(session, live, &said, &[])?;

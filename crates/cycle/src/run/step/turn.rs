@@ -100,7 +100,7 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
             }
         };
         // An order to stop ends our child processes, possibly the model's own, so its error means nothing.
-        if let Some(interrupt) = session.is_to_end()? {
+        if let Some(interrupt) = session.find_interrupt()? {
             book_cut_off(session, live, set_aside, progress.state())?;
             return Err(interrupt.into());
         }

@@ -1,4 +1,5 @@
-//! Parses commands for lists: shopping, packing, films to see. Each list is a section of its own in the semantic memory.
+//! Parses commands for lists: shopping, packing, films to see. Each list is a section of its own in the semantic memory. Patterns are
+//! written as described at [`reveille_base::schedule::words::Cursor::match_phrase`].
 
 use chrono::DateTime;
 
@@ -13,7 +14,7 @@ const NO_NAME: &str = "task|tasks|todo|to-do|todos|reminder|reminders|my|the|our
                        open|current|me|is|what|what's|check";
 /// Words before an item that aren't part of its name.
 const JOINTS: &str = "?and ?also";
-/// The same for purchases: "some milk".
+/// The same before something to buy: "some milk".
 pub(super) const TO_BUY: &str = "?and ?also ?some|the|more ?of";
 /// Maximum words of an item.
 const MAX_ITEM_WORDS: usize = 10;
@@ -51,7 +52,7 @@ fn format_list_name(name: &str) -> String {
     format!("{name} list")
 }
 
-/// Parses a rest that is entirely a list's name.
+/// Returns the list if a sentence is nothing but its name, as in "my shopping list, please".
 fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
     let (list, rest) = parse_list_name(&sentence.body())?;
     rest.is_all_of("?please ?now ?right ?now ?again ?so ?far ?today ?then ?too ?also ?as ?well ?, ?please|thanks")
@@ -188,7 +189,7 @@ fn parse_show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     if is_any(IT) {
         return Some(OfflineCommand::ListShow { list: None });
     }
-    // "Is milk on the shopping list?" is answered by the whole list.
+    // "Is milk on the shopping list?" is answered with the whole list.
     let asked = sentence.cursor().match_phrase("is|are|do|did|have").and_then(|_| {
         (1..sentence.len()).rev().find_map(|index| whole_list(&sentence.part_from(index).strip_phrase("on|to")?))
     });
@@ -210,7 +211,7 @@ const TAKE: &str = "remove|delete|take|cross|scratch|tick|check|strike|drop|eras
 /// Parses "Take milk off the shopping list", "cross milk and eggs off my shopping list".
 fn parse_take(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     let rest = sentence.skip_to(sentence.cursor().match_phrase(TAKE)?);
-    // The list isn't named: a task or a shopping item.
+    // "Tick milk off the list" names no list: it means a task or a shopping item.
     let bare = (1..rest.len()).find(|at| rest.part_from(*at).is_all_of("off|from the|my list"));
     if let Some(thing) = bare.map(|at| rest.part_until(at).body().skip_phrase("the|my")) {
         let which = thing.parse_which()?;

@@ -1,4 +1,5 @@
-//! Finds the command most similar to a message beyond the grammar. The command is offered as a question, never executed directly.
+//! Finds the command most similar to a message that the grammar doesn't understand. The command is offered as a question, never executed
+//! directly.
 
 use chrono::DateTime;
 
@@ -9,12 +10,12 @@ use reveille_base::{
 
 use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling, stated};
 
-/// The reply to a message beyond the grammar.
+/// The reply to a message that the grammar doesn't understand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Near {
     /// A command that was probably meant, in a form that the grammar understands.
     Form(String),
-    /// A finished question.
+    /// A question, in its final wording.
     Ask(String),
 }
 
@@ -34,7 +35,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("?i|we ?still ?also need|want", &["add {} to the shopping list"]),
 ];
 
-/// An hour for waking means the morning, unless a time of day is said.
+/// Forms of a request to be woken: an hour means the morning, unless the message names another time of day.
 const WAKE_UP: &[&str] = &[
     "remind me {} to wake up",
     "remind me at {} to wake up",
@@ -60,10 +61,10 @@ const TASK_VERBS: &str = "buy|get|call|phone|email|pay|book|renew|clean|fix|repa
 const FOR_ME: &str = "me|us|you|it|that|this|him|her|them";
 /// Openers of a statement about oneself or one's family.
 const TELLING: &str = "i|i'm|im|i've|my|our|we|we're|the|mum|mom|dad|his|her|their";
-/// Words of a momentary statement, or of one about the assistant.
+/// Words of a passing remark, or of one about the assistant: neither is a lasting fact.
 const PASSING: &str = "i'll|will|going|was|were|did|think|hope|guess|wonder|mean|told|said|tell|asked|you|your|just|now|today|please|not|never|if|when|\
      can|can't|cannot|could|would|should|try|feel|am";
-/// Maximum tokens; longer texts are letters.
+/// Maximum tokens of a message; a longer one isn't a command.
 const MAX_TOKENS: usize = 24;
 
 /// Finds the command most similar to a message that isn't understood; `now` is the message's time. `None` if no command is similar.
@@ -79,8 +80,8 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let sentences = sentence::split(text, &tokens);
     let [whole] = sentences.as_slice() else { return None };
     let sentence = whole.without_courtesy();
-    let is_told = whole.is_reported_speech() || whole.is_hypothetical() || sentence.is_question();
-    if is_told || sentence.len() > MAX_TOKENS || sentence.is_blank() {
+    let is_no_command = whole.is_reported_speech() || whole.is_hypothetical() || sentence.is_question();
+    if is_no_command || sentence.len() > MAX_TOKENS || sentence.is_blank() {
         return None;
     }
     let understood = |form: String| is_understood(&form, now).then_some(Near::Form(form));
@@ -90,7 +91,7 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     {
         return understood(format!("add task {}", rest.text()));
     }
-    // "Add milk": few words, and no place.
+    // "Add milk": few words, and no list named.
     if let Some(rest) = sentence.strip_phrase("add ?some").filter(|rest| rest.len() <= 3 && !rest.has_word(NO_ITEM)) {
         return understood(format!("add {} to the shopping list", rest.text()));
     }
@@ -105,13 +106,13 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         ));
     }
     // "…, how much is that?" is a question instead.
-    let asks_at_end = (1..sentence.len()).any(|at| {
+    let ends_with_question = (1..sentence.len()).any(|at| {
         sentence
             .part_from(at)
             .strip_phrase(",")
             .is_some_and(|rest| rest.cursor().match_phrase("how|what|what's|when|where|which|who").is_some())
     });
-    if asks_at_end {
+    if ends_with_question {
         return None;
     }
     let is_negated = sentence.is_negated();
@@ -125,12 +126,12 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
             return Some(near);
         }
     }
-    let corrects = [
+    let corrections = [
         "i meant|mean",
         "?oops|no|wait ?, actually|no|sorry|correction|wait ?, ?not it|it's|its|that|not|at|on",
         "?actually ?no ?, change|make|set|move|put that|it|this",
     ];
-    let is_correction = corrects.iter().any(|pattern| {
+    let is_correction = corrections.iter().any(|pattern| {
         whole.cursor().match_phrase(pattern).is_some() || sentence.cursor().match_phrase(pattern).is_some()
     });
     let is_contrast = sentence.cursor().match_phrase("it|it's|its|that's").is_some() && sentence.has_word("not");
@@ -154,8 +155,8 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         return None;
     }
     let is_timed = parse_when(body.text(), now).is_some_and(|found| found.when.is_ok());
-    let tells = body.cursor().match_phrase(TELLING).is_some();
-    if is_timed && !tells && !has_passing && body.len() >= 2 && !is_pronoun_first(&body) {
+    let is_about_family = body.cursor().match_phrase(TELLING).is_some();
+    if is_timed && !is_about_family && !has_passing && body.len() >= 2 && !is_pronoun_first(&body) {
         return understood(format!("remind me: {}", body.text()));
     }
     if let Some(end) = body.cursor().match_phrase(TASK_VERBS) {
@@ -163,11 +164,11 @@ pub fn find_nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         return (!for_me).then(|| understood(format!("add task {}", body.text()))).flatten();
     }
     let is_fact = body.is_statement() && !has_passing && !is_timed && !is_pronoun_first(&body);
-    let names = body.text().starts_with(char::is_uppercase);
-    if is_fact && (tells || names) && body.has_word(stated::SECRETS) {
+    let begins_with_name = body.text().starts_with(char::is_uppercase);
+    if is_fact && (is_about_family || begins_with_name) && body.has_word(stated::SECRETS) {
         return Some(Near::Ask(stated::SECRET.to_owned()));
     }
-    if is_fact && (tells || names) {
+    if is_fact && (is_about_family || begins_with_name) {
         return understood(format!("remember that {}", body.text()));
     }
     None

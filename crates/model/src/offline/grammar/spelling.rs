@@ -1,5 +1,5 @@
 //! Corrects typing errors in command words: two letters swapped, one missing or one extra. Only a sentence's first words are corrected, and
-//! in a timed command the names of days. A person's own text never changes.
+//! words such as "tomorrow" in a command that takes a time. A person's own text never changes.
 
 use std::ops::Range;
 
@@ -24,9 +24,9 @@ const OPENING: &[&str] = &[
 ];
 /// Correct words that resemble a command word.
 const NO_SLIPS: &[&str] = &["remainder", "stats"];
-/// Words after which the person's own text begins, as after a command word.
+/// Words after which the person's own text begins, as it does after a command word.
 const STOPS: &[&str] = &["add", "task", "todo", "note", "put", "move", "list", "that", "create", "new"];
-/// Words of times.
+/// Words that state a time.
 const TIMES: &[&str] = &[
     "tomorrow",
     "tonight",
@@ -40,7 +40,7 @@ const TIMES: &[&str] = &[
     "minutes",
     "weekday",
 ];
-/// Maximum position of a command word in a sentence: "can you please remind".
+/// Maximum position of a command word in a sentence, in tokens: "can you please remind".
 const OPENING_TOKENS: usize = 4;
 /// Openers of commands in which times are corrected too.
 const TIMED: &[&str] = &["remind", "reminder", "postpone", "snooze", "move", "wake", "alarm"];
@@ -149,7 +149,7 @@ pub(super) fn correct_text(text: &str) -> Option<String> {
 
 /// Returns the intended word of a typing error.
 fn find_intended_word(token: &Token, words: &'static [&'static str]) -> Option<&'static str> {
-    /// Shorter words have too many neighbours.
+    /// Shorter words resemble too many others.
     const MIN_CHARS: usize = 5;
     let typed: Vec<char> = token.text.chars().collect();
     if typed.len() < MIN_CHARS
@@ -165,7 +165,7 @@ fn find_intended_word(token: &Token, words: &'static [&'static str]) -> Option<&
 }
 
 /// True for a single typing error between words with the same first and last letters: "remmeber", "remeber", "tommorow", "remembber". A
-/// different ending ("reminds", "remembered") makes another word.
+/// word with another ending ("reminds", "remembered") is a different word.
 fn is_slip(typed: &[char], word: &[char]) -> bool {
     if typed.first() != word.first() || typed.last() != word.last() || typed == word {
         return false;
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_in_a_commands_words_are_put_right() {
+    fn typing_errors_in_command_words_are_corrected() {
         for (typed, meant) in [
             ("remmeber that I like tea", "remember that I like tea"),
             ("Please remeber that the Wifi is slow", "Please remember that the Wifi is slow"),

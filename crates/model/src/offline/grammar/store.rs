@@ -1,4 +1,4 @@
-//! Parses commands on facts: remember, forget, recall.
+//! Parses commands about stored facts: remember, forget, recall. Also the command that renames the assistant.
 
 use chrono::DateTime;
 
@@ -14,7 +14,7 @@ pub(super) fn parse_store(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option
     })
 }
 
-/// Openers of a new name for the assistant.
+/// Openers of a command that renames the assistant.
 const CALL_YOURSELF: &[(&str, ())] = &[
     ("call yourself", ()),
     ("rename yourself ?to|as", ()),
@@ -65,23 +65,23 @@ fn parse_remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(reading) = remember_about(sentence) {
         return Some(reading);
     }
-    if let Some(body) = kept_at_the_end(sentence) {
+    if let Some(body) = parse_trailing_remember(sentence) {
         return (body.is_body() && body.len() >= 3 && !body.is_question()).then(|| build_remember(&body, None));
     }
     if let Some(((), end)) = sentence.cursor().match_table(REMEMBER) {
         let body = sentence.skip_to(end).body();
-        let after_that = end.previous_token().is_some_and(|word| word.text == "that");
-        let speaks_of_it = after_that && (body.len() < 2 || body.cursor().match_phrase(THAT_ONE).is_some());
-        return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| build_remember(&body, None));
+        let follows_that = end.previous_token().is_some_and(|word| word.text == "that");
+        let is_reminiscence = follows_that && (body.len() < 2 || body.cursor().match_phrase(THAT_ONE).is_some());
+        return (body.is_body() && !body.is_pronoun() && !is_reminiscence).then(|| build_remember(&body, None));
     }
     let body = sentence.skip_to(sentence.cursor().match_phrase("remember|note")?).body();
-    let speaks_of_it = body.skip_phrase("the|all ?those").cursor().match_phrase(THAT_ONE).is_some();
-    let is_fact = body.is_statement() && !speaks_of_it && body.cursor().match_phrase(NO_FACT).is_none();
+    let is_reminiscence = body.skip_phrase("the|all ?those").cursor().match_phrase(THAT_ONE).is_some();
+    let is_fact = body.is_statement() && !is_reminiscence && body.cursor().match_phrase(NO_FACT).is_none();
     is_fact.then(|| build_remember(&body, None))
 }
 
 /// Returns the fact in "My tax number is 37/412, keep that".
-fn kept_at_the_end<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
+fn parse_trailing_remember<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
     const KEEP: &str = "?please ?can|could ?you ?please note|remember|save|keep|write|store|log|record that|this|it ?down|in ?mind ?for ?me ?please";
     let at = (3..sentence.len()).find(|at| {
         let mark = sentence.part_from(*at);
@@ -107,10 +107,10 @@ fn build_remember(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading 
     Reading::Command(OfflineCommand::Remember { fact: body.text().to_owned(), topic })
 }
 
-/// Words that can't begin a fact to forget: "forget it", "forget what I said", "forget about dinner with Bob tonight".
+/// Words that can't begin the topic of a fact to forget: "forget it", "forget what I said", "forget about dinner with Bob tonight".
 const NOT_FORGOTTEN: &str = "it|that|this|them|what|to|me|you|i|all|everything|anything|about|him|her";
 
-/// Parses a full fact ("forget that Anna is vegan") or its topic ("forget the wifi code").
+/// Parses an order to forget, by the full fact ("forget that Anna is vegan") or its topic ("forget the wifi code").
 fn parse_forget(sentence: &Sentence<'_>) -> Option<Reading> {
     const WHICH: &str = "I won't forget everything at once. Say which fact to forget, as in “forget the wifi code”. “What do you know \
                          about me?” lists them.";
@@ -119,8 +119,8 @@ fn parse_forget(sentence: &Sentence<'_>) -> Option<Reading> {
     }
     if let Some(end) = sentence.cursor().match_phrase("forget ?the ?fact that") {
         let body = sentence.skip_to(end).body();
-        let speaks_of_talk = body.cursor().match_phrase("i asked|said|told|mentioned|ever|just").is_some();
-        let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().match_phrase(THAT_ONE).is_none();
+        let is_about_a_talk = body.cursor().match_phrase("i asked|said|told|mentioned|ever|just").is_some();
+        let is_fact = body.is_statement() && !is_about_a_talk && body.cursor().match_phrase(THAT_ONE).is_none();
         return is_fact.then(|| Reading::Command(OfflineCommand::Forget { query: body.text().to_owned() }));
     }
     let body = sentence.skip_to(sentence.cursor().match_phrase("forget ?about")?).body();

@@ -1,4 +1,4 @@
-//! Parses new tasks, with their last day. Changes to tasks are in `change`, lists in `known`.
+//! Parses new tasks, with their due dates. Changes to tasks are parsed in `change`, requests for lists in `known`.
 
 use chrono::{DateTime, NaiveDate};
 
@@ -60,7 +60,7 @@ const COUNTED: &[&str] = &[
     "?another 2|3|4|5|6|two|three|four|five|some|few|more ?more ?other things|jobs|tasks|todos|to-dos ?to ?do ?for",
     "a few ?more things|jobs|tasks ?to ?do ?for",
 ];
-/// Openers of a mentioned duty.
+/// Openers of a duty: "I need to", "we must".
 const NEEDED: &[&str] = &[
     "?i|we ?really ?still ?also ?just need|have|ought to",
     "?i|we ?really ?still ?also ?just must",
@@ -98,13 +98,13 @@ fn parse_several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> 
     let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
     let row = rest.part_from(at + 1).body();
     let parts = if counted.is_some() { split_at_joints(&row, ",|;|and|&") } else { split_row(&row, is_plural, false)? };
-    (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
+    (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(build_tasks(&parts, day, now)))
 }
 
 /// Parses "I need to ring the vet, pay the gas bill and post the parcel". With a time it would be a reminder instead.
 pub(super) fn parse_needs(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    // "Tomorrow I have to …", "… tomorrow": the last day.
-    let (first, sentence) = day_first(sentence, now);
+    // A day at the beginning ("Tomorrow I have to …") or at the end ("… tomorrow") is the due date.
+    let (first, sentence) = split_leading_day(sentence, now);
     let sentence = &sentence;
     let body = NEEDED.iter().find_map(|pattern| sentence.strip_phrase(pattern))?.body();
     let last = (1..body.len()).rev().find_map(|at| Some((at, parse_only_day(body.part_from(at).text(), now)?.ok()?)));
@@ -117,18 +117,19 @@ pub(super) fn parse_needs(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<
     let starts = |part: &Sentence<'_>| {
         part.cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.match_phrase(FOR_ME).is_none())
     };
-    let is_plain = !sentence.is_question()
+    let is_plain_statement = !sentence.is_question()
         && !sentence.is_negated()
         && body.len() <= MAX_TOKENS
         && parse_when(body.text(), now).is_none();
     let parts = split_row(&body, false, true)?;
-    let is_told = body.has_word("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
-    (is_plain && !is_told && parts.iter().skip(usize::from(parts.len() > 1)).all(starts))
-        .then(|| Reading::Commands(written_down(&parts, first.or(last), now)))
+    let has_other_words =
+        body.has_word("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
+    (is_plain_statement && !has_other_words && parts.iter().skip(usize::from(parts.len() > 1)).all(starts))
+        .then(|| Reading::Commands(build_tasks(&parts, first.or(last), now)))
 }
 
-/// Splits off a day before "I have to".
-fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDate>, Sentence<'t>) {
+/// Splits off a day that comes before "I have to".
+fn split_leading_day<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDate>, Sentence<'t>) {
     let found = (1..sentence.len().min(5)).find_map(|at| {
         let rest = sentence.part_from(at).skip_phrase(",");
         NEEDED.iter().find_map(|pattern| rest.cursor().match_phrase(pattern))?;
@@ -139,7 +140,7 @@ fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDat
     found.map_or((None, *sentence), |(day, rest)| (Some(day), rest))
 }
 
-fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
+fn build_tasks(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
     let added = parts.iter().filter_map(|part| match build_task(&part.skip_phrase("?also ?to"), false, now) {
         Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => {
             Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) })
@@ -165,7 +166,8 @@ fn split_due_day<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentenc
 }
 
 /// Splits a sentence into tasks at commas, semicolons and "and". Each part must begin with a verb of its own, unless `is_listed` is set or
-/// three names form a series. "Buy milk, eggs and bread" is one task. `begins_with_verb`: the first part does, whatever its verb.
+/// at least three names form a series. "Buy milk, eggs and bread" is one task. With `begins_with_verb`, the first part is known to begin
+/// with a verb, even if that isn't in the list.
 fn split_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
     let starts = |part: &Sentence<'_>| {
         part.skip_phrase("?also ?to").cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end())
@@ -184,7 +186,7 @@ fn split_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
 }
 
-/// Splits a sentence at joints.
+/// Splits a sentence at the words and marks in `joints`.
 fn split_at_joints<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
     let mut parts: Vec<Sentence<'t>> = Vec::new();
     let mut start = 0;
@@ -228,17 +230,17 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     })?;
     let title = rest.part_until(end).body();
     let day = (end + 1..rest.len()).find_map(|at| dated_end(&rest.part_from(at), now));
-    let added = written_down(&[title], day, now);
+    let added = build_tasks(&[title], day, now);
     let mut added = added.into_iter().map(|command| with_list(command, backlog));
     (title.is_body() && !title.is_pronoun()).then(|| added.next().map(Reading::Command)).flatten()
 }
 
-/// Parses "For tomorrow" at the end of a list's name.
+/// Parses "for tomorrow" after a list's name.
 fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     parse_only_day(ending.strip_phrase("for|due|by")?.text(), now)?.ok()
 }
 
-/// Returns the thing and the day of "The report is due friday". `None` unless the text names exactly one day.
+/// Returns the thing and its due date from "The report is due friday". `None` unless the text names exactly one day.
 pub fn due_day(fact: &str, now: DateTime<Tz>) -> Option<(&str, NaiveDate)> {
     let (thing, day) = [" is due ", " are due "].iter().find_map(|verb| fact.split_once(verb))?;
     let day = day.split(" (said on ").next().unwrap_or(day).trim_start_matches("on ").trim_start_matches("by ");
@@ -253,8 +255,8 @@ fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
     }
 }
 
-/// Builds a task, with the last day if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay
-/// part of the title.
+/// Builds a task, with a due date if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay part
+/// of the title.
 fn build_task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
     let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
         (1..title.len()).rev().find_map(|index| {

@@ -14,7 +14,7 @@ enum Dimension {
 
 use Dimension::{Area, Data, Length, Mass, Speed, Temperature, Time, Volume};
 
-/// Names, dimension and size of units, in the dimension's base unit. The first name is displayed.
+/// Each unit's names, dimension, and size in the dimension's base unit. The first name is displayed.
 const UNITS: &[(&str, Dimension, f64)] = &[
     ("km|kilometre|kilometer|kilometres|kilometers|kms", Length, 1000.0),
     ("m|metre|meter|metres|meters", Length, 1.0),
@@ -58,7 +58,7 @@ const UNITS: &[(&str, Dimension, f64)] = &[
     ("°F|f|fahrenheit", Temperature, 0.0),
 ];
 
-/// Unit names of several words, with a short form.
+/// Unit names of several words, each with its one-word form.
 const LONG_NAMES: &[(&str, &str)] = &[
     ("us gallon", "gallon"),
     ("us pint", "pint"),
@@ -79,12 +79,12 @@ const LONG_NAMES: &[(&str, &str)] = &[
     ("miles per hour", "mph"),
     ("miles an hour", "mph"),
 ];
-/// Measures stated in two units, with the size ratio. The second unit's name is optional.
+/// Pairs of units stated together ("6 feet 1"), and how many of the second make one of the first. The second unit's name is optional.
 const PARTS: &[(&str, &str, f64)] = &[("feet", "inches", 12.0), ("stone", "pounds", 14.0), ("pounds", "ounces", 16.0)];
 
 /// Maximum words of a question.
 const MAX_WORDS: usize = 12;
-/// Openers before the measure.
+/// Phrases that may come before the measure.
 const OPENERS: &[&str] = &[
     "convert",
     "what's",
@@ -109,7 +109,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// Renders a measure: "1 pound", "2 pounds".
+    /// Formats a measure: "1 pound", "2 pounds".
     fn format_measure(self, value: f64) -> String {
         let value = format_number(value);
         let name = match (value.as_str(), self.name) {
@@ -174,8 +174,9 @@ fn answer_area(words: &[&str]) -> Option<String> {
         let by = words.get(at + 1 + skipped)?;
         let (other, name) = (number(words.get(at + 2 + skipped)?)?, words.get(at + 3 + skipped)?.trim_end_matches(','));
         let unit = find_unit(name).filter(|unit| unit.dimension == Length && matches!(*by, "by" | "x" | "×"))?;
-        let metres = one * other * unit.factor * unit.factor;
-        let (value, name) = if words.contains(&"sqft") { (metres / 0.092_903_04, "sq ft") } else { (metres, "m²") };
+        let square_metres = one * other * unit.factor * unit.factor;
+        let (value, name) =
+            if words.contains(&"sqft") { (square_metres / 0.092_903_04, "sq ft") } else { (square_metres, "m²") };
         Some(format!(
             "{} × {} {} = {} {name}",
             format_number(one),
@@ -186,7 +187,7 @@ fn answer_area(words: &[&str]) -> Option<String> {
     })
 }
 
-/// Merges two units: "6 foot 1" becomes "6.08333 foot".
+/// Merges a measure stated in two units: "6 foot 1" becomes "6.08333 foot".
 fn merge_units(words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let number = |word: Option<&&str>| word.and_then(|word| word.parse::<f64>().ok());
@@ -235,7 +236,7 @@ fn is_filler(word: &str) -> bool {
     matches!(word, "degree" | "degrees" | "about" | "exactly" | "the" | "please" | "pls" | "plz")
 }
 
-/// Renders a number with at most two places, or five for small values.
+/// Formats a number with at most two decimal places, or five for small values.
 fn format_number(value: f64) -> String {
     let places = if value != 0.0 && value.abs() < 0.1 { 5 } else { 2 };
     let text = format!("{value:.places$}");
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_measure_is_left_alone() {
+    fn other_texts_are_left_alone() {
         for text in
             ["5 miles in kg", "100 euros in dollars", "be there in 5", "call me in 5 min", "5 km in km", "", "a in b"]
         {

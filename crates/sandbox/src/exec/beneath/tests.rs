@@ -1,5 +1,5 @@
 //! Tests malicious paths of every kind, links that are swapped during a write, and the protection of files that appear meanwhile. Each
-//! escape has a control: the same path, opened as programs usually do, gets out.
+//! escape has a control: the same path does lead out when it is opened in the usual way.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ impl Scene {
         }
         for file in [
             "outside/secret.txt",
-            // Has other names elsewhere, unlike the file above, which only symlinks lead to.
+            // Hard links lead to this file, while only symlinks lead to the one above.
             "outside/linked.txt",
             "outside/deep/secret.txt",
             "ws/messages.db",
@@ -106,7 +106,7 @@ impl Scene {
 }
 
 #[test]
-fn what_is_granted_is_read_and_written_and_nothing_more() {
+fn only_granted_files_are_read_and_written() {
     let scene = Scene::new();
     for path in ["deep/a.txt", "./deep//a.txt", "deep/./a.txt", &scene.full("ws/scratch/deep/a.txt")] {
         assert_eq!(scene.read(path).unwrap(), "mine", "{path}");
@@ -200,7 +200,7 @@ fn no_spelling_leads_out() {
         "deep/./link//secret.txt",
         "link/../outside/secret.txt",
         "slash/etc/passwd",
-        // Other names of one file.
+        // Hard links.
         "hard.txt",
         "./hard.txt",
         // Keys and state, in any case.
@@ -232,7 +232,7 @@ fn no_spelling_leads_out() {
         "~root",
         " ",
         ".reveille-1.tmp",
-        // The machine's own.
+        // Files of the machine.
         "/etc/passwd",
         "//etc/passwd",
         "/./etc/passwd",
@@ -272,7 +272,7 @@ fn no_spelling_leads_out() {
     assert!(paths.len() >= 60, "{}", paths.len());
     for path in &paths {
         let control = fs::File::open(scratch.join(path));
-        // On a file system that ignores case or one that doesn't.
+        // This holds whether the file system ignores case or not.
         assert!(control.is_ok(), "the control can't open {path:?}: {control:?}");
         match scene.read(path) {
             Err(PathError::Refused(_)) => {}
@@ -327,13 +327,13 @@ fn no_spelling_leads_out() {
     }
 }
 
-/// Steps upwards from a folder to the root.
+/// Returns the relative path from a folder up to the root.
 fn dir_to_root(dir: &Path) -> String {
     "../".repeat(dir.canonicalize().unwrap().components().count() - 1)
 }
 
 #[test]
-fn writing_leads_out_no_more_than_reading() {
+fn no_write_leads_out() {
     let scene = Scene::new();
     let (outside, scratch) = (scene.at("outside"), scene.at("ws/scratch"));
     symlink(&outside, scratch.join("link")).unwrap();
@@ -376,7 +376,7 @@ fn writing_leads_out_no_more_than_reading() {
 }
 
 #[test]
-fn pipes_and_devices_hold_nobody_up() {
+fn pipes_and_sockets_never_block() {
     let scene = Scene::new();
     let pipe = scene.scratch("pipe");
     mknodat(CWD, &pipe, Special::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -389,7 +389,7 @@ fn pipes_and_devices_hold_nobody_up() {
 }
 
 #[test]
-fn our_own_state_is_not_met_within_a_granted_folder() {
+fn our_own_state_is_unreachable_within_a_granted_folder() {
     let scene = Scene::new();
     let roots =
         Roots::new(&scene.at("ws/scratch"), &scene.at("ws")).with_granted_folders(&[], &[scene.dir.path().to_owned()]);
@@ -398,8 +398,8 @@ fn our_own_state_is_not_met_within_a_granted_folder() {
         assert!(fs::read(scene.at(path)).is_ok());
         assert!(matches!(read(path), Err(PathError::Refused(_))), "{path}");
     }
-    assert_eq!(read("outside/secret.txt").unwrap().0, SECRET.as_bytes(), "that was granted");
-    assert_eq!(read("ws/scratch/deep/a.txt").unwrap().0, b"mine", "and that is its own");
+    assert_eq!(read("outside/secret.txt").unwrap().0, SECRET.as_bytes(), "the granted file");
+    assert_eq!(read("ws/scratch/deep/a.txt").unwrap().0, b"mine", "the scratch folder's own file");
     // Under another name as well.
     fs::rename(scene.at("ws"), scene.at("moved")).unwrap();
     symlink("moved", scene.at("ws")).unwrap();
@@ -407,11 +407,11 @@ fn our_own_state_is_not_met_within_a_granted_folder() {
 }
 
 #[test]
-fn a_file_of_keys_is_not_opened_within_a_granted_folder() {
+fn a_key_file_is_not_opened_within_a_granted_folder() {
     let scene = Scene::new();
     let (key, link) = (scene.at("home/write/key"), scene.at("key"));
     fs::write(&key, SECRET).unwrap();
-    // As the settings may name the file.
+    // The settings may name the key file through a link.
     symlink(&key, &link).unwrap();
     let roots = || scene.roots().without_files(std::slice::from_ref(&link));
     let read = |path: &str| roots().resolve(&scene.full(path), PathUse::Read).and_then(|place| place.read(1000));
@@ -457,21 +457,21 @@ fn a_file_is_replaced_in_full_and_keeps_its_permissions() {
     place.write(b"new", Some(&stamp)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
-    // It isn't what it was.
+    // The file has changed since it was read.
     assert!(matches!(place.write(b"third", Some(&stamp)), Err(PathError::Changed(_))));
     assert!(matches!(place.remove(&stamp), Err(PathError::Changed(_))));
     assert!(matches!(place.write(b"third", None), Err(PathError::Exists(_))));
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     let (_, stamp) = place.read(1000).unwrap();
-    assert!(matches!(place.read(2), Err(PathError::Refused(_))), "larger than is read");
+    assert!(matches!(place.read(2), Err(PathError::Refused(_))), "a file above the limit was read");
     place.remove(&stamp).unwrap();
     assert!(matches!(place.remove(&stamp), Err(PathError::Missing(_))));
-    assert_eq!(fs::read_dir(scene.at("home/write")).unwrap().count(), 1, "something temporary stays");
+    assert_eq!(fs::read_dir(scene.at("home/write")).unwrap().count(), 1, "a temporary file is left");
 }
 
-/// In the instant of the exchange itself, which no edit can be timed to hit.
+/// The edit falls between the last look and the exchange. No timing can hit that moment, so the steps are called singly.
 #[test]
-fn what_came_between_look_and_exchange_is_put_back() {
+fn a_file_changed_before_the_exchange_is_put_back() {
     let scene = Scene::new();
     fs::write(scene.scratch("a.txt"), "old").unwrap();
     let place = scene.roots().resolve("a.txt", PathUse::Write).unwrap();
@@ -489,7 +489,7 @@ fn what_came_between_look_and_exchange_is_put_back() {
     assert_eq!(fs::read_to_string(scene.scratch("a.txt")).unwrap(), "theirs, just now");
 }
 
-/// Starts a thread that turns `folder` into a real folder and a link to `outside` in turns, until it is told to stop.
+/// Starts a thread that keeps swapping the real `folder` and `link` for each other, until `end` is set.
 fn swapping(folder: &Path, link: &Path, end: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
     let (folder, link, end) = (folder.to_owned(), link.to_owned(), Arc::clone(end));
     thread::spawn(move || {
@@ -500,7 +500,7 @@ fn swapping(folder: &Path, link: &Path, end: &Arc<AtomicBool>) -> thread::JoinHa
 }
 
 #[test]
-fn a_folder_that_is_swapped_for_a_link_while_writing_leads_nowhere() {
+fn a_folder_swapped_for_a_link_during_a_write_leads_nowhere() {
     const ROUNDS: usize = 300;
     const AT_MOST: usize = 2_000_000;
     let scene = Scene::new();
@@ -521,7 +521,7 @@ fn a_folder_that_is_swapped_for_a_link_while_writing_leads_nowhere() {
             Err(PathError::Exists(_) | PathError::Changed(_) | PathError::Missing(_)) => {}
             Err(error) => panic!("{error}"),
         }
-        assert!(scene.read("folder/secret.txt").is_err(), "it was read outside");
+        assert!(scene.read("folder/secret.txt").is_err(), "a file outside was read");
         scene.roots().resolve("folder", PathUse::Read).unwrap().list().ok();
     }
     let after = scene.outside();
@@ -541,7 +541,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     /// For any mixture of parts: reads return our own text, and writes stay inside.
     #[test]
-    fn no_made_up_path_leads_out(parts in prop::collection::vec(prop::sample::select(vec![
+    fn no_random_path_leads_out(parts in prop::collection::vec(prop::sample::select(vec![
         "..", ".", "", "deep", "er", "link", "a.txt", "secret.txt", "outside", "ws", "scratch", ".git", "policy.toml", "etc", "passwd", "~",
     ]), 1..8), is_absolute in any::<bool>()) {
         let scene = Scene::new();

@@ -92,7 +92,7 @@ impl GivenBack {
             Ok(Became::Restored) => self.restored.push(at),
             Ok(Became::Untouched) => {}
             Ok(Became::Left) => self.contested.push(at),
-            Err(error) if disk::is_the_machines(&error) => return Err((at, error)),
+            Err(error) if disk::is_machine_fault(&error) => return Err((at, error)),
             Err(error) => {
                 tracing::warn!(%error, "{} could not be given back", at.display());
                 self.contested.push(at);

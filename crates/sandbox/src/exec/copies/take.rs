@@ -62,7 +62,7 @@ impl Copies {
         let trial = self.dir.join("trial");
         let cloned = file::create_private_dirs(&self.dir).and_then(|()| {
             let from = open_file(&root.root.join(&file.path))?;
-            share_bytes(&from, &file::empty_private(&trial)?)
+            share_bytes(&from, &file::create_or_truncate_private(&trial)?)
         });
         drop(fs::remove_file(&trial));
         cloned.is_ok()

@@ -65,7 +65,7 @@ impl State {
 }
 
 impl TreeEntry {
-    /// Returns true if the entry is unchanged. A folder ignores changes of its content.
+    /// Returns true if the entry is unchanged. A folder counts as unchanged if only its content has changed.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match self.kind {
@@ -99,8 +99,8 @@ pub(super) fn measure_folder(root: &Path, hidden: &[PathBuf], left: &mut usize) 
 /// Lists all entries of a folder except the hidden ones. Links aren't followed.
 pub(super) fn list_entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<TreeEntry>, CopyError> {
     let mut found = Vec::new();
-    let mut open = vec![String::new()];
-    while let Some(folder) = open.pop() {
+    let mut pending = vec![String::new()];
+    while let Some(folder) = pending.pop() {
         let path = root.join(&folder);
         for entry in fs::read_dir(&path).map_err(CopyError::at_path(&path))? {
             let entry = entry.map_err(CopyError::at_path(&path))?;
@@ -120,7 +120,7 @@ pub(super) fn list_entries(root: &Path, hidden: &[PathBuf], left: &mut usize) ->
             };
             let kind = kind(&path, &metadata)?;
             if kind == TreeKind::Dir {
-                open.push(name.clone());
+                pending.push(name.clone());
             }
             found.push(TreeEntry { path: name, kind, state: State::from_metadata(&metadata) });
         }

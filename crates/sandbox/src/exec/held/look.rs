@@ -50,7 +50,7 @@ const INTERPRETERS: [&str; 26] = [
     "tclsh",
     "osascript",
 ];
-/// Option letters that exclude a script file: the program is inline or a module, or files are changed in place.
+/// Option letters after which no script file follows: the program is inline or a module, or files are changed in place.
 const NO_PROGRAM: [char; 4] = ['c', 'e', 'm', 'i'];
 /// Programs that load files from the current folder, with the names of those files. Some programs write to these
 /// files, so they are checked for changes instead of being mounted read-only.
@@ -84,12 +84,12 @@ const LOADERS: [(&str, &[&str]); 27] = [
     ("git", &[]),
 ];
 
-/// The files named by a command, and what an approval can't be bound to.
+/// The files named by a command, and warnings about those that an approval can't be bound to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundFiles {
     /// The files bound to the approval.
     pub named: BoundFiles,
-    /// Sentences for the person about unbound files.
+    /// Warnings for the person about files that aren't bound.
     pub unheld: Vec<String>,
 }
 
@@ -137,15 +137,15 @@ impl Places {
         found.collect()
     }
 
-    /// Returns the folder directly below the scratch (one cycle's) that contains a path.
+    /// Returns the folder of one cycle that contains a path. It lies directly below the scratch folder.
     fn find_enclosing_folder(&self, path: &Path) -> Option<PathBuf> {
         let first = path.strip_prefix(&self.scratch).ok()?.components().next();
         Some(first.map_or_else(|| self.scratch.clone(), |first| self.scratch.join(first)))
     }
 }
 
-/// Lists unreachable paths in the person's home that a command names: hidden places, and with `is_given` everything
-/// that isn't granted. Existence isn't checked. Read-only paths are left out, because a failed write reports itself.
+/// Lists the paths in the person's home that a command names but can't reach. These are hidden places, and with `is_given`
+/// everything that isn't granted. Existence isn't checked. Read-only paths are left out, because a failed write reports itself.
 pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules) -> Vec<String> {
     let Some(home) = shelter.home() else { return Vec::new() };
     let places = Places::collect(shelter, rules);
@@ -181,11 +181,11 @@ pub fn find_named_files(
 ) -> FoundFiles {
     let places = Places::collect(shelter, rules);
     let words = named_words(text);
-    let begins_in = shelter.folder().work_path();
-    let begins_in = (!is_given).then(|| begins_in.canonicalize().unwrap_or(begins_in));
+    let start_folder = shelter.folder().work_path();
+    let start_folder = (!is_given).then(|| start_folder.canonicalize().unwrap_or(start_folder));
     let mut folders: Vec<PathBuf> = Vec::new();
     for word in &words.words {
-        let found = places.find_word(begins_in.as_deref(), word).into_iter().map(|(_, path)| path);
+        let found = places.find_word(start_folder.as_deref(), word).into_iter().map(|(_, path)| path);
         for folder in found.filter(|path| path.is_dir()) {
             if !folders.contains(&folder) {
                 folders.push(folder);
@@ -196,7 +196,7 @@ pub fn find_named_files(
     folders.truncate(MAX_FOLDERS);
     let mut files: Vec<(PathBuf, PathBuf)> = Vec::new();
     let bases: Vec<Option<&Path>> =
-        std::iter::once(begins_in.as_deref()).chain(folders.iter().map(|folder| Some(folder.as_path()))).collect();
+        std::iter::once(start_folder.as_deref()).chain(folders.iter().map(|folder| Some(folder.as_path()))).collect();
     let files_of = |word: &str| -> Vec<(PathBuf, PathBuf)> {
         let found = bases.iter().flat_map(|base| places.find_word(*base, word));
         found.filter(|(_, path)| path.is_file()).collect()
@@ -249,7 +249,7 @@ pub fn find_named_files(
         INTERPRETERS.iter().chain(LOADERS.iter().map(|(known, _)| known)).any(|known| is_called(name, known))
     });
     let runs: Vec<&Path> = found.iter().filter(|file| file.is_run).map(|file| file.path.as_path()).collect();
-    let begins = begins_in.iter().filter(|_| loads || !words.is_plain || !runs.is_empty() || !folders.is_empty());
+    let begins = start_folder.iter().filter(|_| loads || !words.is_plain || !runs.is_empty() || !folders.is_empty());
     let around = runs.iter().copied().chain(folders.iter().chain(begins).map(PathBuf::as_path));
     let around: BTreeSet<PathBuf> = around.filter_map(|path| places.find_enclosing_folder(path)).collect();
     let around: Vec<PathBuf> = around.into_iter().collect();
@@ -286,8 +286,8 @@ fn find_script(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, Pa
     Vec::new()
 }
 
-/// Returns true if the file has an executable bit. In complex text a written file can look like a command, and a
-/// read-only snapshot would break the writing.
+/// Returns true if the file has an executable bit. In complex text, a file that the command writes can look like a command
+/// itself, and a read-only snapshot of it would make the write fail.
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
@@ -304,7 +304,7 @@ fn describe_file(
     room: &mut usize,
     may_show: &dyn Fn(&str) -> bool,
 ) -> Option<BoundFile> {
-    // The store keeps names as text.
+    // The store keeps both paths as text, so they must be valid UTF-8.
     let _ = (named.to_str()?, path.to_str()?);
     let file = open_file(&path).ok()?;
     let found = file.metadata().ok()?;

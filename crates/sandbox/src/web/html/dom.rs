@@ -55,7 +55,7 @@ enum What {
         attributes: Vec<Attribute>,
     },
     Text(StrTendril),
-    /// The document itself, comments, instructions.
+    /// The document itself, a comment, or a processing instruction.
     Other,
 }
 
@@ -104,7 +104,7 @@ impl PageTree {
         }
     }
 
-    /// Returns true for an element of another language: a drawing, a formula.
+    /// Returns true for an element of another language, such as SVG or MathML.
     pub(in crate::web) fn is_foreign(&self, id: Id) -> bool {
         let node = self.nodes.get(id);
         node.is_some_and(|node| matches!(&node.what, What::Element { name, .. } if name.ns != ns!(html)))
@@ -149,7 +149,7 @@ impl PageTree {
     }
 }
 
-/// The target of the parser.
+/// The sink in which the parser builds the tree.
 struct Sink {
     nodes: RefCell<Vec<Node>>,
     is_deep: RefCell<bool>,

@@ -1,7 +1,7 @@
 //! Web search: one engine without a key, and one with a key.
 //!
-//! Engines go through the same checks as pages. Their addresses are constants; only code ([`Engine::with_base_url`]) can set
-//! others, without any grant.
+//! Engines go through the same checks as pages. Their addresses are constants. Only code can set another
+//! ([`Engine::with_base_url`]), and that address gets no grant.
 
 mod brave;
 mod duckduckgo;
@@ -67,7 +67,7 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// Returns Brave's engine with a key.
+    /// Returns Brave's engine, which needs a key.
     pub fn brave(key: Secret) -> Self {
         Self { base_url: brave::URL.to_owned(), kind: Kind::Brave(key) }
     }

@@ -41,7 +41,7 @@ fn duckduckgos_results_are_read_without_advertisements() {
 }
 
 #[test]
-fn nothing_found_is_told_from_a_page_that_refuses_and_one_that_has_changed() {
+fn an_empty_result_differs_from_a_refusal_and_a_changed_page() {
     let nothing = r#"<div class="results"><div class="result result--no-result"><div class="no-results">No results.</div></div></div>"#;
     assert_eq!(duckduckgo(nothing), Ok(Vec::new()));
     let challenge =

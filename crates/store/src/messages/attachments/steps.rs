@@ -1,6 +1,6 @@
-//! The steps of a file, one transaction each. The bot records fetches; its listening child (one at a time, under a flock of its own)
-//! records transcriptions. Wakes write none of this, so these writes carry no fence: a wake claims a message only after its files are
-//! settled. Each step names the state it leaves, so a late or repeated step changes nothing.
+//! The steps of a file, one transaction each. The bot records fetches; its child process that transcribes (one at a time, under a file
+//! lock of its own) records transcriptions. Wakes write none of this, because a wake claims a message only after its files are settled;
+//! so these writes carry no fence. Each step requires the state it starts from, so a late or repeated step changes nothing.
 
 use chrono::{DateTime, Utc};
 
@@ -17,12 +17,12 @@ use crate::{
     upkeep::backoff,
 };
 
-/// The error of a recording without a speech model, or its prefix. The recording is transcribed once a model is there.
+/// The error, or its prefix, of a recording that arrived without a speech model. The recording is transcribed once a model is there.
 pub const NO_SPEECH_MODEL: &str = "there is no speech model to listen with";
-/// The prefix in `handled` for the chats that have been told so.
+/// The prefix of the keys in `handled` for chats that were told about the missing speech model.
 const TOLD: &str = "files/no-model/";
 
-/// SQL condition for a step due at ?1. A time beyond ?2, the longest wait, was written while the clock was wrong.
+/// SQL condition for a step due at ?1. A time after ?2, the end of the longest wait, was written while the clock was wrong.
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
 impl<S: ReadStore> Attachments<S> {
@@ -37,7 +37,7 @@ impl<S: ReadStore> Attachments<S> {
         }
     }
 
-    /// The next recording to transcribe, in the same order.
+    /// The next recording to transcribe, in the same order as files to fetch.
     pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let is_heard = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
         self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
@@ -88,7 +88,7 @@ impl<S: WriteStore> Attachments<S> {
     }
 
     /// Records a failed fetch. `all` delays every other fetch until that time as well; `counts` counts the failure against the file.
-    pub fn file_late(
+    pub fn record_failed_fetch(
         &mut self,
         id: i64,
         why: &str,
@@ -132,7 +132,7 @@ impl<S: WriteStore> Attachments<S> {
 
     /// Records that the process `listener` is about to transcribe a recording. The attempt counts beforehand, so that a recording that
     /// crashes its listener is tried only a few times. Returns the attempts, including this one.
-    pub fn record_listener(
+    pub fn begin_transcription(
         &mut self,
         id: i64,
         listener: u32,
@@ -153,8 +153,8 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Takes back the attempt of the process `listener`, which was ended in order, and makes its recording due again. `false` if there
-    /// was none.
+    /// Takes back the attempt of the process `listener`, which was ended on purpose, and makes its recording due again. `false` if that
+    /// process had no recording.
     pub fn undo_listener_attempt(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
         self.0.write(|tx| {
             let n = tx.execute(
@@ -178,8 +178,8 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Records a failed transcription, counted before by [`Attachments::record_listener`].
-    pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
+    /// Records a failed transcription. [`Attachments::record_listener`] has counted the attempt already.
+    pub fn record_failed_transcription(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET error = ?2, listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
@@ -190,7 +190,7 @@ impl<S: WriteStore> Attachments<S> {
     }
 
     /// Gives up a recording: its message and a notice say why.
-    pub fn file_unhearable(
+    pub fn give_up_recording(
         &mut self,
         file: &Attachment,
         why: &str,
@@ -200,9 +200,9 @@ impl<S: WriteStore> Attachments<S> {
         self.0.write(|tx| fail_file(tx, file, "kept", why, notice, now))
     }
 
-    /// Gives up a recording for lack of a speech model, so that its message can go on. Its chat is told once, until
-    /// [`Attachments::can_listen`].
-    pub fn cannot_listen(
+    /// Gives up a recording for lack of a speech model, so that its message can be answered without it. Its chat is told only once, until
+    /// [`Attachments::can_listen`] deletes the mark.
+    pub fn give_up_without_speech_model(
         &mut self,
         file: &Attachment,
         why: Option<&str>,
@@ -223,9 +223,9 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Makes the recordings due that failed for lack of a speech model, if their message still waits and is in no conversation. Returns
+    /// Retries the recordings that failed for lack of a speech model, if their message still waits and no open cycle has it. Returns
     /// their number.
-    pub fn can_listen(&mut self, now: DateTime<Utc>) -> Result<usize> {
+    pub fn retry_unheard_recordings(&mut self, now: DateTime<Utc>) -> Result<usize> {
         let told: bool = self.0.conn().query_row(
             "SELECT EXISTS (SELECT 1 FROM handled WHERE substr(key, 1, length(?1)) = ?1)",
             [TOLD],

@@ -1,4 +1,4 @@
-//! A connection to a server, by either transport: introduction, tool list and calls.
+//! A connection to an MCP server, over either transport: handshake, tool list and calls.
 
 use std::time::Duration;
 
@@ -21,34 +21,34 @@ use crate::mcp::{
     message::{KNOWN, render_notification},
 };
 
-/// Timeout of a server's introduction, and of its tool list.
+/// Timeout of the handshake with a server, and of its tool list.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of pages read of a tool list.
 const MAX_PAGES: usize = 128;
 /// Maximum number of tools read before selecting the allowed ones.
 const MAX_LISTED: usize = 16 * MAX_TOOLS;
-/// The revision tried with a server that refuses ours without naming its own.
+/// The protocol revision tried with a server that refuses ours without naming its own.
 const OLDEST: &str = "2024-11-05";
 
 /// A connection to a server. Dropping it ends a child process.
 #[derive(Debug)]
 pub struct Connection {
-    way: Way,
+    way: Transport,
     talk: ServerTalk,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Transport {
     Child(Child),
     Http(Http),
 }
 
-/// The environment of a server that is a command.
+/// The surroundings of a server that is started as a command.
 #[derive(Debug, Clone, Copy)]
-pub enum Within<'a> {
+pub enum Surroundings<'a> {
     /// Confined in the sandbox.
     Sandbox(&'a Sandbox, &'a Confinement),
-    /// Unconfined, in this directory: a person was told and has approved.
+    /// Unconfined, in this directory, with a person's approval.
     Nothing(&'a std::path::Path),
 }
 
@@ -57,21 +57,21 @@ pub enum Within<'a> {
 pub struct OfferedTools {
     /// The tools as described by the server.
     pub tools: Vec<Value>,
-    /// Sentences about the unread part of the list.
+    /// Sentences about the part of the list that wasn't read.
     pub problems: Vec<String>,
 }
 
 impl Connection {
-    /// Starts or dials a server and introduces us.
+    /// Starts a command or connects to a URL, and performs the handshake.
     ///
     /// # Errors
     /// The server can't be reached, or doesn't speak the protocol.
-    pub async fn open(server: &Server, within: Within<'_>) -> Result<Self, ClientError> {
+    pub async fn open(server: &Server, within: Surroundings<'_>) -> Result<Self, ClientError> {
         let way = match &server.place {
-            ServerPlace::Command { .. } => Way::Child(start_child(server, within)?),
-            ServerPlace::Url { url, headers } => Way::Http(Http::new(url, headers.iter())?),
+            ServerPlace::Command { .. } => Transport::Child(start_child(server, within)?),
+            ServerPlace::Url { url, headers } => Transport::Http(Http::new(url, headers.iter())?),
         };
-        let talk = ServerTalk::new(matches!(way, Way::Http(_)));
+        let talk = ServerTalk::new(matches!(way, Transport::Http(_)));
         let mut connection = Self { way, talk };
         let introduced = tokio::time::timeout(BEGIN_TIMEOUT, connection.introduce()).await;
         connection.flatten_timeout(BEGIN_TIMEOUT, introduced)?;
@@ -86,15 +86,15 @@ impl Connection {
             },
             other => other?,
         };
-        // The parts used here are the same in every revision, so an unknown revision is accepted.
+        // The parts of the protocol used here are the same in every revision, so an unknown revision is accepted.
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        if let Way::Http(http) = &mut self.way {
+        if let Transport::Http(http) = &mut self.way {
             http.set_revision(revision);
         }
         let done = render_notification("notifications/initialized");
         match &mut self.way {
-            Way::Child(child) => child.send(done),
-            Way::Http(http) => http.notify(done).await?,
+            Transport::Child(child) => child.send(done),
+            Transport::Http(http) => http.notify(done).await?,
         }
         Ok(())
     }
@@ -175,11 +175,11 @@ impl Connection {
             return Err(ClientError::Protocol("what it would be sent is too long".to_owned()));
         }
         match &mut self.way {
-            Way::Child(child) => {
+            Transport::Child(child) => {
                 child.send(text);
                 child.receive_answer(&mut self.talk).await
             }
-            Way::Http(http) => http.send_request(text, &mut self.talk).await,
+            Transport::Http(http) => http.send_request(text, &mut self.talk).await,
         }
     }
 
@@ -221,14 +221,14 @@ fn older_revision(refusal: &str) -> Option<&'static str> {
     named.or_else(|| is_about_it().then_some(OLDEST))
 }
 
-fn start_child(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
+fn start_child(server: &Server, within: Surroundings<'_>) -> Result<Child, ClientError> {
     let ServerPlace::Command { command, env, hosts, writable } = &server.place else {
         return Err(ClientError::Unreachable("it is no command".to_owned()));
     };
     let (program, args) =
         command.split_first().ok_or_else(|| ClientError::Unreachable("its command is empty".to_owned()))?;
     let Confined { spec, proxy } = match within {
-        Within::Sandbox(sandbox, confinement) => {
+        Surroundings::Sandbox(sandbox, confinement) => {
             let mut confinement = confinement.clone();
             confinement.writable.extend(writable.iter().cloned());
             confinement.network = Network::Hosts(hosts.clone());
@@ -236,7 +236,7 @@ fn start_child(server: &Server, within: Within<'_>) -> Result<Child, ClientError
                 .confine(&confinement, program.as_ref(), args)
                 .map_err(|error| ClientError::Unreachable(error.to_string()))?
         }
-        Within::Nothing(dir) => {
+        Surroundings::Nothing(dir) => {
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).current_dir(dir).env("HOME", dir);
             Confined { spec, proxy: None }
         }

@@ -1,12 +1,12 @@
 //! Conversion of tool schemas to the form accepted by the models' APIs.
 //!
-//! An API refuses a whole request for a single unacceptable schema, so one tool of one server could break every
-//! message. Each schema is therefore rewritten. Invalid keywords are repaired or dropped ([`tidy`]). Combined shapes
-//! at the top become one list of arguments and a sentence ([`flatten`]). Arguments with unacceptable names are
-//! renamed, and calls translate them back. A rewritten schema may allow more than the server's but never less; the
-//! server has the last word. A schema that can't be rewritten is left out with a reason.
+//! An API refuses a whole request for a single unacceptable schema, so one tool of one server could break every message. Each schema is
+//! therefore rewritten. Invalid keywords are repaired or dropped ([`tidy`]). Alternatives and combinations at the top level (`anyOf`,
+//! `allOf`) become one list of arguments, with a sentence that explains them ([`flatten`]). Arguments with unacceptable names are renamed,
+//! and calls translate them back. A rewritten schema never allows less than the server's. It may allow more, because the server
+//! checks each call itself. A schema that can't be rewritten is left out with a reason.
 //!
-//! A person accepts the server's original (`pin`); the rewritten schema is derived from it each time.
+//! A person approves the server's original (`pin`); the rewritten schema is derived from it each time.
 
 mod flatten;
 mod tidy;
@@ -27,9 +27,9 @@ const MAX_NOTE_CHARS: usize = 6_000;
 /// The arguments of a tool as shown to a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ToolArguments {
-    /// A JSON Schema (2020-12) of an object, without combinations at the top.
+    /// A JSON Schema (2020-12) of an object, without combinations at the top level.
     pub(super) schema: Value,
-    /// Sentences about restrictions lost in the schema; may be empty.
+    /// Sentences about restrictions that the rewritten schema can't express; may be empty.
     pub(super) note: String,
     /// The server's argument names by the model's names, where they differ.
     renamed: BTreeMap<String, String>,
@@ -104,7 +104,7 @@ fn plain_key(key: &str, is_taken: impl Fn(&str) -> bool) -> String {
     std::iter::once(plain.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
-/// Drops each dangling reference; its place then accepts any value, and sibling keywords stay.
+/// Drops each dangling reference. Its place then accepts any value that its other keywords allow.
 fn drop_dangling(value: &mut Value, document: &Value) {
     match value {
         Value::Object(object) => {
@@ -145,7 +145,7 @@ fn decode_percent(text: &str) -> Option<String> {
 }
 
 /// Returns a schema that accepts any value.
-fn accept_anything() -> Value {
+fn any_value_schema() -> Value {
     json!({})
 }
 

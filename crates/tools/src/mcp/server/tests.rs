@@ -1,4 +1,4 @@
-//! Tests the server's core and its HTTP, with a handler that echoes.
+//! Tests the server's core and its HTTP transport, with a handler that echoes calls.
 
 use tokio::net::TcpListener;
 
@@ -31,19 +31,19 @@ fn offer() -> Offer {
     Offer { instructions: "Echoes.".to_owned(), tools: vec![tool("echo"), tool("fail")], has_resources: true }
 }
 
-/// The answer of the handler or the offer.
+/// Sends a request and returns its answer, from the handler or from the offer.
 async fn ask(method: &str, params: Value) -> Result<Value, RpcError> {
     let (jobs, waiting) = mpsc::channel(1);
-    let (done, answered) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let message = Message::Request { id: 1.into(), method: method.to_owned(), params };
-    assert!(handle_message(&offer(), message, &jobs, move |answer| done.send(answer).unwrap()));
+    assert!(handle_message(&offer(), message, &jobs, move |answer| sender.send(answer).unwrap()));
     drop(jobs);
     run_jobs(&mut Echo, waiting).await;
-    answered.await.unwrap()
+    receiver.await.unwrap()
 }
 
 #[tokio::test]
-async fn calls_and_resources_reach_the_handler_and_the_rest_is_answered_at_once() {
+async fn calls_and_resources_reach_the_handler_and_other_requests_are_answered_at_once() {
     let called = ask("tools/call", json!({"name": "echo", "arguments": {"b": 1, "a": "x"}})).await.unwrap();
     assert_eq!(called, json!({"content": [{"type": "text", "text": r#"echo {"b":1,"a":"x"}"#}], "isError": false}));
     let in_text = ask("tools/call", json!({"name": "echo", "arguments": "{\"a\":1}"})).await.unwrap();
@@ -55,7 +55,7 @@ async fn calls_and_resources_reach_the_handler_and_the_rest_is_answered_at_once(
 }
 
 #[tokio::test]
-async fn what_cant_be_answered_is_an_error_by_the_protocols_numbers() {
+async fn unanswerable_requests_get_the_protocols_error_codes() {
     for (method, params, code) in [
         ("tools/call", json!({"name": "other"}), RpcError::PARAMETERS),
         ("tools/call", json!({"name": "echo", "arguments": []}), RpcError::PARAMETERS),
@@ -69,7 +69,7 @@ async fn what_cant_be_answered_is_an_error_by_the_protocols_numbers() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_known_is_spoken_and_for_another_the_latest_is_offered() {
+async fn a_known_revision_is_accepted_and_for_another_the_latest_is_offered() {
     for (asked, spoken) in [("2025-03-26", "2025-03-26"), ("2031-01-01", LATEST)] {
         let answer = ask("initialize", json!({"protocolVersion": asked})).await.unwrap();
         assert_eq!(answer["protocolVersion"], spoken);
@@ -77,7 +77,7 @@ async fn a_revision_that_is_known_is_spoken_and_for_another_the_latest_is_offere
 }
 
 #[tokio::test]
-async fn more_calls_than_may_wait_are_refused() {
+async fn calls_are_refused_while_too_many_wait() {
     let (jobs, _waiting) = mpsc::channel(1);
     let refused = |jobs: &mpsc::Sender<Job>| {
         let (done, mut answered) = tokio::sync::oneshot::channel();
@@ -86,7 +86,7 @@ async fn more_calls_than_may_wait_are_refused() {
         handle_message(&offer(), message, jobs, move |answer| done.send(answer).unwrap());
         answered.try_recv().ok()
     };
-    assert_eq!(refused(&jobs), None, "it waits");
+    assert_eq!(refused(&jobs), None, "the first call waits");
     assert_eq!(refused(&jobs).unwrap().unwrap_err().code, RpcError::INTERNAL);
 }
 
@@ -105,7 +105,7 @@ async fn served(client: impl AsyncFnOnce(reqwest::Client, String)) {
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
 #[tokio::test]
-async fn only_who_knows_the_token_and_names_this_machine_is_answered() {
+async fn only_requests_with_the_token_and_a_local_host_are_answered() {
     served(async |client, url| {
         let post = |headers: &[(&'static str, &'static str)]| {
             let request = client.post(&url).header("content-type", "application/json").body(PING);
@@ -130,7 +130,7 @@ async fn only_who_knows_the_token_and_names_this_machine_is_answered() {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_once_and_what_is_none_is_refused() {
+async fn a_message_is_answered_once_and_anything_else_is_refused() {
     served(async |client, url| {
         let send = |body: String| {
             let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
@@ -172,13 +172,13 @@ fn unfinished(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
     std::iter::repeat_with(begin).take(how_many).collect()
 }
 
-/// Tells whether the server has neither answered nor closed the connection.
+/// Returns true if the server has neither answered nor closed the connection.
 fn is_open(mut stream: &std::net::TcpStream) -> bool {
     std::io::Read::read(&mut stream, &mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 #[tokio::test]
-async fn requests_that_nobody_finishes_hold_up_no_other() {
+async fn unfinished_requests_dont_hold_up_others() {
     served(async |client, url| {
         let ping = async || {
             let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
@@ -186,8 +186,8 @@ async fn requests_that_nobody_finishes_hold_up_no_other() {
         };
         let few = unfinished(&url, 40);
         assert_eq!(ping().await, 200);
-        assert!(few.iter().all(is_open), "nobody had to wait for their end");
-        // Beyond the maximum, the connections that wait longest are closed.
+        assert!(few.iter().all(is_open), "the ping had to wait for the unfinished requests");
+        // Beyond the maximum, the connections that have waited longest are closed.
         let many = unfinished(&url, 100);
         assert_eq!(ping().await, 200);
         assert!(many.last().is_some_and(is_open));
@@ -197,7 +197,7 @@ async fn requests_that_nobody_finishes_hold_up_no_other() {
 }
 
 #[tokio::test]
-async fn no_other_address_than_a_loopback_one_is_served() {
+async fn only_a_loopback_address_is_served() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let served = http::serve(listener, &Secret::new("t"), offer(), &mut Echo).await;
     assert!(served.unwrap_err().to_string().contains("no loopback"));

@@ -15,7 +15,7 @@ use reveille_config::read_private;
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Why there is no token.
+/// The reason there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The existing file isn't trustworthy; a person has to repair or remove it.
@@ -56,7 +56,7 @@ pub fn load(path: &Path) -> Option<Secret> {
 /// Returns the token in a file, which is created if missing.
 ///
 /// # Errors
-/// The file belongs to another user, is open to others or empty, or can't be written.
+/// The file belongs to another user, is readable by others, holds no token, or can't be written.
 pub fn load_or_make(path: &Path) -> Result<Secret, TokenError> {
     let unusable = |why: String| TokenError::Unusable { path: path.to_owned(), why };
     match path.symlink_metadata() {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_is_its_owners_alone() {
+    fn a_token_is_made_once_and_readable_only_by_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mcp/token");
         assert_eq!(load(&path), None);

@@ -93,7 +93,7 @@ fn reported_texts_keep_their_words() {
 
 /// While New York is on daylight saving time, "EST" is ambiguous.
 #[test]
-fn a_zones_winter_name_in_summer_is_a_question() {
+fn a_winter_zone_name_is_ambiguous_in_summer() {
     let july = local(berlin(), "2026-07-21 14:00");
     check_all(
         july,

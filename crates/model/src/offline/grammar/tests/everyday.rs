@@ -1,9 +1,9 @@
-//! Everyday sentences as people type them, with their fates: the reading, a question back ("near …"), a missing detail ("asks …"), or
-//! kept for a model. No sentence may be read as something it doesn't say.
+//! Everyday sentences as people type them, each with its fate: the commands read from it, a similar command to confirm ("near …"), a
+//! question about a missing detail ("asks …"), or kept for a model. No sentence may be read as something it doesn't say.
 
 use super::*;
 
-/// The reading of a message, or the question it leads to.
+/// Returns the fate of a message, as written in the table.
 fn fate(text: &str) -> String {
     match parse(text, saturday()) {
         ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
@@ -29,17 +29,18 @@ fn check(table: &str) {
         .collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), table.lines().count(), wrong.join("\n"));
 }
-/// One sentence a line, with its fate.
+
+/// One sentence per line, with its fate.
 const SENTENCES: &str = include_str!("everyday.txt");
 
 #[test]
-fn everyday_sentences_are_understood_asked_about_or_kept() {
+fn every_sentence_meets_its_fate() {
     check(SENTENCES);
 }
 
-/// Measures the table itself; the test above checks its entries.
+/// Counts the fates in the table. The test above checks that they are right.
 #[test]
-fn nearly_all_of_them_are_answered() {
+fn at_most_a_tenth_are_kept_for_a_model() {
     let fates: Vec<&str> = SENTENCES.lines().filter_map(|line| Some(line.split_once(" => ")?.1)).collect();
     let kept = fates.iter().filter(|fate| **fate == "kept").count();
     assert!(fates.len() >= 300 && kept * 10 <= fates.len(), "{kept} of {} are kept", fates.len());

@@ -25,7 +25,7 @@ pub(super) fn flatten_schema(root: &Value) -> Option<FlatSchema> {
     let Shape { mut properties, required, mut rest, notes } = read_shape(root, root, &mut { MAX_SCHEMAS })?;
     // Some APIs require a description of each required argument.
     for name in &required {
-        properties.entry(name.clone()).or_insert_with(super::accept_anything);
+        properties.entry(name.clone()).or_insert_with(super::any_value_schema);
     }
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::accept_anything;
+use super::any_value_schema;
 
 /// Maximum nesting of schemas; deeper ones accept any value.
 const MAX_DEPTH: usize = 24;
@@ -17,7 +17,7 @@ pub(super) fn tidy_root(schema: &Value) -> Result<Value, String> {
     let object = match schema {
         Value::Object(object) => object,
         // A tool without arguments.
-        Value::Null | Value::Bool(true) => return Ok(accept_anything()),
+        Value::Null | Value::Bool(true) => return Ok(any_value_schema()),
         _ => return Err("its arguments aren't described by an object".to_owned()),
     };
     if matches!(object.get("properties"), Some(Value::Array(list)) if !list.is_empty()) {
@@ -49,7 +49,7 @@ fn make_local(value: &mut Value, id: &str) {
 
 fn tidy_schema(schema: &Value, depth: usize) -> Value {
     match schema {
-        _ if depth > MAX_DEPTH => accept_anything(),
+        _ if depth > MAX_DEPTH => any_value_schema(),
         Value::Object(object) => Value::Object(tidy_object(object, depth)),
         Value::Bool(false) => json!({"not": {}}),
         // `"path": "string"` abbreviates a type; any other text is a description.
@@ -57,7 +57,7 @@ fn tidy_schema(schema: &Value, depth: usize) -> Value {
             Some(name) => tidy_schema(&json!({"type": name}), depth),
             None => json!({"description": text}),
         },
-        _ => accept_anything(),
+        _ => any_value_schema(),
     }
 }
 
@@ -73,7 +73,7 @@ fn tidy_object(object: &Map<String, Value>, depth: usize) -> Map<String, Value> 
         if !first.is_empty() {
             tidied.insert("prefixItems".to_owned(), first.iter().map(|item| tidy_schema(item, depth + 1)).collect());
         }
-        tidied.insert("items".to_owned(), rest.map_or_else(accept_anything, |rest| tidy_schema(rest, depth + 1)));
+        tidied.insert("items".to_owned(), rest.map_or_else(any_value_schema, |rest| tidy_schema(rest, depth + 1)));
     }
     if object.contains_key("$recursiveRef") {
         tidied.insert("$ref".to_owned(), "#".into());

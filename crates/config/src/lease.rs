@@ -4,10 +4,6 @@ use std::time::Duration;
 
 /// The maximum term in seconds. If a machine is lost, the others wait this long.
 pub const MAX_TERM_S: u64 = 3_600;
-/// The default term in seconds. The lease is renewed three times per term: a push every 100 seconds while a bot polls.
-const DEFAULT_TERM_S: u64 = 300;
-/// The default git reference. The leases `bot` and `wake` are kept below it.
-const DEFAULT_REFERENCE: &str = "refs/reveille/lease";
 /// The maximum length of a machine's name in characters.
 pub const MAX_NAME_CHARS: usize = 40;
 
@@ -42,22 +38,11 @@ pub struct LeaseSettings {
     pub reference: String,
     /// The name of this machine; `None` for its host name (`LEASE_NAME`).
     pub name: Option<String>,
-    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`).
+    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`). It is renewed three times per term: by default, a
+    /// push every 100 seconds while a bot polls.
     pub term: Duration,
     /// The machine that does unrequested work (`LEASE_DUTY`).
     pub duty: UnrequestedWork,
-}
-
-impl Default for LeaseSettings {
-    fn default() -> Self {
-        Self {
-            home: LeaseHome::Local,
-            reference: DEFAULT_REFERENCE.to_owned(),
-            name: None,
-            term: Duration::from_secs(DEFAULT_TERM_S),
-            duty: UnrequestedWork::Bot,
-        }
-    }
 }
 
 impl LeaseSettings {
@@ -133,7 +118,7 @@ mod tests {
 
     #[test]
     fn only_references_that_git_and_hosts_accept_are_valid() {
-        for fine in ["refs/reveille/lease", "refs/heads/lease", "refs/tags/my-lease.2", DEFAULT_REFERENCE] {
+        for fine in ["refs/reveille/lease", "refs/heads/lease", "refs/tags/my-lease.2"] {
             assert_eq!(parse_reference(fine).as_deref(), Ok(fine));
         }
         for wrong in ["lease", "refs/lease", "refs//lease", "refs/heads/", "refs/a/../b", "refs/a/b.lock", "refs/a/-b"]

@@ -15,6 +15,7 @@ mod old;
 mod raw;
 mod resolve;
 mod said;
+mod table;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -48,8 +49,9 @@ pub use self::{
     lease::{LeaseHome, LeaseSettings, UnrequestedWork},
     model_name::Provider,
     old::OldSetting,
-    raw::{Source, VARIABLES},
+    raw::Source,
     said::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
+    table::{SETTINGS, Setting, VARIABLES, render_example},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
 };
 pub use {

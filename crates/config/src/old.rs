@@ -4,7 +4,7 @@ use reveille_base::redact::Secret;
 
 use super::{
     env_file::{self, EnvLine},
-    raw::{SECRETS, VARIABLES},
+    table::{VARIABLES, list_secrets},
     types::without_userinfo,
     values::looks_secret,
 };
@@ -48,7 +48,7 @@ impl OldSetting {
     /// Returns true if the value is a secret, judged by its name or its form.
     pub fn is_secret(&self) -> bool {
         let name = self.name.to_uppercase();
-        SECRETS.iter().any(|(secret, _)| *secret == name)
+        list_secrets().any(|(secret, _)| secret == name)
             || SECRET_WORDS.iter().any(|word| name.contains(word))
             || looks_secret(self.value.expose())
     }

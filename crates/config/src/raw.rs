@@ -17,97 +17,10 @@ use super::{
     error::SettingProblem,
     files::read_private,
     said::SettingChanges,
+    table::{VARIABLES, list_secrets},
     types::{self, RepoUrl},
     values,
 };
-
-/// All settings of Reveille, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG` are shared with
-/// other programs and come from the environment alone.
-pub const VARIABLES: [&str; 69] = [
-    "TELEGRAM_BOT_TOKEN",
-    "TELEGRAM_BOT_TOKEN_FILE",
-    "ALLOWED_CHAT_IDS",
-    "OWNER_CHAT_ID",
-    "TELEGRAM_API_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_API_KEY_FILE",
-    "ANTHROPIC_BASE_URL",
-    "MODEL",
-    "MODEL_SIMPLE",
-    "MODEL_REFLECT",
-    "OPENAI_BASE_URL",
-    "OPENAI_API_KEY",
-    "OPENAI_API_KEY_FILE",
-    "OPENAI_PRICE",
-    "AWS_REGION",
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "AWS_BEARER_TOKEN_BEDROCK_FILE",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SECRET_ACCESS_KEY_FILE",
-    "AWS_SESSION_TOKEN",
-    "AWS_SESSION_TOKEN_FILE",
-    "BEDROCK_BASE_URL",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_CLOUD_LOCATION",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "VERTEX_WORKSPACE",
-    "VERTEX_BASE_URL",
-    "IMAGES_MAX",
-    "CLAUDE_CODE",
-    "CLAUDE_CODE_MODEL",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN_FILE",
-    "DAILY_BUDGET_USD",
-    "MONTHLY_BUDGET_USD",
-    "BRAVE_API_KEY",
-    "BRAVE_API_KEY_FILE",
-    "EMBED_MODEL",
-    "GEMINI_API_KEY",
-    "GEMINI_API_KEY_FILE",
-    "GEMINI_BASE_URL",
-    "WORKSPACE_DIR",
-    "REPO_NAME",
-    "REPO_URL",
-    "DATABASE_URL",
-    "DATABASE_PASSWORD",
-    "DATABASE_PASSWORD_FILE",
-    "MEDIA_DIR",
-    "LEASE",
-    "LEASE_REF",
-    "LEASE_NAME",
-    "LEASE_TERM_S",
-    "LEASE_DUTY",
-    "WHISPER_MODEL",
-    "TIMEZONE",
-    "AUTONOMY",
-    "INITIATIVE",
-    "QUIET_HOURS",
-    "REFLECT_AT",
-    "TELL_PER_DAY",
-    "WAKE_TIMEOUT_MIN",
-    "STALE_LOCK_MIN",
-    "PULL_EVERY_MIN",
-    "DISK_RESERVE_MB",
-    "KEEP_DAYS",
-    "REVEILLE_LOG",
-    "LOG_FORMAT",
-    "REVEILLE_NOW",
-];
-
-/// The secret settings, each with the variable that names its file.
-pub(super) const SECRETS: [(&str, &str); 10] = [
-    ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
-    ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
-    ("AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE"),
-    ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY_FILE"),
-    ("AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN_FILE"),
-    ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
-    ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
-    ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE"),
-    ("GEMINI_API_KEY", "GEMINI_API_KEY_FILE"),
-    ("DATABASE_PASSWORD", "DATABASE_PASSWORD_FILE"),
-];
 
 /// The variables with proxy addresses, for us and our child programs.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
@@ -202,7 +115,7 @@ impl Raw {
             }
         }
         raw.read_env_file(env_file);
-        for (name, file_name) in SECRETS {
+        for (name, file_name) in list_secrets() {
             raw.read_secret_file(name, file_name);
         }
         raw
@@ -220,7 +133,7 @@ impl Raw {
 
     /// Formats a value for printing: shortened and without secrets.
     pub(super) fn format_value(name: &str, value: &str) -> String {
-        let secret = SECRETS.iter().any(|(secret, _)| *secret == name);
+        let secret = list_secrets().any(|(secret, _)| secret == name);
         if secret || values::looks_secret(value) {
             return format!("a value of {} characters (not shown)", value.chars().count());
         }

@@ -1,219 +1,164 @@
-//! The second stage: turns raw values into typed ones, adds defaults, and checks settings against each other. All errors are
-//! collected.
+//! The second stage: turns raw values into typed ones and checks settings against each other. All errors are collected.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use chrono::NaiveTime;
-
-use reveille_base::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
+use reveille_base::{redact::Secret, types::ChatRef, zone::Tz};
 
 use super::{
-    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, LogFormat, OFFLINE_MODEL, Provider, QuietHours,
-    SettingProblem, VertexSettings, cloud, initiative, lease, lease::LeaseSettings, raw::Raw, values,
+    BedrockSettings, Config, ConfigError, EmbedModel, SettingProblem, VertexSettings, cloud, initiative, lease,
+    lease::LeaseSettings, raw::Raw, table, values,
 };
 
-const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
-const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
-const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
-const DEFAULT_CLAUDE_CODE: &str = "claude";
 /// OpenAI's own server.
-pub const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
-/// The location that leaves the choice of data centre to Google.
-const DEFAULT_LOCATION: &str = "global";
-const DEFAULT_REPO_NAME: &str = "brain";
-const DEFAULT_BUDGET_USD: f64 = 5.0;
-const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
-const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
-const DEFAULT_TELL_PER_DAY: u32 = 5;
-const DEFAULT_IMAGES_MAX: usize = 8;
-const DEFAULT_DISK_RESERVE: Reserve = Reserve::from_mib(100);
-const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub const DEFAULT_OPENAI_BASE_URL: &str = table::OPENAI_BASE_URL;
 
 pub(super) fn resolve_config(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
-    let (home, proxy_secrets) = (raw.home.clone(), raw.proxy_secrets.clone());
     let mut settings = Settings(raw);
-
-    let telegram_token = settings.parse_setting("TELEGRAM_BOT_TOKEN", values::bot_token);
-    let anthropic_key = settings.parse_setting("ANTHROPIC_API_KEY", values::api_key);
-    let brave_key = settings.parse_setting("BRAVE_API_KEY", values::api_key);
-    let embed_model = settings.parse_setting("EMBED_MODEL", |value| values::embed_model(value, home.as_deref()));
-    let openai_key = settings.parse_setting("OPENAI_API_KEY", values::api_key);
-    let openai_base_url = settings.parse_setting("OPENAI_BASE_URL", values::server_url);
-    let openai_price = settings.parse_setting("OPENAI_PRICE", values::token_price);
-    let gemini_key = settings.parse_setting("GEMINI_API_KEY", values::api_key);
-    let gemini_base_url = settings.parse_setting("GEMINI_BASE_URL", values::server_url);
-    let telegram_api_url = settings.parse_setting("TELEGRAM_API_URL", values::server_url);
-    let anthropic_base_url = settings.parse_setting("ANTHROPIC_BASE_URL", values::server_url);
-    let model = settings.parse_setting("MODEL", values::parse_models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-    let model_simple = settings.parse_setting("MODEL_SIMPLE", values::parse_model);
-    let model_reflect = settings.parse_setting("MODEL_REFLECT", values::parse_model);
-    let bedrock = settings.parse_bedrock();
-    let vertex = settings.parse_vertex(home.as_deref());
-    let claude_code = settings.parse_setting("CLAUDE_CODE", |value| values::parse_program(value, home.as_deref()));
-    let claude_code_model = settings.parse_setting("CLAUDE_CODE_MODEL", values::parse_model);
-    let claude_code_token = settings.parse_setting("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
-    let allowed_chats = settings.parse_setting("ALLOWED_CHAT_IDS", values::parse_chats).unwrap_or_default();
-    let owner_chat = settings.choose_owner(&allowed_chats);
-    let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
-    let repo_name = settings.parse_setting("REPO_NAME", values::repo_name);
-    let repo_url = settings.parse_setting("REPO_URL", values::repo_url);
-    let database_url = settings.parse_setting("DATABASE_URL", values::database_url);
-    let database_password = settings.parse_setting("DATABASE_PASSWORD", values::parse_password);
-    let media_dir = settings.parse_setting("MEDIA_DIR", |value| values::absolute_path(value, home.as_deref()));
-    let lease = settings.parse_lease(repo_url.is_some());
-    let timezone =
-        settings.parse_setting("TIMEZONE", values::parse_timezone).unwrap_or_else(|| settings.choose_zone(system_zone));
-    let autonomy = settings.parse_setting("AUTONOMY", values::parse_autonomy).unwrap_or(Autonomy::Smart);
-    let initiative = settings.parse_setting("INITIATIVE", initiative::parse_initiative).unwrap_or_default();
-    let daily_budget_usd = settings.parse_setting("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
-    let monthly_budget_usd = settings.parse_setting("MONTHLY_BUDGET_USD", values::budget_usd);
-    let wake_timeout =
-        settings.parse_setting("WAKE_TIMEOUT_MIN", values::parse_minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
-    let stale_lock = settings.parse_setting("STALE_LOCK_MIN", values::parse_minutes).unwrap_or(DEFAULT_STALE_LOCK);
-    let pull_every = settings.parse_setting("PULL_EVERY_MIN", values::parse_minutes).unwrap_or(DEFAULT_PULL_EVERY);
-    let disk_reserve = settings.parse_setting("DISK_RESERVE_MB", values::disk_reserve).unwrap_or(DEFAULT_DISK_RESERVE);
-    let keep = settings.parse_setting("KEEP_DAYS", values::parse_retention).unwrap_or(Some(DEFAULT_KEEP));
-    let whisper_model = settings.parse_setting("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
-    let quiet_hours = settings.parse_setting("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
-    let reflect_at =
-        settings.parse_setting("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
-    let tell_per_day = settings.parse_setting("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
-    let images_max = settings.parse_setting("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
-    let log_level = settings.parse_setting("REVEILLE_LOG", values::log_level);
-    let log_format = settings.parse_setting("LOG_FORMAT", values::log_format).unwrap_or(LogFormat::Text);
-    // RUST_LOG belongs to all programs, so a bad value must not fail the start.
-    let log_targets = settings.0.rust_log.take().and_then(|said| match values::log_targets(&said) {
-        Ok(targets) => Some(targets),
-        Err(expected) => {
-            settings.0.notes.push(format!("RUST_LOG is ignored, because its value is wrong. Expected {expected}."));
-            None
+    let config = settings.build_config(system_zone);
+    let Settings(mut raw) = settings;
+    match config {
+        Some(config) if raw.problems.is_empty() => {
+            raw.notes.extend(list_notes(&config, &raw));
+            Ok(Config { notes: raw.notes, key_files: raw.key_files, ..config })
         }
-    });
-    let fixed_now = settings.parse_setting("REVEILLE_NOW", values::parse_now);
-
-    let lack = |name: &str| match Provider::from_model(name) {
-        Provider::Anthropic if anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
-        Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
-            Some("neither OPENAI_API_KEY nor (for a server of your own) OPENAI_BASE_URL is set")
-        }
-        Provider::Bedrock => bedrock.describe_missing(),
-        Provider::Vertex => vertex.describe_missing(),
-        Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
-    };
-    // Without MODEL, the default model is no request, so a missing key needs no note.
-    let said = if settings.0.get("MODEL").is_some() { model.as_str() } else { OFFLINE_MODEL };
-    let is_chain = said.contains(',');
-    let mut notes: Vec<String> = said
-        .split(',')
-        .filter_map(|name| {
-            let lack = lack(name)?;
-            Some(match is_chain {
-                true => format!("MODEL names {name}, but {lack}, so I don't use it."),
-                false => format!("MODEL is {name}, but {lack}, so I answer without an AI model."),
-            })
-        })
-        .collect();
-    for (setting, model) in [("MODEL_SIMPLE", &model_simple), ("MODEL_REFLECT", &model_reflect)] {
-        let lacking = model.as_deref().and_then(|name| Some((name, lack(name)?)));
-        notes.extend(lacking.map(|(name, lack)| format!("{setting} is {name}, but {lack}, so I don't use it.")));
+        _ => Err(ConfigError { problems: raw.problems }),
     }
-    settings.0.notes.extend(notes);
-    if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
-        let note = "EMBED_MODEL is a Gemini model, but there is no GEMINI_API_KEY, so I search the memory by keywords.";
-        settings.0.notes.push(note.to_owned());
-    }
-    for (name, limit) in [
-        ("DAILY_BUDGET_USD", format!("the limit is {DEFAULT_BUDGET_USD} USD a day")),
-        ("MONTHLY_BUDGET_USD", "there is no monthly limit".to_owned()),
-    ] {
-        if settings.0.is_empty(name) {
-            settings.0.notes.push(format!("{name} is empty: {limit}. Give an amount, or remove the line."));
-        }
-    }
-    if let Some(now) = fixed_now {
-        settings.0.notes.push(format!("REVEILLE_NOW is set, so the clock stands still at {}.", now.to_rfc3339()));
-    }
-
-    let Raw { workspace_dir, home, no_color, has_desktop, env_file, key_files, notes, problems, .. } = settings.0;
-    let workspace_dir = match workspace_dir {
-        Some(dir) if problems.is_empty() => dir,
-        _ => return Err(ConfigError { problems }),
-    };
-    Ok(Config {
-        media_dir: media_dir.unwrap_or_else(|| workspace_dir.clone()),
-        workspace_dir,
-        repo_name: repo_name.unwrap_or_else(|| DEFAULT_REPO_NAME.to_owned()),
-        repo_url,
-        database_url,
-        database_password: database_password.map(Secret::new),
-        lease,
-        telegram_token: telegram_token.map(Secret::new),
-        telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
-        allowed_chats,
-        owner_chat,
-        is_owner_chosen,
-        anthropic_key: anthropic_key.map(Secret::new),
-        anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
-        bedrock,
-        vertex,
-        model,
-        model_simple,
-        model_reflect,
-        chosen_model: None,
-        claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
-        images_max,
-        claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
-        claude_code_token: claude_code_token.map(Secret::new),
-        brave_key: brave_key.map(Secret::new),
-        embed_model,
-        openai_base_url: openai_base_url.unwrap_or_else(|| DEFAULT_OPENAI_BASE_URL.to_owned()),
-        openai_key: openai_key.map(Secret::new),
-        openai_price,
-        gemini_base_url: gemini_base_url.unwrap_or_else(|| DEFAULT_GEMINI_BASE_URL.to_owned()),
-        gemini_key: gemini_key.map(Secret::new),
-        proxy_secrets,
-        timezone,
-        autonomy,
-        initiative,
-        daily_budget_usd,
-        monthly_budget_usd,
-        wake_timeout,
-        stale_lock,
-        pull_every,
-        disk_reserve,
-        keep,
-        whisper_model,
-        quiet_hours,
-        reflect_at,
-        tell_per_day,
-        fixed_now,
-        log_level,
-        log_targets,
-        log_format,
-        has_desktop: has_desktop || cfg!(target_os = "macos"),
-        no_color,
-        env_file,
-        named_env_file: None,
-        key_files,
-        home,
-        notes,
-    })
 }
 
-/// The default quiet hours: 22:00 to 07:00.
-fn default_quiet_hours() -> Option<QuietHours> {
-    let (from, until) = (NaiveTime::from_hms_opt(22, 0, 0)?, NaiveTime::from_hms_opt(7, 0, 0)?);
-    Some(QuietHours { from, until })
+/// Lists remarks on valid settings that don't do what one may expect.
+fn list_notes(config: &Config, raw: &Raw) -> Vec<String> {
+    let mut notes = Vec::new();
+    // Without MODEL, no model is wanted yet.
+    if raw.get("MODEL").is_some() {
+        let is_chain = config.model.contains(',');
+        notes.extend(config.requested_models().filter_map(|name| {
+            let missing = config.describe_missing(name)?;
+            Some(match is_chain {
+                true => format!("MODEL names {name}, but {missing}, so I don't use it."),
+                false => format!("MODEL is {name}, but {missing}, so I answer without an AI model."),
+            })
+        }));
+    }
+    for (setting, model) in [("MODEL_SIMPLE", &config.model_simple), ("MODEL_REFLECT", &config.model_reflect)] {
+        let missing = model.as_deref().and_then(|name| Some((name, config.describe_missing(name)?)));
+        notes.extend(missing.map(|(name, missing)| format!("{setting} is {name}, but {missing}, so I don't use it.")));
+    }
+    if matches!(config.embed_model, Some(EmbedModel::Gemini(_))) && config.gemini_key.is_none() {
+        let note = "EMBED_MODEL is a Gemini model, but there is no GEMINI_API_KEY, so I search the memory by keywords.";
+        notes.push(note.to_owned());
+    }
+    for (name, limit) in [
+        ("DAILY_BUDGET_USD", format!("the limit is {} USD a day", table::find_default("DAILY_BUDGET_USD"))),
+        ("MONTHLY_BUDGET_USD", "there is no monthly limit".to_owned()),
+    ] {
+        if raw.is_empty(name) {
+            notes.push(format!("{name} is empty: {limit}. Give an amount, or remove the line."));
+        }
+    }
+    if let Some(now) = config.fixed_now {
+        notes.push(format!("REVEILLE_NOW is set, so the clock stands still at {}.", now.to_rfc3339()));
+    }
+    notes
 }
 
 /// Raw settings being parsed. Wrong values are collected as problems.
 struct Settings(Raw);
 
 impl Settings {
+    /// Parses all settings. Wrong values are recorded as problems and replaced by their defaults, so that all are found. `None` if the
+    /// workspace is unknown, which is a problem already recorded.
+    fn build_config(&mut self, system_zone: Option<&str>) -> Option<Config> {
+        let home = self.0.home.clone();
+        let home = home.as_deref();
+        let allowed_chats = self.parse_given("ALLOWED_CHAT_IDS", values::parse_chats).unwrap_or_default();
+        let repo_url = self.parse_given("REPO_URL", values::repo_url);
+        let media_dir = self.parse_given("MEDIA_DIR", |value| values::absolute_path(value, home));
+        let timezone = self.parse_given("TIMEZONE", values::parse_timezone);
+        let config = Config {
+            repo_name: self.parse("REPO_NAME", values::repo_name)?,
+            database_url: self.parse_given("DATABASE_URL", values::database_url),
+            database_password: self.parse_secret("DATABASE_PASSWORD", values::parse_password),
+            lease: self.parse_lease(repo_url.is_some())?,
+            repo_url,
+            telegram_token: self.parse_secret("TELEGRAM_BOT_TOKEN", values::bot_token),
+            telegram_api_url: self.parse("TELEGRAM_API_URL", values::server_url)?,
+            owner_chat: self.choose_owner(&allowed_chats),
+            is_owner_chosen: self.0.get("OWNER_CHAT_ID").is_some(),
+            allowed_chats,
+            anthropic_key: self.parse_secret("ANTHROPIC_API_KEY", values::api_key),
+            anthropic_base_url: self.parse("ANTHROPIC_BASE_URL", values::server_url)?,
+            bedrock: self.parse_bedrock(),
+            vertex: self.parse_vertex(home)?,
+            model: self.parse("MODEL", values::parse_models)?,
+            model_simple: self.parse_given("MODEL_SIMPLE", values::parse_model),
+            model_reflect: self.parse_given("MODEL_REFLECT", values::parse_model),
+            chosen_model: None,
+            claude_code: self.parse("CLAUDE_CODE", |value| values::parse_program(value, home))?,
+            images_max: self.parse("IMAGES_MAX", values::images_max)?,
+            claude_code_model: self.parse("CLAUDE_CODE_MODEL", values::parse_model)?,
+            claude_code_token: self.parse_secret("CLAUDE_CODE_OAUTH_TOKEN", values::api_key),
+            brave_key: self.parse_secret("BRAVE_API_KEY", values::api_key),
+            embed_model: self.parse_given("EMBED_MODEL", |value| values::embed_model(value, home)),
+            openai_base_url: self.parse("OPENAI_BASE_URL", values::server_url)?,
+            openai_key: self.parse_secret("OPENAI_API_KEY", values::api_key),
+            openai_price: self.parse_given("OPENAI_PRICE", values::token_price),
+            gemini_base_url: self.parse("GEMINI_BASE_URL", values::server_url)?,
+            gemini_key: self.parse_secret("GEMINI_API_KEY", values::api_key),
+            proxy_secrets: self.0.proxy_secrets.clone(),
+            timezone: timezone.unwrap_or_else(|| self.choose_zone(system_zone)),
+            autonomy: self.parse("AUTONOMY", values::parse_autonomy)?,
+            initiative: self.parse("INITIATIVE", initiative::parse_initiative)?,
+            daily_budget_usd: self.parse("DAILY_BUDGET_USD", values::budget_usd)?,
+            monthly_budget_usd: self.parse_given("MONTHLY_BUDGET_USD", values::budget_usd),
+            wake_timeout: self.parse("WAKE_TIMEOUT_MIN", values::parse_minutes)?,
+            stale_lock: self.parse("STALE_LOCK_MIN", values::parse_minutes)?,
+            pull_every: self.parse("PULL_EVERY_MIN", values::parse_minutes)?,
+            disk_reserve: self.parse("DISK_RESERVE_MB", values::disk_reserve)?,
+            keep: self.parse("KEEP_DAYS", values::parse_retention)?,
+            whisper_model: self.parse_given("WHISPER_MODEL", |value| values::absolute_path(value, home)),
+            quiet_hours: self.parse("QUIET_HOURS", values::quiet_hours)?,
+            reflect_at: self.parse("REFLECT_AT", values::time_or_none)?,
+            tell_per_day: self.parse("TELL_PER_DAY", values::tell_per_day)?,
+            fixed_now: self.parse_given("REVEILLE_NOW", values::parse_now),
+            // Its default holds for files alone: a terminal shows less.
+            log_level: self.parse_given("REVEILLE_LOG", values::log_level),
+            log_targets: self.parse_log_targets(),
+            log_format: self.parse("LOG_FORMAT", values::log_format)?,
+            has_desktop: self.0.has_desktop || cfg!(target_os = "macos"),
+            no_color: self.0.no_color,
+            env_file: self.0.env_file.clone(),
+            named_env_file: None,
+            home: self.0.home.clone(),
+            key_files: Vec::new(),
+            notes: Vec::new(),
+            workspace_dir: self.0.workspace_dir.clone()?,
+            media_dir: media_dir.or_else(|| self.0.workspace_dir.clone())?,
+        };
+        Some(config)
+    }
+
+    /// Parses a setting's value; its default if the value is missing or wrong. `None` if the table's default is wrong.
+    fn parse<T>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+        self.parse_given(name, &parse).or_else(|| parse(table::find_default(name)).ok())
+    }
+
+    /// Parses a secret; `None` if the value is missing or wrong.
+    fn parse_secret(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<String, String>) -> Option<Secret> {
+        self.parse_given(name, parse).map(Secret::new)
+    }
+
+    /// Parses `RUST_LOG`. It belongs to all programs, so a bad value must not fail the start.
+    fn parse_log_targets(&mut self) -> Option<tracing_subscriber::filter::Targets> {
+        let said = self.0.rust_log.take()?;
+        let parsed = values::log_targets(&said);
+        if let Err(expected) = &parsed {
+            self.0.notes.push(format!("RUST_LOG is ignored, because its value is wrong. Expected {expected}."));
+        }
+        parsed.ok()
+    }
+
     /// Parses a setting; `None` if the value is missing or wrong.
-    fn parse_setting<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    fn parse_given<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let said = self.0.get(name)?;
         match parse(&said.value) {
             Ok(value) => Some(value),
@@ -228,51 +173,47 @@ impl Settings {
 
     fn parse_bedrock(&mut self) -> BedrockSettings {
         BedrockSettings {
-            region: self.parse_setting("AWS_REGION", values::aws_region),
-            base_url: self.parse_setting("BEDROCK_BASE_URL", values::server_url),
-            bearer_token: self.parse_setting("AWS_BEARER_TOKEN_BEDROCK", values::api_key).map(Secret::new),
-            access_key_id: self.parse_setting("AWS_ACCESS_KEY_ID", values::aws_key_id),
-            secret_access_key: self.parse_setting("AWS_SECRET_ACCESS_KEY", values::api_key).map(Secret::new),
-            session_token: self.parse_setting("AWS_SESSION_TOKEN", values::api_key).map(Secret::new),
+            region: self.parse_given("AWS_REGION", values::aws_region),
+            base_url: self.parse_given("BEDROCK_BASE_URL", values::server_url),
+            bearer_token: self.parse_secret("AWS_BEARER_TOKEN_BEDROCK", values::api_key),
+            access_key_id: self.parse_given("AWS_ACCESS_KEY_ID", values::aws_key_id),
+            secret_access_key: self.parse_secret("AWS_SECRET_ACCESS_KEY", values::api_key),
+            session_token: self.parse_secret("AWS_SESSION_TOKEN", values::api_key),
         }
     }
 
-    fn parse_vertex(&mut self, home: Option<&Path>) -> VertexSettings {
-        let location = self.parse_setting("GOOGLE_CLOUD_LOCATION", values::google_location);
-        let login = self.parse_setting("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
+    fn parse_vertex(&mut self, home: Option<&Path>) -> Option<VertexSettings> {
+        let login = self.parse_given("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
         // Hide the file from programs that the model runs. The folder of the `gcloud` tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
-        let login = login.or_else(|| cloud::gcloud_login(home));
-        VertexSettings {
-            project: self.parse_setting("GOOGLE_CLOUD_PROJECT", values::google_project),
-            location: location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned()),
-            login,
-            workspace: self.parse_setting("VERTEX_WORKSPACE", values::vertex_workspace),
-            base_url: self.parse_setting("VERTEX_BASE_URL", values::server_url),
-        }
+        Some(VertexSettings {
+            project: self.parse_given("GOOGLE_CLOUD_PROJECT", values::google_project),
+            location: self.parse("GOOGLE_CLOUD_LOCATION", values::google_location)?,
+            login: login.or_else(|| cloud::gcloud_login(home)),
+            workspace: self.parse_given("VERTEX_WORKSPACE", values::vertex_workspace),
+            base_url: self.parse_given("VERTEX_BASE_URL", values::server_url),
+        })
     }
 
     /// Parses the lease settings. Several machines meet at the remote, so `LEASE=remote` requires one.
-    fn parse_lease(&mut self, has_remote: bool) -> LeaseSettings {
-        let default = LeaseSettings::default();
-        let needs_remote = "local; or also set REPO_URL, the remote that the machines share".to_owned();
-        let home = self.parse_setting("LEASE", |value| match lease::parse_home(value)? {
-            lease::LeaseHome::Remote if !has_remote => Err(needs_remote),
-            home => Ok(home),
-        });
-        LeaseSettings {
-            home: home.unwrap_or_default(),
-            reference: self.parse_setting("LEASE_REF", lease::parse_reference).unwrap_or(default.reference),
-            name: self.parse_setting("LEASE_NAME", lease::name),
-            term: self.parse_setting("LEASE_TERM_S", lease::parse_term).unwrap_or(default.term),
-            duty: self.parse_setting("LEASE_DUTY", lease::parse_duty).unwrap_or_default(),
-        }
+    fn parse_lease(&mut self, has_remote: bool) -> Option<LeaseSettings> {
+        let needs_remote = "local; or also set REPO_URL, the remote that the machines share";
+        Some(LeaseSettings {
+            home: self.parse("LEASE", |value| match lease::parse_home(value)? {
+                lease::LeaseHome::Remote if !has_remote => Err(needs_remote.to_owned()),
+                home => Ok(home),
+            })?,
+            reference: self.parse("LEASE_REF", lease::parse_reference)?,
+            name: self.parse_given("LEASE_NAME", lease::name),
+            term: self.parse("LEASE_TERM_S", lease::parse_term)?,
+            duty: self.parse("LEASE_DUTY", lease::parse_duty)?,
+        })
     }
 
     /// Chooses the chat for unasked messages, always an allowed one.
     fn choose_owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
         let first_person = allowed.iter().copied().find(|chat| !chat.is_group()).unwrap_or(ChatRef::TERMINAL);
-        let chosen = self.parse_setting("OWNER_CHAT_ID", |value| {
+        let chosen = self.parse_given("OWNER_CHAT_ID", |value| {
             let chat = values::owner_chat(value)?;
             if chat.is_terminal() || allowed.contains(&chat) {
                 Ok(chat)

@@ -12,8 +12,10 @@ use super::{
     Config, ConfigError, SettingProblem,
     env_file::{self, EditError},
     files::read_private,
-    raw::{Raw, SECRETS, Source, VARIABLES},
-    read_environment, resolve, values,
+    raw::{Raw, Source},
+    read_environment, resolve,
+    table::{VARIABLES, list_secrets},
+    values,
 };
 
 /// The wanted changes: a setting's new value, or `None` to remove the setting.
@@ -165,12 +167,12 @@ impl GivenSettings {
 
 /// Returns true for a setting that must not be shown.
 pub fn is_secret(name: &str) -> bool {
-    SECRETS.iter().any(|(secret, _)| *secret == name)
+    list_secrets().any(|(secret, _)| secret == name)
 }
 
 /// The setting that names a file with this secret.
 pub fn file_setting(name: &str) -> Option<&'static str> {
-    SECRETS.iter().find(|(secret, _)| *secret == name).map(|(_, file)| *file)
+    list_secrets().find(|(secret, _)| *secret == name).map(|(_, file)| file)
 }
 
 /// Checks a value for a setting.

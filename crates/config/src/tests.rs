@@ -108,6 +108,7 @@ fn an_empty_environment_gives_a_working_configuration() {
 #[test]
 fn the_example_names_every_variable_with_its_default() {
     let text = include_str!("../../../.env.example");
+    assert_eq!(text, render_example(), "cargo run -p reveille-config --example env_example > .env.example");
     let named: Vec<&str> = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))

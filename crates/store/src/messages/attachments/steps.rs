@@ -201,7 +201,7 @@ impl<S: WriteStore> Attachments<S> {
     }
 
     /// Gives up a recording for lack of a speech model, so that its message can be answered without it. Its chat is told only once, until
-    /// [`Attachments::can_listen`] deletes the mark.
+    /// [`Attachments::retry_unheard_recordings`] deletes the mark.
     pub fn give_up_without_speech_model(
         &mut self,
         file: &Attachment,

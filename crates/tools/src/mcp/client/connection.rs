@@ -45,7 +45,7 @@ enum Transport {
 
 /// The surroundings of a server that is started as a command.
 #[derive(Debug, Clone, Copy)]
-pub enum Surroundings<'a> {
+pub enum ServerSurroundings<'a> {
     /// Confined in the sandbox.
     Sandbox(&'a Sandbox, &'a Confinement),
     /// Unconfined, in this directory, with a person's approval.
@@ -66,7 +66,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server can't be reached, or doesn't speak the protocol.
-    pub async fn open(server: &Server, within: Surroundings<'_>) -> Result<Self, ClientError> {
+    pub async fn open(server: &Server, within: ServerSurroundings<'_>) -> Result<Self, ClientError> {
         let way = match &server.place {
             ServerPlace::Command { .. } => Transport::Child(start_child(server, within)?),
             ServerPlace::Url { url, headers } => Transport::Http(Http::new(url, headers.iter())?),
@@ -221,14 +221,14 @@ fn older_revision(refusal: &str) -> Option<&'static str> {
     named.or_else(|| is_about_it().then_some(OLDEST))
 }
 
-fn start_child(server: &Server, within: Surroundings<'_>) -> Result<Child, ClientError> {
+fn start_child(server: &Server, within: ServerSurroundings<'_>) -> Result<Child, ClientError> {
     let ServerPlace::Command { command, env, hosts, writable } = &server.place else {
         return Err(ClientError::Unreachable("it is no command".to_owned()));
     };
     let (program, args) =
         command.split_first().ok_or_else(|| ClientError::Unreachable("its command is empty".to_owned()))?;
     let Confined { spec, proxy } = match within {
-        Surroundings::Sandbox(sandbox, confinement) => {
+        ServerSurroundings::Sandbox(sandbox, confinement) => {
             let mut confinement = confinement.clone();
             confinement.writable.extend(writable.iter().cloned());
             confinement.network = Network::Hosts(hosts.clone());
@@ -236,7 +236,7 @@ fn start_child(server: &Server, within: Surroundings<'_>) -> Result<Child, Clien
                 .confine(&confinement, program.as_ref(), args)
                 .map_err(|error| ClientError::Unreachable(error.to_string()))?
         }
-        Surroundings::Nothing(dir) => {
+        ServerSurroundings::Nothing(dir) => {
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).current_dir(dir).env("HOME", dir);
             Confined { spec, proxy: None }
         }

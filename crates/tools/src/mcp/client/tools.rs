@@ -20,7 +20,7 @@ use reveille_sandbox::exec::Shelter;
 
 use super::{
     ClientError, Connection,
-    connection::{OfferedTools, Surroundings},
+    connection::{OfferedTools, ServerSurroundings},
     pin::{Listed, Listing, Pin, clean_text, tool_name},
     result::{self, ReadResult},
     schema::ToolArguments,
@@ -265,7 +265,7 @@ pub(super) async fn open_connection(
             let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
                 let confinement = reveille_sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
-                return Connection::open(server, Surroundings::Sandbox(shelter.sandbox(), &confinement)).await;
+                return Connection::open(server, ServerSurroundings::Sandbox(shelter.sandbox(), &confinement)).await;
             }
             // fault: mcp-server-nothing-confines
             if !may_be_loose {
@@ -277,7 +277,7 @@ pub(super) async fn open_connection(
         }
         (ServerPlace::Url { .. }, _) => PathBuf::new(),
     };
-    Connection::open(server, Surroundings::Nothing(&within)).await
+    Connection::open(server, ServerSurroundings::Nothing(&within)).await
 }
 
 fn build_result(target: &Target, arguments: &Value, ReadResult { text, image, is_failure }: ReadResult) -> Done {

@@ -40,13 +40,13 @@ fn server_of(toml: &str) -> Server {
 /// Introduces us, asks for the tools and calls `t`. Returns the tools and the answer, or the error.
 async fn spoken(server: &Server, within: &Path) -> String {
     let speak = async {
-        let mut connection = Connection::open(server, Surroundings::Nothing(within)).await?;
+        let mut connection = Connection::open(server, ServerSurroundings::Nothing(within)).await?;
         let offered = connection.list_tools().await?;
         let (listing, problems) = Listing::from_tools(server, &offered.tools);
         let names: Vec<String> = listing.tools.iter().map(|tool| tool.shown_name()).collect();
         let mut called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         if called == Err(ClientError::SessionOver) {
-            connection = Connection::open(server, Surroundings::Nothing(within)).await?;
+            connection = Connection::open(server, ServerSurroundings::Nothing(within)).await?;
             called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         }
         let said = result::read_result(&called?);

@@ -275,7 +275,7 @@ impl<S: ReadStore> Inbox<S> {
         Ok(statement.query_map([outcome.as_str()], Incoming::from_row)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The chat of a message that [`Inbox::requeue_message`] would put back.
+    /// The chat of a message that [`Inbox::retry_message`] would put back.
     pub fn find_retryable_chat(&self, id: i64) -> Result<Option<ChatRef>> {
         let sql = format!(
             "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages

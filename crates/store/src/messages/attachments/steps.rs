@@ -178,7 +178,7 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Records a failed transcription. [`Attachments::record_listener`] has counted the attempt already.
+    /// Records a failed transcription. [`Attachments::begin_transcription`] has counted the attempt already.
     pub fn record_failed_transcription(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(

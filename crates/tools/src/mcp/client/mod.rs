@@ -1,6 +1,6 @@
 //! The client: servers of `mcp.toml`, started or dialled on the first call of one of their tools, and ended with the cycle.
 //!
-//! [`settings`] are a person's permissions, [`pin`] the accepted part of a server's tool list. [`tools`] turns both
+//! [`settings`] are a person's permissions, [`pin`] the accepted part of a server's tool list. `tools` turns both
 //! into tools like the built-in ones, and [`Servers`] runs the calls. Servers are otherwise untrusted: results are
 //! tainted, bounded and limited in time, and of a server's own requests only a ping is granted.
 

@@ -157,7 +157,7 @@ impl Confinement {
     }
 }
 
-/// Why a program couldn't be confined and therefore doesn't run.
+/// The reason why a program couldn't be confined, so that it doesn't run.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// This machine has no sandbox.

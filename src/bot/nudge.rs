@@ -5,6 +5,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use reveille_cycle::DueItem;
+
 /// Messages with shorter gaps belong to one burst.
 const BURST_GAP: Duration = Duration::from_millis(400);
 /// Maximum wait of a message for the rest of its burst.
@@ -45,8 +47,8 @@ pub(super) enum NudgeEvent {
 /// The result of a look at the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StoreLook {
-    /// One name for each due item.
-    pub(super) due: BTreeSet<String>,
+    /// The due work.
+    pub(super) due: BTreeSet<DueItem>,
     /// Time until the next item that is due by time.
     pub(super) next_in: Option<Duration>,
     /// `true` if a wake of another starter runs.
@@ -76,7 +78,7 @@ pub(super) struct Nudger {
     /// A message was stored or changed since the last start of a wake. It overrides a back-off.
     has_fresh: bool,
     /// The items due when the last wake began. New items override a back-off too.
-    tried: BTreeSet<String>,
+    tried: BTreeSet<DueItem>,
     /// Wakes in a row that left everything due.
     fruitless: u32,
     not_before: Duration,
@@ -203,7 +205,7 @@ mod tests {
 
     fn due(names: &[&str]) -> NudgeEvent {
         NudgeEvent::Looked(StoreLook {
-            due: names.iter().map(|name| (*name).to_owned()).collect(),
+            due: names.iter().map(|name| DueItem::Other((*name).to_owned())).collect(),
             ..StoreLook::default()
         })
     }
@@ -313,7 +315,11 @@ mod tests {
         let _look = nudger.on_event(NudgeEvent::Tick, ms(0));
         assert_eq!(nudger.on_event(due(&["message 1"]), ms(0)), NudgeAction::Start);
         assert_eq!(nudger.on_event(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
-        let look = StoreLook { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
+        let look = StoreLook {
+            due: BTreeSet::from([DueItem::Other("message 1".to_owned())]),
+            next_in: Some(ms(990)),
+            is_held: false,
+        };
         assert_eq!(nudger.on_event(NudgeEvent::Looked(look), ms(10)), NudgeAction::Wait(ms(1000)));
         assert_eq!(nudger.on_event(NudgeEvent::Tick, ms(1000)), NudgeAction::Look);
         assert_eq!(nudger.on_event(due(&["message 1", "reminder 1"]), ms(1000)), NudgeAction::Start);
@@ -383,7 +389,7 @@ mod tests {
                         NudgeAction::Look => {
                             looks += 1;
                             proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);
-                            let due = (0..things).map(|n| format!("message {n}")).collect();
+                            let due = (0..things).map(|n| DueItem::Other(n.to_string())).collect();
                             NudgeEvent::Looked(StoreLook { due, next_in: Some(ms(later)), is_held })
                         }
                         NudgeAction::Start => {

@@ -28,7 +28,10 @@ pub(super) fn print_due_work(config: &Config, now: DateTime<Utc>) -> Result<(), 
     let mut told = TurnDue { due: Vec::new(), next_at: None };
     if let Some(store) = database::open_read_only(config)? {
         let waiting = cycle::read_waiting_work(&store, &load_effective_config(config, &store)?, now)?;
-        told = TurnDue { due: waiting.due.into_iter().collect(), next_at: waiting.next_at.map(format_rfc3339) };
+        told = TurnDue {
+            due: waiting.due.iter().map(ToString::to_string).collect(),
+            next_at: waiting.next_at.map(format_rfc3339),
+        };
     }
     if !Inbox::at_path(config.inbox_dir()).is_empty() {
         told.due.push("inbox".to_owned());

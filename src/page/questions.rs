@@ -468,6 +468,7 @@ mod tests {
             used_at: None,
             rule: None,
             named: BoundFiles::default(),
+            consents: Vec::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use reveille_base::types::Effect;
 use reveille_config::Autonomy;
 
 use super::{
-    Access, Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
+    Access, Circumstances, Consent, Decision, NO_SANDBOX, Reach, Reason, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
     rules::{self, RuleQuestion},
 };
@@ -33,13 +33,13 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     if subject.is_free
         && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &RuleQuestion::Tool)
     {
-        return Verdict { risk: subject.risk, decision: Decision::Deny, reasons: vec![rule] };
+        return Verdict::new(subject.risk, Decision::Deny, rule);
     }
     let outlives_taint = circumstances.taint.is_some() && subject.reach != Reach::Within;
     // fault: notes-stay-free-others
     if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {
         let why = "Planning, notes and answers to the asking chat are always allowed.";
-        return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
+        return Verdict::new(subject.risk, Decision::Allow, why);
     }
     let mut scales = Scales::default();
     // A rule about exact arguments doesn't count in a tainted cycle: untrusted text could have chosen this very call.
@@ -78,18 +78,18 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
 /// The reasons so far, for and against a call.
 #[derive(Debug, Default)]
 struct Scales {
-    said: Vec<(Decision, String)>,
+    said: Vec<(Decision, Reason)>,
 }
 
 impl Scales {
-    fn record_decision(&mut self, decision: Decision, why: impl Into<String>) {
+    fn record_decision(&mut self, decision: Decision, why: impl Into<Reason>) {
         let why = why.into();
         if !self.said.iter().any(|(_, said)| *said == why) {
             self.said.push((decision, why));
         }
     }
 
-    fn ask(&mut self, why: impl Into<String>) {
+    fn ask(&mut self, why: impl Into<Reason>) {
         self.record_decision(Decision::Ask, why);
     }
 
@@ -99,12 +99,15 @@ impl Scales {
         // The sort is stable: within a decision the reasons keep their order.
         self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
         let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
-        let mut reasons: Vec<String> =
-            self.said.into_iter().filter(|(said, _)| *said == decision).map(|(_, why)| why).collect();
+        let (mut reasons, mut consents) = (Vec::new(), Vec::new());
+        for (_, why) in self.said.into_iter().filter(|(said, _)| *said == decision) {
+            reasons.push(why.words);
+            consents.extend(why.consent);
+        }
         if reasons.is_empty() {
             reasons.push("I don't know what this does, so I ask.".to_owned());
         }
-        Verdict { risk, decision, reasons }
+        Verdict { risk, decision, reasons, consents }
     }
 
     /// Applies the table of four risks and three levels of autonomy. A person's rule that allows lifts the table's question and nothing
@@ -244,7 +247,7 @@ fn judge_shell(
     }
     // fault: sandbox-command-neednt-ask
     if !circumstances.is_sandboxed {
-        scales.ask(NO_SANDBOX);
+        scales.ask(Reason::with_consent(NO_SANDBOX, Consent::UnconfinedCommand));
     }
     risk
 }

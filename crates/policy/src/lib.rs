@@ -40,8 +40,8 @@ pub const EXAMPLE: &str = include_str!("../../../docs/policy.toml");
 /// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
 pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
-/// The reason that every command needs approval without a sandbox. An approval covers running unconfined only if this reason was shown.
-pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
+/// The reason that every command needs approval without a sandbox.
+pub(crate) const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
 /// Returns `true` for a path that tools skip unless it is named: a private one, or one that needs approval.
 pub fn is_sensitive(path: &str) -> bool {
@@ -122,22 +122,76 @@ pub struct Verdict {
     pub decision: Decision,
     /// Plain sentences for people, at least one, the weightiest first.
     pub reasons: Vec<String>,
+    /// The consents that an approval of the question gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consents: Vec<Consent>,
+}
+
+/// Something that an approval permits besides the call itself. It is compared as a value, so the words of a question may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    /// A command may run although there is no sandbox.
+    UnconfinedCommand,
+    /// The program of an MCP server may start although there is no sandbox.
+    UnconfinedServer,
+    /// The tools that an MCP server lists are accepted.
+    ServerTools {
+        /// The name of the server.
+        server: String,
+        /// The digest of its list.
+        sha256: String,
+    },
+}
+
+/// A reason for a decision, in a plain sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The sentence.
+    pub words: String,
+    /// The consent that an approval gives, where the reason asks for one.
+    pub consent: Option<Consent>,
+}
+
+impl Reason {
+    /// Creates a reason whose approval also gives this consent.
+    pub fn with_consent(words: impl Into<String>, consent: Consent) -> Self {
+        Self { words: words.into(), consent: Some(consent) }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        Self { words, consent: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Self {
+        words.to_owned().into()
+    }
 }
 
 impl Verdict {
+    /// Creates a verdict for one reason.
+    pub fn new(risk: Risk, decision: Decision, why: impl Into<String>) -> Self {
+        Self { risk, decision, reasons: vec![why.into()], consents: Vec::new() }
+    }
+
     /// Denies a call that can't be judged: an unknown tool, invalid arguments, an error.
     pub fn deny(why: impl Into<String>) -> Self {
-        Self { risk: Risk::Dangerous, decision: Decision::Deny, reasons: vec![why.into()] }
+        Self::new(Risk::Dangerous, Decision::Deny, why)
     }
 
     /// Raises the decision to at least [`Decision::Ask`], and adds a reason. The reasons of an earlier [`Decision::Allow`] are dropped.
     #[must_use]
-    pub fn raise_to_ask(mut self, why: String) -> Self {
+    pub fn raise_to_ask(mut self, why: Reason) -> Self {
         if self.decision == Decision::Allow {
             self.decision = Decision::Ask;
             self.reasons.clear();
         }
-        self.reasons.push(why);
+        self.reasons.push(why.words);
+        self.consents.extend(why.consent);
         self
     }
 }

@@ -418,6 +418,7 @@ CREATE TABLE approvals (
     rule_at     TEXT,                            -- when that was answered
     rule_is_shown INTEGER NOT NULL DEFAULT 0,    -- whether that message shows what became of it
     named       TEXT,                            -- JSON: the files that the action names as they were, which a yes is bound to
+    consents    TEXT NOT NULL DEFAULT '[]',      -- JSON array: what a yes permits besides the action
     UNIQUE (cycle_id, call)
 );
 CREATE INDEX approvals_pending ON approvals (cycle_id) WHERE state = 'pending';

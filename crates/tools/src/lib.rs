@@ -54,7 +54,7 @@ use reveille_base::{
 };
 use reveille_config::Autonomy;
 use reveille_policy as policy;
-use reveille_policy::{Circumstances, Reach, Subject, Verdict, What};
+use reveille_policy::{Circumstances, Reach, Reason, Subject, Verdict, What};
 use reveille_sandbox::exec::Exec;
 use reveille_store::Change;
 
@@ -187,8 +187,8 @@ pub struct Tool {
     run: Run,
 }
 
-/// Additional reasons to ask for an approval, as sentences, besides the policy's.
-pub type Asks = Box<dyn Fn(&World) -> Vec<String> + Send + Sync>;
+/// Additional reasons to ask for an approval, besides the policy's.
+pub type Asks = Box<dyn Fn(&World) -> Vec<Reason> + Send + Sync>;
 
 /// A tool defined elsewhere, which checks its own arguments.
 pub struct Foreign {
@@ -299,7 +299,7 @@ impl Tool {
     fn ask_without_request(self) -> Self {
         let unasked = |world: &World| match world.conversation.chat {
             Some(_) => Vec::new(),
-            None => vec!["Nobody has just asked for this.".to_owned()],
+            None => vec!["Nobody has just asked for this.".into()],
         };
         Self { asks: Some(Box::new(unasked)), ..self }
     }
@@ -437,7 +437,11 @@ impl Tool {
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
         let of_jobs = self.describe_written_jobs(&touched, or_empty(input), world);
-        self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::raise_to_ask)
+        self.asks
+            .iter()
+            .flat_map(|asks| asks(world))
+            .chain(of_jobs.into_iter().map(Reason::from))
+            .fold(verdict, Verdict::raise_to_ask)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_base::words::{format_count, format_list};
 use reveille_cycle as cycle;
-use reveille_cycle::decide::orient::Standing;
+use reveille_cycle::{DueItem, decide::orient::Standing};
 use reveille_store::{Order, Result, wake_lock};
 
 use super::{super::batch::Asked, CommandReply, Desk};
@@ -26,23 +26,22 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let mut waiting = cycle::read_waiting_work(desk.store, desk.config, desk.now)?;
     // From here, the cycle of a living wake looks like an interrupted one.
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {
-        waiting.due.remove(&format!("resume {cycle_id}"));
+        waiting.due.remove(&DueItem::Resume(cycle_id.clone()));
     }
     Ok(CommandReply::with_order(render_answer(holder.is_some(), waiting.due, &waiting.messages), order))
 }
 
-fn render_answer(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {
+fn render_answer(is_awake: bool, due: BTreeSet<DueItem>, messages: &BTreeMap<Standing, usize>) -> String {
     let look = if is_awake { "I'm working now, and I'll check again right after" } else { "Checking now" };
     let n = |standing| messages.get(&standing).copied().unwrap_or(0);
     let (mut to_answer, mut waits_for_budget) = (n(Standing::InHand) + n(Standing::BackOff), n(Standing::Budget) > 0);
     let mut others = BTreeSet::new();
-    for name in due {
-        if name.starts_with("message ") {
-            to_answer += 1;
-        } else if name.ends_with(" waits for the budget") {
-            waits_for_budget = true;
-        } else {
-            others.insert(if name.starts_with("resume ") { "unfinished work".to_owned() } else { name });
+    for item in due {
+        match item {
+            DueItem::Message(_) => to_answer += 1,
+            DueItem::OverBudget(_) => waits_for_budget = true,
+            DueItem::Resume(_) => drop(others.insert("unfinished work".to_owned())),
+            DueItem::Other(name) => drop(others.insert(name)),
         }
     }
     let messages = (to_answer > 0).then(|| format!("{} to answer", format_count(to_answer, "message")));
@@ -74,23 +73,29 @@ mod tests {
 
     #[test]
     fn it_says_what_is_due_or_how_it_stands_with_what_is_kept() {
-        let says = |is_awake, due: &[&str], messages: &[(Standing, usize)]| {
-            render_answer(
-                is_awake,
-                due.iter().map(|name| (*name).to_owned()).collect(),
-                &messages.iter().copied().collect(),
-            )
+        let says = |is_awake, due: &[DueItem], messages: &[(Standing, usize)]| {
+            render_answer(is_awake, due.iter().cloned().collect(), &messages.iter().copied().collect())
         };
+        let other = |name: &str| DueItem::Other(name.to_owned());
         assert_eq!(says(false, &[], &[]), "Checking now: nothing is due.");
         assert_eq!(says(true, &[], &[]), "I'm working now, and I'll check again right after: nothing is due.");
         let kept = [(Standing::InHand, 3), (Standing::BackOff, 2)];
         assert_eq!(says(false, &[], &kept), "Checking now: 5 messages to answer, nothing else due.");
         assert_eq!(
-            says(false, &["chat 42 waits for the budget"], &[(Standing::Budget, 1)]),
+            says(false, &[DueItem::OverBudget("chat 42 waits for the budget".to_owned())], &[(Standing::Budget, 1)]),
             "Checking now: nothing is due. Your messages are waiting: the budget is too small for them. See /cost."
         );
         assert_eq!(
-            says(false, &["message 7", "message 8", "reminder 3", "resume 20261121T140000Z-1"], &[(Standing::Due, 2)]),
+            says(
+                false,
+                &[
+                    DueItem::Message(7),
+                    DueItem::Message(8),
+                    other("reminder 3"),
+                    DueItem::Resume("20261121T140000Z-1".to_owned())
+                ],
+                &[(Standing::Due, 2)]
+            ),
             "Checking now: 2 messages to answer, reminder 3, unfinished work."
         );
         assert_eq!(

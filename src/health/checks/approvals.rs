@@ -107,6 +107,7 @@ mod tests {
             used_at: None,
             rule: None,
             named: reveille_base::types::BoundFiles::default(),
+            consents: Vec::new(),
         };
         ParkedCycle {
             cycle_id: "c1".to_owned(),

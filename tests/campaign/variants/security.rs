@@ -334,7 +334,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::exec_shell::a_yes_to_a_confined_command_is_none_to_an_unconfined_one",
         "a yes to a confined command runs it unconfined",
         "yes-confined-command-runs",
-        "} else if self.agreed.iter().any(|reason| reason.is_empty()) {",
+        "} else if false && self.consents().is_empty() {",
     ),
     story(
         "integration::mcp_client::without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_to_just_that",
@@ -562,7 +562,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::mcp_client::a_yes_accepts_what_was_shown_and_no_later_change",
         "a yes to a server's tools accepts any later ones",
         "yes-servers-tools-accepts",
-        "let is_agreed = asked.is_some_and(|_| !agreed.is_empty());",
+        "let is_agreed = consents.iter().any(|consent| matches!(consent, Consent::ServerTools { .. }));",
     ),
     story(
         "reveille_tools::mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_model_read",

@@ -37,26 +37,38 @@ use crate::{
 /// The maximum number of a person's commits read.
 const MAX_PERSON_COMMITS: usize = 20;
 
-/// The observed state of the memory.
-struct Memory {
+/// The tasks as their files tell.
+pub(crate) struct ReadTasks {
     tasks: Vec<Task>,
-    person_commits: Vec<(String, String)>,
-    head: Option<String>,
     holds_nudges: bool,
     steps: Vec<DueWork>,
+}
+
+impl ReadTasks {
+    pub(crate) fn read(
+        (config, now): (&Config, DateTime<Utc>),
+        read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+    ) -> Self {
+        let tasks = read_tasks(&read);
+        let holds_nudges = holds_nudges(&tasks, (config, now), &read);
+        Self { holds_nudges, steps: list_due_steps(&tasks, config, &read), tasks }
+    }
+}
+
+/// The observed state of the memory.
+struct Memory {
+    tasks: ReadTasks,
+    person_commits: Vec<(String, String)>,
+    head: Option<String>,
 }
 
 impl Situation {
     /// Reads the situation. `repo` is `None` before the first run has created it.
     pub(crate) fn read(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.cycles().read_waiting_reports()?;
-        let (config, now) = (context.config, context.clock.now());
-        let tasks = repo.map(|repo| read_tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
+        let read = |path: &str| repo.map_or(Ok(None), |repo| repo.read_work_tree(path));
         let memory = Memory {
-            holds_nudges: repo
-                .is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
-            steps: repo.map_or_else(Vec::new, |repo| list_due_steps(&tasks, config, |path| repo.read_work_tree(path))),
-            tasks,
+            tasks: ReadTasks::read((context.config, context.clock.now()), read),
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), read_head)?,
         };
@@ -65,12 +77,12 @@ impl Situation {
 
     /// Reads the situation of a repository at rest, whose last commit is known.
     fn read_at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
-        let tasks = read_tasks(|path| memory.read_work_tree(path));
-        let (config, now) = (context.config, context.clock.now());
-        let holds_nudges = holds_nudges(&tasks, (config, now), |path| memory.read_work_tree(path));
-        let steps = list_due_steps(&tasks, config, |path| memory.read_work_tree(path));
-        let head = Some(memory.head().to_string());
-        let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
+        let read = |path: &str| memory.read_work_tree(path);
+        let memory = Memory {
+            tasks: ReadTasks::read((context.config, context.clock.now()), read),
+            person_commits: Vec::new(),
+            head: Some(memory.head().to_string()),
+        };
         Self::read_with_memory(store, memory, store.cycles().read_waiting_reports()?, context)
     }
 
@@ -80,38 +92,49 @@ impl Situation {
         told: CycleReports,
         context: Context<'_>,
     ) -> Result<Self, WakeError> {
-        let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
         let (config, now) = (context.config, context.clock.now());
+        let mut situation = Self::read_queue(store, memory.tasks, told, (config, now))?;
+        situation.handled.extend(store.maintenance().handled_keys("budget/")?);
+        Ok(Self {
+            person_commits: memory.person_commits,
+            head: memory.head,
+            initiative: initiative::look::find_due(store, config, now)?,
+            proposals: store.proposals().proposals_to_tell(now)?,
+            ..situation
+        })
+    }
+
+    /// Reads what the store and the tasks' files tell: all but people's commits, the initiative and agreed changes of orders, for which
+    /// nobody waits. A chat that was told of a spent budget still counts as waiting for it.
+    pub(crate) fn read_queue(
+        store: &Store,
+        ReadTasks { tasks, holds_nudges, steps }: ReadTasks,
+        told: CycleReports,
+        (config, now): (&Config, DateTime<Utc>),
+    ) -> Result<Self, StoreError> {
         let mut handled = handled_of_tasks(store)?;
-        handled.extend(store.maintenance().handled_keys("budget/")?);
         handled.extend(told.handles);
         let stopped_chats: BTreeSet<ChatRef> = store.chats().stopped_chats()?.into_keys().collect();
+        let model = model_state(store, config, now)?;
         Ok(Self {
-            now,
-            tz: config.timezone,
-            owner_chat: config.owner_chat,
-            quiet_hours: config.quiet_hours,
-            model: read_model_state(store, context)?,
             messages: remove_stopped(store.inbox().list_queued_messages()?, &stopped_chats),
             open_cycles: store.cycles().open_cycles()?,
             reminders: store.reminders().list_reminders()?,
             guests: list_guests(store, (config, now), &tasks)?,
             tasks,
             handled,
-            person_commits,
             tells_left: count_tells_left(store, (config, now), config.owner_chat)?,
-            head,
+            quiet_hours: config.quiet_hours,
             holds_nudges,
             own_work: [background::look::list_due_jobs(store)?, background::look::remove_handled(store, steps)?]
                 .concat(),
-            initiative: initiative::look::find_due(store, config, now)?,
             to_reflect: reflection::look::find_due_days(store, config, now)?,
             undos: store.undos().open_undos()?,
             pressed: store.reminders().open_nudges()?,
-            proposals: store.proposals().proposals_to_tell(now)?,
             is_on_duty: lease::is_on_duty(config),
             is_stopped: store.chats().find_stop_order()?.is_some(),
             stopped_chats,
+            ..Self::new_quiet(now, config.timezone, config.owner_chat, model)
         })
     }
 

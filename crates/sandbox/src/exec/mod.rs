@@ -26,8 +26,7 @@ use std::{
 };
 
 use reveille_base::{process::Spec, random};
-use reveille_policy as policy;
-use reveille_policy::{Access, Rules};
+use reveille_policy::{Access, Consent, Rules};
 
 use self::{
     edits::Edits,
@@ -65,12 +64,19 @@ pub struct Exec {
     pub pictures: (usize, u64),
     /// State that tools keep between calls, by type.
     kept: HashMap<TypeId, Box<dyn Any>>,
-    /// The reasons of the approval for the current call.
-    agreed: Vec<String>,
-    /// Snapshots of the files that the current call runs, taken when the person was asked.
-    held: HeldFiles,
+    /// The approval of the current call.
+    approval: Option<CallApproval>,
     /// Files removed from the scratch folder after the last command.
     cleared: ClearedFiles,
+}
+
+/// A person's approval of one call.
+#[derive(Debug, Default)]
+struct CallApproval {
+    /// What it permits besides the call.
+    consents: Vec<Consent>,
+    /// Snapshots of the files that the call runs, taken when the person was asked.
+    held: HeldFiles,
 }
 
 /// The shell kept between calls.
@@ -122,8 +128,7 @@ impl Exec {
             edits: Edits::default(),
             pictures: (0, 0),
             kept: HashMap::new(),
-            agreed: Vec::new(),
-            held: HeldFiles::default(),
+            approval: None,
             cleared: ClearedFiles::default(),
         }
     }
@@ -150,15 +155,24 @@ impl Exec {
         &self.rules
     }
 
-    /// Records the approval for the next call: the reasons shown to the person, and the files as they were then. An empty list revokes it.
-    pub fn approve(&mut self, reasons: Vec<String>, held: HeldFiles) {
-        self.agreed = reasons;
-        self.held = held;
+    /// Records the approval of the next call: its consents, and the files as the person was shown them.
+    pub fn approve(&mut self, consents: Vec<Consent>, held: HeldFiles) {
+        self.approval = Some(CallApproval { consents, held });
     }
 
-    /// Returns the reasons of the approval for the current call.
-    pub fn approval_reasons(&self) -> &[String] {
-        &self.agreed
+    /// Ends the approval with its call.
+    pub fn revoke_approval(&mut self) {
+        self.approval = None;
+    }
+
+    /// Returns the consents that a person gave with the approval of the current call.
+    pub fn consents(&self) -> &[Consent] {
+        self.approval.as_ref().map_or(&[], |approval| &approval.consents)
+    }
+
+    /// Returns each snapshot that the current call runs, with the path where it is mounted.
+    fn held_overlays(&self) -> &[(PathBuf, PathBuf)] {
+        self.approval.as_ref().map_or(&[], |approval| approval.held.overlays())
     }
 
     /// Returns the place where programs run.
@@ -179,7 +193,7 @@ impl Exec {
 
     /// Returns true if a person has approved the current call.
     pub fn is_approved(&self) -> bool {
-        !self.agreed.is_empty()
+        self.approval.is_some()
     }
 
     /// Returns the cycle's folder in the scratch, created if missing. The folder outlives the cycle.
@@ -224,7 +238,7 @@ impl Exec {
         if self.is_approved() {
             self.end_shell();
         }
-        let is_kept = access.is_none() && self.held.overlays().is_empty();
+        let is_kept = access.is_none() && self.held_overlays().is_empty();
         let blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
         let is_anew = is_kept && self.session.as_ref().is_some_and(blind) && self.shelter.has_untrusted_path(command);
         let room = self.shelter.measure_room();
@@ -274,14 +288,14 @@ impl Exec {
         let Confined { spec, proxy } = if sandbox.is_there() {
             let mut confinement = self.shelter.confine_command(&self.rules, access, self.sees_untrusted, dir.clone());
             // fault: yes-script-runs-stands
-            confinement.overlays = self.held.overlays().to_vec();
+            confinement.overlays = self.held_overlays().to_vec();
             confinement.max_file_bytes = Some(room.max_file_bytes(&confinement.writable));
             if access.network {
                 confinement.network = Network::Hosts(self.list_grants());
             }
             sandbox.confine(&confinement, program.as_ref(), args).map_err(|error| no_shell(error.to_string()))?
         // fault: yes-confined-command-runs
-        } else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {
+        } else if !self.consents().contains(&Consent::UnconfinedCommand) {
             // The approval was given while a sandbox existed, so it doesn't cover an unconfined run.
             return Err(no_shell(
                 "there is no sandbox here now, and your person had not been told so when they allowed it".to_owned(),
@@ -317,7 +331,7 @@ mod tests {
     fn what_the_shell_has_started_ends_with_it() {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
-        exec.approve(vec![policy::NO_SANDBOX.to_owned()], HeldFiles::default());
+        exec.approve(vec![Consent::UnconfinedCommand], HeldFiles::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().ran.printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
@@ -340,11 +354,11 @@ mod tests {
     fn nothing_runs_unconfined_unless_just_that_was_agreed_to() {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
-        for agreed in [vec![], vec!["It redirects into a file.".to_owned()]] {
-            exec.approve(agreed, HeldFiles::default());
+        for consents in [vec![], vec![Consent::UnconfinedServer]] {
+            exec.approve(consents, HeldFiles::default());
             assert!(run(&mut exec).unwrap_err().to_string().contains("there is no sandbox here now"));
         }
-        exec.approve(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()], HeldFiles::default());
+        exec.approve(vec![Consent::UnconfinedServer, Consent::UnconfinedCommand], HeldFiles::default());
         assert_eq!(run(&mut exec).unwrap().printed, "ran\n");
     }
 }

@@ -10,7 +10,7 @@ use reveille_base::{
     clock::{format_rfc3339, parse_time},
     types::{BoundFiles, ButtonChoice, ChatRef},
 };
-use reveille_policy::{Risk, Verdict};
+use reveille_policy::{Consent, Risk, Verdict};
 
 use super::{
     journal,
@@ -130,14 +130,17 @@ pub struct Approval {
     pub rule: Option<RuleState>,
     /// The files named by the action, as they were when the question was asked.
     pub named: BoundFiles,
+    /// The consents that an approval gives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consents: Vec<Consent>,
 }
 
 impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
-                           decided_by, used_at, decided_at, rule, named";
+                           decided_by, used_at, decided_at, rule, named, consents";
 
     /// The number of these columns.
-    pub(super) const WIDTH: usize = 17;
+    pub(super) const WIDTH: usize = 18;
 
     pub(super) fn from_row(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
@@ -161,6 +164,7 @@ impl Approval {
             decided_at: time(14)?,
             rule: row.get::<_, Option<String>>(15)?.as_deref().and_then(RuleState::parse),
             named: BoundFiles::parse(row.get::<_, Option<String>>(16)?.as_deref()),
+            consents: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
         })
     }
 
@@ -318,8 +322,8 @@ impl Approvals<&mut FencedStore<'_>> {
             let outgoing_id = planned::insert(tx, &message, now)?;
             tx.execute(
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at, id, rule, named)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                     asked_at, expires_at, id, rule, named, consents)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
                 sql::params![
                     cycle_id,
                     approval.call,
@@ -337,6 +341,7 @@ impl Approvals<&mut FencedStore<'_>> {
                     id,
                     approval.may_stand.then_some(RuleState::Offered.as_str()),
                     (!approval.named.is_empty()).then(|| to_json(&approval.named)),
+                    to_json(&approval.verdict.consents),
                 ],
             )?;
             if let Some(proposal) = &approval.proposal {

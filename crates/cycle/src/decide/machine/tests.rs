@@ -582,7 +582,7 @@ fn random_entry() -> impl Strategy<Value = Entry> {
 }
 
 fn judged(call: &str, decision: Decision) -> Entry {
-    let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: Vec::new() };
+    let verdict = Verdict { reasons: Vec::new(), ..Verdict::new(Risk::Dangerous, decision, "") };
     Entry::Judged { call: call.to_owned(), verdict }
 }
 

@@ -13,7 +13,7 @@ use reveille_base::{
     zone::Tz,
 };
 use reveille_policy::{Decision, Risk, Verdict};
-use reveille_sandbox::exec::held::{self, FoundFiles, HeldFiles};
+use reveille_sandbox::exec::held::{self, FoundFiles};
 use reveille_store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long};
 use reveille_tools::{Refusal, Registry};
 
@@ -215,7 +215,7 @@ pub(crate) fn ask_to_continue(
         return Ok(());
     };
     let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
-    let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
+    let verdict = Verdict::new(Risk::Safe, Decision::Ask, why);
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
     ask_question(
@@ -350,7 +350,7 @@ pub(crate) async fn run_approved_call(
         return Ok(refuse(session, live, request, vec![judged], why)?);
     }
     let approval = session.store.approvals().find_call_approval(&live.cycle.id, &request.id)?;
-    let (reasons, named) = approval.map(|approval| (approval.reasons, approval.named)).unwrap_or_default();
+    let (consents, named) = approval.map(|approval| (approval.consents, approval.named)).unwrap_or_default();
     // From here no running program can replace a file after it was checked.
     live.exec.end_shell();
     let held = match held::hold_files(&named, live.exec.shelter()) {
@@ -366,9 +366,9 @@ pub(crate) async fn run_approved_call(
         return Ok(record::settle_call(session, live, request, Err(Refusal(why.to_owned())))?);
     }
     live.state.apply(&entry);
-    live.exec.approve(reasons, held);
+    live.exec.approve(consents, held);
     let carried_out = record::carry_out(session, live, registry, request).await;
-    live.exec.approve(Vec::new(), HeldFiles::default());
+    live.exec.revoke_approval();
     session.forget_tooling();
     carried_out
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use reveille_base::{approval_text::render_code_block, file};
 use reveille_config::read_private;
+use reveille_policy::{Consent, Reason};
 
 use super::{schema::ToolArguments, settings::Server};
 
@@ -286,6 +287,12 @@ impl Pin {
         );
         let words = accepted.changed_words(found, &str::to_owned);
         Some(if words.is_empty() { asked } else { format!("{asked}\n{words}\n") })
+    }
+
+    /// Returns the question with the consent that its answer gives: to the list with just this digest.
+    pub fn ask_acceptance(&self, server: &str) -> Option<Reason> {
+        let sha256 = self.found.as_ref()?.sha256();
+        Some(Reason::with_consent(self.question(server)?, Consent::ServerTools { server: server.to_owned(), sha256 }))
     }
 
     /// Loads a server's pin. A missing or damaged file accepts nothing.

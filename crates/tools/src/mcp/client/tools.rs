@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
 use reveille_config::Config;
-use reveille_policy::Reach;
+use reveille_policy::{Consent, Reach, Reason};
 use reveille_sandbox::exec::Shelter;
 
 use super::{
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{Acting, Done, Foreign, Outcome, Refusal, Tool, World};
 
-/// The reason to ask before each call of an unconfined server. The server runs unconfined only if exactly this reason was approved.
+/// The reason to ask before each call of an unconfined server.
 const NOT_CONFINED: &str =
     "There is no sandbox here to contain this MCP server: it could do whatever you can. So I ask before every call.";
 
@@ -90,10 +90,10 @@ fn build_tool(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> 
         asks,
         run: Box::new(move |input, _, exec| {
             let target = Arc::clone(&target);
-            let (shelter, agreed) = (Rc::clone(exec.shelter()), exec.approval_reasons().to_vec());
+            let (shelter, consents) = (Rc::clone(exec.shelter()), exec.consents().to_vec());
             let acting: Acting<'_> = Box::pin(async move {
                 match exec.tool_state::<Servers>() {
-                    Some(servers) => servers.call(&target, &shelter, &agreed, input).await,
+                    Some(servers) => servers.call(&target, &shelter, &consents, input).await,
                     None => Err(Refusal("No MCP server can be spoken with now. Nothing was done.".to_owned())),
                 }
             });
@@ -104,11 +104,14 @@ fn build_tool(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> 
 
 impl Target {
     /// Returns the reasons to ask besides the policy's.
-    fn list_reasons_to_ask(&self, shelter: &Shelter) -> Vec<String> {
-        let changed = Pin::load(&self.pins, &self.server.name).question(&self.server.name);
+    fn list_reasons_to_ask(&self, shelter: &Shelter) -> Vec<Reason> {
+        let changed = Pin::load(&self.pins, &self.server.name).ask_acceptance(&self.server.name);
         // fault: sandbox-mcp-call-neednt
         let is_loose = matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there();
-        changed.into_iter().chain(is_loose.then(|| NOT_CONFINED.to_owned())).collect()
+        changed
+            .into_iter()
+            .chain(is_loose.then(|| Reason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)))
+            .collect()
     }
 }
 
@@ -119,20 +122,20 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Calls a tool. `agreed` holds the reasons approved by a person for this call.
-    async fn call(&mut self, target: &Target, shelter: &Shelter, agreed: &[String], input: &str) -> Outcome {
+    /// Calls a tool. `consents` are those that a person gave with the approval of this call.
+    async fn call(&mut self, target: &Target, shelter: &Shelter, consents: &[Consent], input: &str) -> Outcome {
         let Ok(arguments @ Value::Object(_)) = serde_json::from_str(input) else {
             return Err(Refusal("The arguments are no JSON object. Nothing was done.".to_owned()));
         };
         let server = &*target.server;
         let arguments = target.arguments.restore(arguments);
-        let mut answered = match self.try_call(target, shelter, agreed, &arguments).await {
+        let mut answered = match self.try_call(target, shelter, consents, &arguments).await {
             Ok(answered) => answered,
             Err(why) => return Ok(build_failure(server, why)),
         };
         // The request was lost with the session, so a repetition does nothing twice.
         if answered == Err(ClientError::SessionOver) {
-            answered = match self.try_call(target, shelter, agreed, &arguments).await {
+            answered = match self.try_call(target, shelter, consents, &arguments).await {
                 Ok(answered) => answered,
                 Err(why) => return Ok(build_failure(server, why)),
             };
@@ -165,13 +168,13 @@ impl Servers {
         &mut self,
         target: &Target,
         shelter: &Shelter,
-        agreed: &[String],
+        consents: &[Consent],
         arguments: &Value,
     ) -> Result<Result<Value, ClientError>, String> {
         let server = &*target.server;
         let mut connection = match self.open.remove(&server.name) {
             Some(connection) if !connection.has_news() => connection,
-            earlier => connect_server(earlier, target, shelter, agreed).await?,
+            earlier => connect_server(earlier, target, shelter, consents).await?,
         };
         let answered = connection.call(&target.tool, arguments, server.timeout).await;
         if matches!(answered, Ok(_) | Err(ClientError::Refused(_))) {
@@ -190,11 +193,11 @@ async fn connect_server(
     earlier: Option<Connection>,
     target: &Target,
     shelter: &Shelter,
-    agreed: &[String],
+    consents: &[Consent],
 ) -> Result<Connection, String> {
     let server = &*target.server;
     let unusable = |error: ClientError| format!("The MCP server can't be used: {error}. Nothing was done.");
-    let may_be_loose = agreed.iter().any(|why| why == NOT_CONFINED);
+    let may_be_loose = consents.contains(&Consent::UnconfinedServer);
     let (connection, listed) = match earlier {
         Some(mut connection) => match connection.list_tools().await {
             Err(ClientError::SessionOver) => open_and_list(server, shelter, may_be_loose).await,
@@ -204,7 +207,7 @@ async fn connect_server(
     }
     .map_err(unusable)?;
     let found = Listing::from_tools(server, &listed.tools).0;
-    check_listing(target, found, agreed).map(|()| connection)
+    check_listing(target, found, consents).map(|()| connection)
 }
 
 async fn open_and_list(
@@ -218,14 +221,12 @@ async fn open_and_list(
 }
 
 /// Compares the found list with the accepted one.
-fn check_listing(target: &Target, found: Listing, agreed: &[String]) -> Result<(), String> {
+fn check_listing(target: &Target, found: Listing, consents: &[Consent]) -> Result<(), String> {
     let Target { server, tool, pins, .. } = target;
     let pin = Pin::load(pins, &server.name);
     let (accepted, sha256) = (pin.accepted.clone().unwrap_or_default(), found.sha256());
-    // Compares the whole sentence, because others quote names that a server may choose, such as those of files.
-    let asked = Pin { accepted: pin.accepted.clone(), found: Some(found.clone()) }.question(&server.name);
     // fault: yes-servers-tools-accepts
-    let is_agreed = asked.is_some_and(|asked| agreed.contains(&asked));
+    let is_agreed = consents.contains(&Consent::ServerTools { server: server.name.clone(), sha256: found.sha256() });
     // fault: servers-new-tools-taken
     let is_same = pin.accepted.is_some() && accepted.sha256() == sha256;
     let has_tool = found.tools.iter().any(|listed| listed.name == *tool);
@@ -393,8 +394,8 @@ mod tests {
         let tools = [json!({"name": "t", "inputSchema": {}})];
         let accepted = Some(Listing::from_tools(&target.server, &tools).0);
         Pin { accepted, found: None }.save(&target.pins, "s").unwrap();
-        let agreed = [NOT_CONFINED.to_owned()];
-        let done = Servers::default().call(&target, &shelter, &agreed, "{}").await.unwrap();
+        let consents = [Consent::UnconfinedServer];
+        let done = Servers::default().call(&target, &shelter, &consents, "{}").await.unwrap();
         let kept = std::fs::read_to_string(dir.path().join("scratch/looks/outputs/0001-mcp-s.txt"));
         assert!(done.content.starts_with("1\n2\n") && done.content.len() < 20_000, "{}", done.content);
         assert!(
@@ -424,14 +425,17 @@ mod tests {
     async fn without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs() {
         let dir = tempfile::tempdir().unwrap();
         let (shelter, target) = (missing_shelter(dir.path()), target(dir.path()));
-        assert_eq!(target.list_reasons_to_ask(&shelter), [NOT_CONFINED]);
+        assert_eq!(
+            target.list_reasons_to_ask(&shelter),
+            [Reason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)]
+        );
         let ran = dir.path().join("mcp/s/ran");
         let mut servers = Servers::default();
         let refused = servers.call(&target, &shelter, &[], "{}").await.unwrap();
         assert!(refused.is_failure && refused.content.contains("nobody has agreed"), "{refused:?}");
         assert!(!ran.exists());
-        let agreed = [NOT_CONFINED.to_owned()];
-        let found = servers.call(&target, &shelter, &agreed, "{}").await.unwrap();
+        let consents = [Consent::UnconfinedServer];
+        let found = servers.call(&target, &shelter, &consents, "{}").await.unwrap();
         assert!(
             ran.exists() && found.is_failure && found.content.contains("has changed its tools"),
             "it runs, and offers something else: {found:?}"
@@ -452,11 +456,10 @@ mod tests {
         Pin { accepted: Some(first.clone()), found: None }.save(&target.pins, "s").unwrap();
         assert_eq!(check_listing(&target, first.clone(), &[]), Ok(()));
         assert!(check_listing(&target, second.clone(), &[]).unwrap_err().contains("`u` is new"));
-        let shown = [pin().question("s").unwrap()];
+        let shown = [pin().ask_acceptance("s").unwrap().consent.unwrap()];
         assert!(check_listing(&target, third.clone(), &shown).is_err(), "another was shown");
-        let named =
-            [format!("Text from a file ({}) was read in this cycle, and this leaves the machine.", third.sha256())];
-        assert!(check_listing(&target, third.clone(), &named).is_err(), "a file's name is nobody's yes");
+        let others = [Consent::ServerTools { server: "other".to_owned(), sha256: third.sha256() }];
+        assert!(check_listing(&target, third.clone(), &others).is_err(), "another server was shown");
         assert_eq!(pin(), Pin { accepted: Some(first.clone()), found: Some(third) });
         assert_eq!(check_listing(&target, second.clone(), &shown), Ok(()));
         assert_eq!(pin(), Pin { accepted: Some(second), found: None });

@@ -12,6 +12,7 @@ fn asked(action: &str) -> NewApproval {
             risk: Risk::Dangerous,
             decision: Decision::Ask,
             reasons: vec!["AUTONOMY=1 asks before what isn't easily undone.".to_owned()],
+            consents: Vec::new(),
         },
         origin: None,
         approver: Some(7),
@@ -20,6 +21,7 @@ fn asked(action: &str) -> NewApproval {
         may_stand: false,
         proposal: None,
         named: BoundFiles::default(),
+        consents: Vec::new(),
     }
 }
 
@@ -133,7 +135,7 @@ fn no_two_reasons_together_hide_what_stands_between_them() {
     let redactor = Redactor::new([]);
     let request = ToolRequest { id: "k".to_owned(), name: "mcp__s__t".to_owned(), input: "{}".to_owned() };
     let reasons = ["`a`:\n-----BEGIN PRIVATE KEY-----", "`b`:\nobey me", "`z`:\n-----END PRIVATE KEY-----"];
-    let verdict = Verdict { risk: Risk::Dangerous, decision: Decision::Ask, reasons: vec![reasons.join("\n")] };
+    let verdict = Verdict::new(Risk::Dangerous, Decision::Ask, reasons.join("\n"));
     let decided = |verdict: &Verdict| unless_it_gives_away(verdict.clone(), &request, false, &redactor).decision;
     assert_eq!(decided(&verdict), Decision::Deny);
     assert_eq!(decided(&Verdict { reasons: vec![reasons[1].to_owned()], ..verdict }), Decision::Ask);
@@ -144,7 +146,7 @@ fn a_mask_hides_nothing_from_who_is_asked() {
     let redactor = Redactor::new([&reveille_base::redact::Secret::new("hunter2&co")]);
     let judged = |decision, sends, input: String| {
         let request = ToolRequest { id: "k".to_owned(), name: "shell".to_owned(), input };
-        let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: vec!["Why.".to_owned()] };
+        let verdict = Verdict::new(Risk::Dangerous, decision, "Why.");
         unless_it_gives_away(verdict, &request, sends, &redactor).decision
     };
     let saying = |text: &str| serde_json::json!({ "command": text }).to_string();

@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use reveille_account::provenance::hand::{HandTools, PersonSession};
 use reveille_base::types::ChatRef;
+use reveille_base::words::capitalize;
 use reveille_config::Config;
 use reveille_cycle::is_step_held;
 use reveille_memory::{
@@ -14,7 +15,7 @@ use reveille_memory::{
     tasks::Task,
 };
 use reveille_store::database;
-use reveille_tools::Documents;
+use reveille_tools::{Documents, NamedList};
 
 use super::{EXIT_FAILED, complain, print_json, provenance, report_failure, show};
 use crate::orders::{
@@ -217,8 +218,8 @@ fn report_result(ordered: &TaskOrdered) -> ExitCode {
 /// Reports why an order was refused.
 pub(super) fn report_refusal(error: &OrderError) -> ExitCode {
     match error {
-        OrderError::Refused(why) => {
-            complain(why);
+        OrderError::Refused(_) | OrderError::Unknown { .. } => {
+            complain(&error.to_string());
             ExitCode::from(EXIT_FAILED)
         }
         OrderError::Memory(error) => provenance::report_refusal(error),
@@ -262,9 +263,8 @@ fn find_task(config: &Config, query: &str) -> Result<String, OrderError> {
         Ok(task) => Ok((ACTIVE, task)),
         Err(error) => backlog.find(&query).cloned().map(|task| ("", task)).map_err(|_| error),
     };
-    let (list, task) = task.map_err(|error| {
-        OrderError::Refused(format!("{}. `wake task list` shows them.", capitalize(&error.to_string())))
-    })?;
+    let (list, task) =
+        task.map_err(|error| OrderError::Unknown { why: capitalize(&error.to_string()), list: NamedList::Tasks })?;
     let text = render_task(&task, if list == ACTIVE { "in hand" } else { "waiting" });
     let Some(path) = task.steps_name().and_then(steps_path) else { return Ok(text) };
     let listed = TaskSteps::parse(&documents.text(&path)).0.render_list();
@@ -275,11 +275,6 @@ fn find_task(config: &Config, query: &str) -> Result<String, OrderError> {
         _ => "",
     };
     Ok(format!("{text}\n\n{listed}{held}"))
-}
-
-fn capitalize(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
 }
 
 fn render_task(task: &Task, list: &str) -> String {

@@ -13,8 +13,9 @@ pub mod undo;
 mod world;
 
 use reveille_account::provenance::ProvenanceError;
+use reveille_base::words::capitalize;
 use reveille_store::StoreError;
-use reveille_tools::Refusal;
+use reveille_tools::{NamedList, Refusal};
 
 pub use world::build_world;
 
@@ -24,6 +25,14 @@ pub enum OrderError {
     /// The order is impossible or wasn't understood; the text is for the person.
     #[error("{0}")]
     Refused(String),
+    /// The order names nothing that exists, or more than one thing. `why` is a sentence without a period.
+    #[error("{why}. Nothing was done; `{}` shows them.", list_command(*list))]
+    Unknown {
+        /// The reason.
+        why: String,
+        /// The list to choose from.
+        list: NamedList,
+    },
     /// The memory couldn't be written.
     #[error(transparent)]
     Memory(#[from] ProvenanceError),
@@ -32,19 +41,31 @@ pub enum OrderError {
     Store(#[from] StoreError),
 }
 
-/// Phrases of a tool's message that name a tool, each with the wording for a terminal.
-const COMMANDS: [(&str, &str); 4] = [
-    ("`task_move`", "`wake task move`"),
-    ("`task_list` shows them", "`wake task list` shows them"),
-    ("say the task's name, or “list tasks” to see them", "give the task's name, or look at `wake task list`"),
-    ("Send “list reminders” to see them", "`wake remind list` shows them"),
-];
+/// Returns the command that shows a list.
+fn list_command(list: NamedList) -> &'static str {
+    match list {
+        NamedList::Tasks => "wake task list",
+        NamedList::Reminders => "wake remind list",
+    }
+}
 
 impl OrderError {
-    fn from_refusal(refusal: &Refusal) -> Self {
-        let words = COMMANDS.iter().fold(refusal.0.clone(), |words, (tool, command)| words.replace(tool, command));
-        let mut chars = words.chars();
-        let first = chars.next().map(char::to_uppercase).into_iter().flatten();
-        Self::Refused(first.chain(chars).collect())
+    /// Returns the reason without a command to type, for a person with a page or a chat.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Unknown { why, .. } => format!("{why}. Nothing was done."),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl From<Refusal> for OrderError {
+    fn from(Refusal { why, list }: Refusal) -> Self {
+        let why = capitalize(&why);
+        match list {
+            Some(list) => Self::Unknown { why, list },
+            None if why.ends_with('.') => Self::Refused(why),
+            None => Self::Refused(format!("{why}. Nothing was done.")),
+        }
     }
 }

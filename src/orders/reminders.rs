@@ -101,7 +101,7 @@ const HERE: Chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None
 pub fn render_list(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String, OrderError> {
     let world = build_world(config, store, now, HERE)?;
     let done = Registry::for_offline_model().call("reminder_list", "{}", &world);
-    Ok(done.map_err(|refusal| OrderError::from_refusal(&refusal))?.content)
+    Ok(done?.content)
 }
 
 /// Carries out an order and returns the confirmation.
@@ -145,7 +145,7 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
     ) {
         Ok(done) if done.is_failure => Err(OrderError::Refused(done.content)),
         Ok(done) => Ok(done),
-        Err(refusal) => Err(OrderError::from_refusal(&refusal)),
+        Err(refusal) => Err(refusal.into()),
     };
     match order {
         ReminderOrder::Set { text, at } => {

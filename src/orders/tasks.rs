@@ -14,7 +14,7 @@ use reveille_git::{FileChange, LeftAlone};
 use reveille_memory as memory;
 use reveille_memory::tasks::TaskList;
 use reveille_store::Change;
-use reveille_tools::{Chat, Documents, Refusal, Registry};
+use reveille_tools::{Chat, Documents, Registry};
 
 use super::{OrderError, build_world};
 
@@ -124,11 +124,7 @@ pub fn carry_out(
         let done = match registry.call(tool, &input.to_string(), &world) {
             Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
             Ok(done) => done,
-            Err(refusal) if refusal.0.ends_with('.') => return Err(OrderError::from_refusal(&refusal)),
-            Err(refusal) => {
-                let refusal = Refusal(format!("{refusal}. Nothing was done; `wake task list` shows them."));
-                return Err(OrderError::from_refusal(&refusal));
-            }
+            Err(refusal) => return Err(refusal.into()),
         };
         for change in done.changes {
             match change {
@@ -179,9 +175,8 @@ fn build_calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str
     let one = |tool, input| Ok(vec![(tool, input)]);
     match order {
         TaskOrder::Add(new) => {
-            let at = new.at.as_deref().map(|at| parse_moment(at, "--at", now)).transpose()?;
-            let due =
-                new.due.as_deref().map(|due| parse_day(due, "--due", now)).transpose()?.map(|due| due.to_string());
+            let at = new.at.as_deref().map(|at| parse_moment(at, "at", now)).transpose()?;
+            let due = new.due.as_deref().map(|due| parse_day(due, "due", now)).transpose()?.map(|due| due.to_string());
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
@@ -237,7 +232,7 @@ fn parse_moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::Nai
     match parse_only_time(text, now) {
         Some(Ok(When::At(slot))) => Ok(slot.civil),
         Some(Ok(When::Every(_))) => Err(OrderError::Refused(format!(
-            "{what} takes one time, and “{text}” recurs: `wake remind` does that. {EXPECTED}"
+            "{what} takes one time, and “{text}” recurs: set a reminder for that. {EXPECTED}"
         ))),
         Some(Err(trouble)) => Err(OrderError::Refused(format!("{what}: “{text}” {trouble}. {EXPECTED}"))),
         None => Err(OrderError::Refused(format!("{what}: “{text}” isn't understood as a time. {EXPECTED}"))),

@@ -437,7 +437,7 @@ fn the_tools_say_what_was_read_and_whose_words_it_is() {
     assert_eq!(short.receipt, Some(format!("Read {}/moved", server.url())));
     assert_eq!((short.taint, short.changes), (Some(server.url()), Vec::new()));
     assert!(fetch("/empty").unwrap().content.ends_with("(There is no text on this page.)"));
-    assert_eq!(fetch("/none").unwrap_err().0, "Nothing was read. The server answers 404 (Not Found).");
+    assert_eq!(fetch("/none").unwrap_err().why, "Nothing was read. The server answers 404 (Not Found).");
 
     let long = fetch("/long?private=1").unwrap();
     assert_eq!(long.receipt, Some(format!("Read {}/long", server.url())));
@@ -448,7 +448,7 @@ fn the_tools_say_what_was_read_and_whose_words_it_is() {
     let found = call("web_search", json!({"query": " bread "})).unwrap();
     assert_eq!(found.content, "Found by DuckDuckGo:\n\n1. Bread\n   https://example.org/\n   Flour & water");
     assert_eq!((found.receipt.as_deref(), found.taint), (Some("Searched the web for \"bread\""), Some(server.url())));
-    assert!(call("web_search", json!({"query": "evil"})).unwrap_err().0.starts_with("Nothing was found out."));
+    assert!(call("web_search", json!({"query": "evil"})).unwrap_err().why.starts_with("Nothing was found out."));
     for (name, wrong) in [
         ("web_search", json!({"query": " "})),
         ("web_search", json!({"query": "x".repeat(401)})),

@@ -15,6 +15,12 @@ use crate::{
 /// The number of named items in a list; the rest is counted.
 const MAX_NAMED: usize = 5;
 
+/// Capitalizes the first letter.
+pub fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect()
+}
+
 /// Formats a relative time: `3 min ago`, `in 2 h`.
 pub fn format_relative_time(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(at);

@@ -86,27 +86,27 @@ fn read_attachment(args: &ReadAttachment, world: &World) -> Outcome {
     };
     let file = files.iter().find(|file| file.id == id);
     let Some((file, path)) = file.and_then(|file| Some((file, file.path.as_ref()?))) else {
-        return Err(Refusal(format!("This chat has no file {id} that is here. Without an id they are listed.")));
+        return Err(Refusal::new(format!("This chat has no file {id} that is here. Without an id they are listed.")));
     };
     let offset = args.offset.unwrap_or(0);
-    let unreadable = |error| Refusal(format!("File {id} can't be read where it was kept, {path}: {error}."));
+    let unreadable = |error| Refusal::new(format!("File {id} can't be read where it was kept, {path}: {error}."));
     let full = dir.join(path);
     let (head, _) = read_piece(&full, 0).map_err(unreadable)?;
     let (bytes, total) = if content::sniff(&head) == Content::Pdf {
         let text = last_pdf.read_text(&full, || pdf::read(&full).map(|text| text.join_pages()));
-        let text = text.map_err(|why| Refusal(format!("File {id} is {why}. It is kept at {path}.")))?;
+        let text = text.map_err(|why| Refusal::new(format!("File {id} is {why}. It is kept at {path}.")))?;
         take_piece(&text, offset)
     } else {
         read_piece(&full, offset).map_err(unreadable)?
     };
     if total > 0 && offset >= total {
-        return Err(Refusal(format!("File {id} has {total} bytes; it was asked for byte {offset} on.")));
+        return Err(Refusal::new(format!("File {id} has {total} bytes; it was asked for byte {offset} on.")));
     }
     // An offset within a character skips the rest of that character.
     let cut = bytes.iter().take_while(|byte| offset > 0 && **byte & 0xc0 == 0x80).count().min(3);
     let bytes = bytes.get(cut..).unwrap_or_default();
     if !content::is_text(bytes) {
-        return Err(Refusal(format!("File {id} isn't text in UTF-8 there. It is kept at {path}.")));
+        return Err(Refusal::new(format!("File {id} isn't text in UTF-8 there. It is kept at {path}.")));
     }
     let whole = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
     let text = String::from_utf8_lossy(bytes.get(..whole).unwrap_or_default()).into_owned();

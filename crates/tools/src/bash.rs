@@ -85,10 +85,10 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         }
     }
     let Some(command) = args.command else {
-        return Err(Refusal("There is neither a command nor `restart`. Nothing was done.".to_owned()));
+        return Err(Refusal::new("There is neither a command nor `restart`. Nothing was done.".to_owned()));
     };
     if command.len() > MAX_COMMAND_BYTES || command.contains('\0') {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "The command is longer than {MAX_COMMAND_BYTES} bytes or holds a NUL. Nothing was done; write it into a file first."
         )));
     }
@@ -159,7 +159,9 @@ async fn copy_writable_folders(
         Ok(taken) => Ok(Some(taken)),
         // fault: command-begins-change-couldnt
         Err(_) if is_agreed => Ok(None),
-        Err(error) => Err(Refusal(format!("What it may change couldn't be copied first: {error}. Nothing was done."))),
+        Err(error) => {
+            Err(Refusal::new(format!("What it may change couldn't be copied first: {error}. Nothing was done.")))
+        }
     }
 }
 

@@ -122,7 +122,7 @@ fn open_repo(world: &World) -> Result<(Repo, &Path), Refusal> {
 }
 
 fn refuse_unreadable(error: &RepoError) -> Refusal {
-    Refusal(format!("The memory's history can't be read: {error}."))
+    Refusal::new(format!("The memory's history can't be read: {error}."))
 }
 
 /// Returns true if a rule of the person's forbids reading this file of the memory, or reporting it by this tool.
@@ -134,7 +134,7 @@ fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
 fn list_commits(args: &Log, world: &World) -> Outcome {
     let n = args.n.unwrap_or(DEFAULT_LISTED);
     if !(1..=MAX_LISTED).contains(&n) {
-        return Err(Refusal(format!("n is {n}; 1 to {MAX_LISTED} can be listed.")));
+        return Err(Refusal::new(format!("n is {n}; 1 to {MAX_LISTED} can be listed.")));
     }
     let wanted: Vec<String> =
         args.words.as_deref().unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
@@ -190,7 +190,9 @@ fn show_diff(args: &Diff, world: &World) -> Outcome {
     let is_left_out = |path: &Path| is_kept_back(world, DIFF, &root.join(path));
     let shown = repo.history().find_full_commit(&id, is_left_out).map_err(|error| refuse_unreadable(&error))?;
     let Some(shown) = shown else {
-        return Err(Refusal(format!("There is no wake or commit whose id begins with {id:?}. brain_log lists them.")));
+        return Err(Refusal::new(format!(
+            "There is no wake or commit whose id begins with {id:?}. brain_log lists them."
+        )));
     };
     let head = format_commit(&shown.commit, shown.left_out > 0, world);
     let text = match shown.left_out {
@@ -203,7 +205,7 @@ fn show_diff(args: &Diff, world: &World) -> Outcome {
     let total = text.lines().count();
     let from = args.from_line.unwrap_or(1).max(1);
     if from > total {
-        return Err(Refusal(format!("There are {total} lines; {from} was asked for.")));
+        return Err(Refusal::new(format!("There are {total} lines; {from} was asked for.")));
     }
     let lines: Vec<&str> = text.lines().skip(from - 1).take(MAX_LINES).collect();
     let end = from - 1 + lines.len();
@@ -230,7 +232,7 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
             .ok_or_else(|| Refusal::new("There's nothing left that could be undone here. Nothing was done."))?,
         (Some(known), None) => known,
         (None, _) => {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "There is no wake that begins with {id:?} and can be taken back: it has to be over, to have committed something, and not \
                  to be undone already. Nothing was done."
             )));
@@ -252,12 +254,12 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
             .is_ok_and(|path| path.to_str().is_some_and(memory::is_steering))
     };
     if changed.iter().any(of_orders) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "The wake {wake} changed what steers you; your person takes that back, with /undo. Nothing was done."
         )));
     }
     if !world.means.rules.is_empty() && changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
         )));
     }
@@ -289,7 +291,7 @@ fn taken_back(wake: &str, world: &World) -> Done {
 fn check_prefix(argument: &str, name: &str) -> Result<String, Refusal> {
     let id = check_text(argument, name, 100)?;
     if id.len() < MIN_PREFIX {
-        return Err(Refusal(format!("{name} has {MIN_PREFIX} characters at least. Nothing was done.")));
+        return Err(Refusal::new(format!("{name} has {MIN_PREFIX} characters at least. Nothing was done.")));
     }
     Ok(id)
 }

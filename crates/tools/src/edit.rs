@@ -112,7 +112,7 @@ fn require_argument<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str
 }
 
 fn refuse_missing(name: &str) -> Refusal {
-    Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
+    Refusal::new(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
 fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
@@ -131,7 +131,7 @@ fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
         _ => {
             whole = read_text(place)?.0;
             edits::number_lines(&whole, args.view_range, MAX_SHOWN_BYTES)
-                .map_err(|why| Refusal(format!("{why} Nothing was done.")))?
+                .map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?
         }
     };
     // fault: files-words-nobodys
@@ -209,7 +209,7 @@ fn create_file(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
         // The cycle may overwrite its own files.
         Whose::Scratch if is_there => Some(read_text(place)?),
         _ if is_there => {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "{} is there already, and create doesn't overwrite: edit it with str_replace. Nothing was done.",
                 args.path
             )));
@@ -230,7 +230,7 @@ fn create_file(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
 /// Edits an existing file by the function `edit`.
 fn edit_file(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
     let (before, stamp) = read_text(place)?;
-    let (after, told) = edit(&before).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    let (after, told) = edit(&before).map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
     check_size(&after)?;
     place.write(after.as_bytes(), Some(&stamp))?;
     exec.edits.push(Step { path: place.path().to_owned(), before: Some(before), after });
@@ -262,7 +262,7 @@ fn undo_edit(place: &Place, exec: &mut Exec) -> Outcome {
 
 fn check_size(text: &str) -> Result<(), Refusal> {
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "The file would have {} bytes, and at most {MAX_FILE_BYTES} are written. Nothing was done.",
             text.len()
         )));

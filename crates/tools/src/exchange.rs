@@ -50,7 +50,10 @@ fn read_exchanges(args: &Which, world: &World) -> Outcome {
         names.truncate(MAX_SHOWN.max(args.entries.len()));
     }
     if names.is_empty() || names.len() > MAX_SHOWN {
-        return Err(Refusal(format!("1 to {MAX_SHOWN} entries can be read at a time; {} were named.", names.len())));
+        return Err(Refusal::new(format!(
+            "1 to {MAX_SHOWN} entries can be read at a time; {} were named.",
+            names.len()
+        )));
     }
     let mut found = Vec::new();
     for name in &names {
@@ -59,7 +62,7 @@ fn read_exchanges(args: &Which, world: &World) -> Outcome {
             Some(entry) => found.push(entry.clone()),
             None => match find_exchange(name, world)? {
                 Some(entry) => found.push(entry),
-                None => return Err(Refusal(format!("The exchanges of this chat have no entry {name:?}."))),
+                None => return Err(Refusal::new(format!("The exchanges of this chat have no entry {name:?}."))),
             },
         }
     }
@@ -82,7 +85,7 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
         (None, Some(row)) => (row, true),
         (None, None) => return Ok(None),
     };
-    let unread = |error: &reveille_store::StoreError| Refusal(format!("It couldn't be read: {error}."));
+    let unread = |error: &reveille_store::StoreError| Refusal::new(format!("It couldn't be read: {error}."));
     let Some(store) = world.memory.index.open_store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };

@@ -14,8 +14,11 @@ use super::{Refusal, World};
 /// Returns the folders of this cycle. Chats other than the owner's have none (their calls are denied earlier), because
 /// the scratch folder holds the owner's results, which are as private as the memory.
 pub(super) fn list_roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
-    let brain =
-        world.memory.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
+    let brain = world
+        .memory
+        .documents
+        .root()
+        .ok_or_else(|| Refusal::new(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
     let roots = Roots::new(&exec.work_dir().map_err(Refusal::new)?, &world.conversation.attachments.dir);
     let roots = roots
         .with_scratch_folders(world.means.shelter.list_visible_folders(world.cycle.taint.is_some()))
@@ -56,6 +59,6 @@ pub(super) fn below_brain<'a>(path: &'a Path, world: &World) -> Option<&'a str> 
 
 impl From<PathError> for Refusal {
     fn from(error: PathError) -> Self {
-        Self(format!("{error} Nothing was done."))
+        Self::new(format!("{error} Nothing was done."))
     }
 }

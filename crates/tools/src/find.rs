@@ -56,9 +56,9 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
         return Err(Refusal::new("Say what is looked for: pattern, text, or both."));
     }
     if given.iter().flatten().any(|part| part.chars().count() > MAX_PATTERN_CHARS) {
-        return Err(Refusal(format!("pattern and text have {MAX_PATTERN_CHARS} characters at most.")));
+        return Err(Refusal::new(format!("pattern and text have {MAX_PATTERN_CHARS} characters at most.")));
     }
-    let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal)?;
+    let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal::new)?;
     let starts = list_starts(path.as_deref(), world, exec)?;
     let is_others = starts.iter().any(|start| start.folder_owner() != Whose::Brain);
     let wanted = Wanted::default();
@@ -66,7 +66,7 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
     let is_kept_back = files::kept_back(world.means.rules.clone(), &LOOKS, path.as_deref());
     let found = tokio::task::spawn_blocking(move || search::search_folders(starts, &query, &is_kept_back, &flag))
         .await
-        .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
+        .map_err(|error| Refusal::new(format!("The search broke off ({error}). Nothing was found out.")))?;
     drop(wanted);
     let taint = match found.hits.iter().any(|hit| is_of_doubt(hit, world)) {
         _ if is_others && !found.hits.is_empty() => Some("names and lines of files".to_owned()),
@@ -90,9 +90,9 @@ fn list_starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Pla
         return match place.kind()? {
             Some(BeneathKind::File | BeneathKind::Folder) => Ok(vec![place]),
             Some(BeneathKind::Other) => {
-                Err(Refusal(format!("{path} is a link or a device, which isn't followed. Nothing was found out.")))
+                Err(Refusal::new(format!("{path} is a link or a device, which isn't followed. Nothing was found out.")))
             }
-            None => Err(Refusal(format!("There is no {path}. Nothing was found out."))),
+            None => Err(Refusal::new(format!("There is no {path}. Nothing was found out."))),
         };
     }
     let folders: Vec<_> = roots.list_folders().map(|(path, ..)| path).collect();

@@ -39,7 +39,7 @@ pub(super) fn define_tools() -> [Tool; 2] {
         ),
         Tool::new(USE_TOOL, "Call a tool that `find_tools` has found.", Effect::Once, |_: &Use, _: &World| {
             // Valid calls are unwrapped before judgement and execution.
-            Err(Refusal("`use_tool` needs a name and an object of arguments. Nothing was done.".to_owned()))
+            Err(Refusal::new("`use_tool` needs a name and an object of arguments. Nothing was done.".to_owned()))
         }),
     ]
 }

@@ -40,12 +40,14 @@ fn view_image(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
         return Err(Refusal::new("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
     };
     if width.max(height) > MAX_SIDE_PX {
-        return Err(Refusal(format!("It is {width}×{height} pixels; a side of {MAX_SIDE_PX} can be shown at most.")));
+        return Err(Refusal::new(format!(
+            "It is {width}×{height} pixels; a side of {MAX_SIDE_PX} can be shown at most."
+        )));
     }
     let (shown, shown_bytes) = exec.pictures;
     let total = shown_bytes + bytes.len() as u64;
     if shown >= MAX_PICTURES || total > MAX_PICTURES_BYTES {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "That is one too many: in one wake {MAX_PICTURES} pictures of {MAX_PICTURES_BYTES} bytes together are looked at."
         )));
     }

@@ -34,7 +34,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(Refusal::new("No message is being answered in this cycle."));
     };
     if let Some(unknown) = args.messages.iter().find(|id| !world.conversation.open_messages.contains(id)) {
-        return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
+        return Err(Refusal::new(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
     }
     let Some(first) = args.messages.first() else {
         return Err(Refusal::new("messages is empty. Nothing was done."));

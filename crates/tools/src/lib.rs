@@ -122,15 +122,47 @@ impl Done {
 }
 
 /// A call that did nothing. The model sees the reason as an error result and can correct the call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The reason. It ends without a period if there is a list to look at.
+    pub why: String,
+    /// The list that shows the names or numbers to choose from.
+    pub list: Option<NamedList>,
+}
+
+/// A list that helps to name one of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedList {
+    /// The tasks.
+    Tasks,
+    /// The reminders.
+    Reminders,
+}
 
 impl Refusal {
-    fn new(why: impl std::fmt::Display) -> Self {
-        Self(why.to_string())
+    /// Creates a refusal for a reason in sentences.
+    pub fn new(why: impl std::fmt::Display) -> Self {
+        Self { why: why.to_string(), list: None }
+    }
+
+    /// Creates a refusal that a look at a list helps with. `why` has no period at its end.
+    fn with_list(why: impl std::fmt::Display, list: NamedList) -> Self {
+        Self { why: why.to_string(), list: Some(list) }
     }
 }
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why = &self.why;
+        match self.list {
+            None => f.write_str(why),
+            Some(NamedList::Tasks) => write!(f, "{why}. Send “list tasks” to see them. Nothing was done."),
+            Some(NamedList::Reminders) => write!(f, "{why}. Send “list reminders” to see them. Nothing was done."),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 /// The result of a tool.
 pub type Outcome = Result<Done, Refusal>;
@@ -452,18 +484,18 @@ fn or_empty(input: &str) -> &str {
 
 fn parse_arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal> {
     serde_json::from_str(input)
-        .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))
+        .map_err(|error| Refusal::new(format!("The arguments don't fit {name}: {error}. Nothing was done.")))
 }
 
 /// Checks a text argument: trimmed, not empty, and within a length limit in characters.
 fn check_text(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal> {
     let text = argument.trim();
     if text.is_empty() {
-        return Err(Refusal(format!("{name} is empty. Nothing was done.")));
+        return Err(Refusal::new(format!("{name} is empty. Nothing was done.")));
     }
     let length = text.chars().count();
     if length > max_chars {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{name} has {length} characters, at most {max_chars} are taken. Nothing was done."
         )));
     }

@@ -148,7 +148,7 @@ fn take_items(args: &Take, world: &World) -> Outcome {
     let things = args.items.clone().unwrap_or_else(|| on_it.iter().map(|item| item.text.clone()).collect());
     let ChangedList { text, changed, unchanged } = lists::remove_items(&text, &args.list, &things);
     if changed.is_empty() {
-        return Err(Refusal(match args.items {
+        return Err(Refusal::new(match args.items {
             Some(_) => {
                 format!("There's no list item “{}” on the {name}, so nothing has changed.", unchanged.join("”, “"))
             }

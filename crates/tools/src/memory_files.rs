@@ -135,7 +135,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             let text = check_text(require_argument(args.file_text.as_deref(), "file_text")?, "file_text", MAX_BYTES)?;
             let text = format!("{text}\n");
             if world.memory.documents.get(&name).is_some_and(|old| shrinks_too_much(&old, &text)) {
-                return Err(Refusal(format!(
+                return Err(Refusal::new(format!(
                     "{} is there and says more than twice as much; a document isn't overwritten by that little. Edit it with \
                      str_replace. Nothing was done.",
                     shown_as(&name)
@@ -143,7 +143,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             }
             let done = stage_document(world, &name, text, "Wrote")?;
             match done.changes.first().and_then(|change| note::find_reverted_line(world, change)) {
-                Some((line, _)) => Err(Refusal(format!(
+                Some((line, _)) => Err(Refusal::new(format!(
                     "That would undo what your person did there by hand: {line:?}. Edit it with str_replace. Nothing was done."
                 ))),
                 None => Ok(done),
@@ -172,11 +172,11 @@ fn require_argument<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str
 }
 
 fn refuse_missing(name: &str) -> Refusal {
-    Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
+    Refusal::new(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
 fn no_path(path: &str) -> Refusal {
-    Refusal(format!(
+    Refusal::new(format!(
         "{path:?} is no path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
     ))
 }
@@ -186,7 +186,7 @@ fn view_path(args: &Args, world: &World) -> Outcome {
     let name = parse_name(path).ok_or_else(|| no_path(path))?;
     if let Some(text) = world.memory.documents.get(&name) {
         let lines = edits::number_lines(&text, args.view_range, MAX_SHOWN_BYTES);
-        let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+        let lines = lines.map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
         let [first, last] = args.view_range.unwrap_or([1, -1]);
         let last = usize::try_from(last).unwrap_or(usize::MAX);
         let is_theirs =
@@ -203,7 +203,7 @@ fn view_path(args: &Args, world: &World) -> Outcome {
     };
     let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
     match names.is_empty() && !name.is_empty() {
-        true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
+        true => Err(Refusal::new(format!("There is nothing at {path}. {ROOT} lists what there is."))),
         false => Ok(Done { taint, ..Done::from_text(format!("The documents in {path}:\n{}", names.join("\n"))) }),
     }
 }
@@ -212,7 +212,7 @@ fn view_path(args: &Args, world: &World) -> Outcome {
 fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
     let name = parse_name(path).filter(|name| name.ends_with(".md"));
     let name = name.ok_or_else(|| {
-        Refusal(format!(
+        Refusal::new(format!(
             "{path:?} can't be a document: their paths begin with {ROOT}/ and end in .md. Nothing was done."
         ))
     })?;
@@ -222,7 +222,7 @@ fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
         ));
     }
     if memory::is_disguised(&name) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{path} is another spelling of a document's path: some disks take it for that one. Nothing was done."
         )));
     }
@@ -230,7 +230,7 @@ fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
         return Err(Refusal::new("The log of what happened is made from what was done, by no hand. Nothing was done."));
     }
     if memory::is_imported(&name) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
         )));
     }
@@ -249,16 +249,16 @@ fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
 fn check_removable(path: &str, world: &World) -> Result<String, Refusal> {
     let name = check_writable(path, world)?;
     if memory::is_job(&name) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{path} is a standing job, which a person takes away. `status: paused` in it lets it rest. Nothing was done."
         )));
     }
     if DOCUMENTS.contains(&name.as_str()) || memory::is_steering(&name) {
-        return Err(Refusal(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
+        return Err(Refusal::new(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
     }
     match world.memory.documents.get(&name).is_some_and(|text| !text.is_empty()) {
         true => Ok(name),
-        false => Err(Refusal(format!("There is nothing at {path}. Nothing was done."))),
+        false => Err(Refusal::new(format!("There is nothing at {path}. Nothing was done."))),
     }
 }
 
@@ -271,14 +271,14 @@ fn edit_document(
     let path = require_argument(args.path.as_deref(), "path")?;
     let name = check_writable(path, world)?;
     let Some(old) = world.memory.documents.get(&name) else {
-        return Err(Refusal(format!("There is nothing at {path}. Nothing was done.")));
+        return Err(Refusal::new(format!("There is nothing at {path}. Nothing was done.")));
     };
-    let new = edit(&old)?.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    let new = edit(&old)?.map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
     if new.len() > MAX_BYTES {
-        return Err(Refusal(format!("The document would have more than {MAX_BYTES} bytes. Nothing was done.")));
+        return Err(Refusal::new(format!("The document would have more than {MAX_BYTES} bytes. Nothing was done.")));
     }
     if shrinks_too_much(&old, &new) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "This would shrink {path} from {} to {} bytes, by more than half. Nothing was done.",
             old.len(),
             new.len()
@@ -292,7 +292,10 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
     let (from, to) =
         (check_removable(old, world)?, check_writable(require_argument(args.new_path.as_deref(), "new_path")?, world)?);
     if world.memory.documents.get(&to).is_some_and(|text| !text.is_empty()) {
-        return Err(Refusal(format!("{} is there already, and isn't overwritten. Nothing was done.", shown_as(&to))));
+        return Err(Refusal::new(format!(
+            "{} is there already, and isn't overwritten. Nothing was done.",
+            shown_as(&to)
+        )));
     }
     let text = world.memory.documents.text(&from);
     not_revealing(&to, &world.memory.documents.text(&to), &text)?;
@@ -306,7 +309,7 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
 
 fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcome {
     if may_release_lines(name, &world.memory.documents.text(name), &text) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
              and taken away by `forget`. Nothing was done.",
             shown_as(name)
@@ -327,7 +330,7 @@ fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     if !view::is_revealing(name, old, new) {
         return Ok(());
     }
-    Err(Refusal(format!(
+    Err(Refusal::new(format!(
         "This would change what chats that aren't the owner's are shown of {}. Only a person does that, by hand: `{}` on the line below \
          a section's heading shows the section to all. Nothing was done.",
         shown_as(name),
@@ -369,7 +372,7 @@ mod tests {
 
     #[track_caller]
     fn refused(scene: &Scene, input: &Value) -> String {
-        call(scene, input).expect_err("it is refused").0
+        call(scene, input).expect_err("it is refused").why
     }
 
     fn judged(scene: &Scene, input: &Value, taint: Option<&str>) -> Verdict {

@@ -57,7 +57,7 @@ fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outco
     let old = world.memory.documents.text(path);
     let new = format!("{text}\n");
     if !args.shorten && shrinks_too_much(&old, &new) {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "This would shrink {path} from {} to {} bytes, by more than half. Nothing was done. Keep what still holds, or say `shorten: true`.",
             old.len(),
             new.len()
@@ -86,7 +86,7 @@ pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -
         true => ("took this out", "Leave it out"),
         false => ("wrote this", "Keep it as it stands"),
     };
-    Refusal(format!(
+    Refusal::new(format!(
         "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \
          holds, say `over_theirs: true`."
     ))

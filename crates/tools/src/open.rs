@@ -45,7 +45,7 @@ pub(super) fn define_tool() -> Tool {
 }
 
 async fn open_target(args: Open, world: &World, exec: &Exec) -> Outcome {
-    let refuse = |why: String| Refusal(format!("{why} Nothing was opened."));
+    let refuse = |why: String| Refusal::new(format!("{why} Nothing was opened."));
     let target = match (args.target.as_deref(), args.app.as_deref()) {
         (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(refuse)?),
         (Some(path), None) => Target::Thing(check_document(path, world, exec)?),
@@ -55,7 +55,7 @@ async fn open_target(args: Open, world: &World, exec: &Exec) -> Outcome {
     let name = target.name().to_owned();
     opener::open_target(&target)
         .await
-        .map_err(|error| Refusal(format!("{error} Say so, and give them the address, the path or the name.")))?;
+        .map_err(|error| Refusal::new(format!("{error} Say so, and give them the address, the path or the name.")))?;
     Ok(Done {
         content: format!("Opened {name} on their screen. Whether they see it isn't known."),
         receipt: Some(format!("Opened {}", shorten_text(&name))),

@@ -26,8 +26,8 @@ pub(super) fn define_tool() -> Tool {
 
 fn run(args: &Args, world: &World) -> Outcome {
     let orders = world.memory.documents.text(memory::CLAUDE);
-    let renamed =
-        own_name::replace_name(&orders, &args.name).map_err(|why| Refusal(format!("{why}. Nothing was changed.")))?;
+    let renamed = own_name::replace_name(&orders, &args.name)
+        .map_err(|why| Refusal::new(format!("{why}. Nothing was changed.")))?;
     let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
     if renamed == orders {
         return Ok(Done::from_text(format!("{name} is my name already.")));

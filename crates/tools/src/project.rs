@@ -61,9 +61,9 @@ pub fn known_projects(documents: &Documents) -> Vec<(String, String)> {
 
 fn run(args: &Args, world: &World) -> Outcome {
     if world.foreign_chat().is_some() {
-        return Err(Refusal("Projects are the owner's alone. Nothing was done.".to_owned()));
+        return Err(Refusal::new("Projects are the owner's alone. Nothing was done.".to_owned()));
     }
-    let name = project_name(&args.project).map_err(|error| Refusal(format!("{error}. Nothing was done.")))?;
+    let name = project_name(&args.project).map_err(|error| Refusal::new(format!("{error}. Nothing was done.")))?;
     let checked =
         |text: &Option<String>, what, max| text.as_deref().map(|text| check_text(text, what, max)).transpose();
     let goal = checked(&args.goal, "goal", MAX_PROJECT_TEXT_CHARS)?;
@@ -73,7 +73,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     let parts = [("its goal", edit.goal), ("its context", edit.context), ("its log", edit.log)];
     let written: Vec<&str> = parts.iter().filter(|(_, text)| text.is_some()).map(|(what, _)| *what).collect();
     let Some(said) = parts.iter().rev().find_map(|(_, text)| *text) else {
-        return Err(Refusal("Give a goal, a context or a line for the log. Nothing was done.".to_owned()));
+        return Err(Refusal::new("Give a goal, a context or a line for the log. Nothing was done.".to_owned()));
     };
     let (path, old) = read_document(&name, world);
     let new =

@@ -92,7 +92,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     let title = check_text(&args.title, "title", MAX_TITLE_CHARS)?;
     check_text(&args.why, "why", MAX_WHY_CHARS)?;
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
-        return Err(Refusal(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
+        return Err(Refusal::new(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
     }
     let mut of_each: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
     for edit in &args.edits {
@@ -102,7 +102,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     for (path, edits) in &of_each {
         // The comparison must be with the text that the person knows.
         if world.memory.documents.list_staged_files().iter().any(|file| file.path == *path) {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "{path} was changed in this conversation already: propose this in another one. Nothing was done."
             )));
         }
@@ -146,7 +146,7 @@ fn check_steering_path(path: &str) -> Result<String, Refusal> {
     match is_steering(path) && is_there && path.ends_with(".md") && path.split('/').all(is_plain) && !is_disguised(path)
     {
         true => Ok(path.to_owned()),
-        false => Err(Refusal(format!(
+        false => Err(Refusal::new(format!(
             "{path:?} holds no orders: these are claude.md, skills/<name>/SKILL.md and memory/jobs/<name>.md. Nothing was done."
         ))),
     }
@@ -154,7 +154,7 @@ fn check_steering_path(path: &str) -> Result<String, Refusal> {
 
 /// Applies the edits to a document. Each edit replaces whole lines, and no line twice, so that the shown edits are the complete change.
 fn apply_edits(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
-    let refused = |why: &str| Err(Refusal(format!("{path}: {why} Nothing was done.")));
+    let refused = |why: &str| Err(Refusal::new(format!("{path}: {why} Nothing was done.")));
     let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
     if texts.map(String::len).any(|bytes| bytes > MAX_EDIT_BYTES) {
         return refused(&format!("an edit has more than {MAX_EDIT_BYTES} bytes."));
@@ -226,7 +226,7 @@ fn check_readable(path: &str, after: &str, world: &World) -> Result<(), Refusal>
     };
     match problem {
         Some(problem) => {
-            Err(Refusal(format!("As it would stand, {path} isn't understood: {problem}. Nothing was done.")))
+            Err(Refusal::new(format!("As it would stand, {path} isn't understood: {problem}. Nothing was done.")))
         }
         None => Ok(()),
     }
@@ -265,7 +265,7 @@ mod tests {
             (vec![edit(None, "x")], "say in `old`"),
             (vec![edit(Some("End."), "End.\n")], "stands there already"),
         ] {
-            let told = done(&edits).unwrap_err().0;
+            let told = done(&edits).unwrap_err().why;
             assert!(told.contains(why), "{why}: {told}");
         }
         assert!(apply_edits(CLAUDE, &[&edit(Some("x"), "y")], None).is_err());

@@ -180,7 +180,7 @@ fn read_document(args: &Read, world: &World) -> Outcome {
         return Ok(Done::from_text(render_names(world.memory.documents.list())));
     };
     let Some(text) = world.memory.documents.get(path) else {
-        return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
+        return Err(Refusal::new(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
     let Page { content, lines } = take_page(path, &text, args.from_line)?;
     let taint = others::has_untrusted_lines(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
@@ -211,7 +211,7 @@ fn take_page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, R
     let total = text.lines().count();
     let from = from_line.unwrap_or(1).max(1);
     if from > total.max(1) {
-        return Err(Refusal(format!("{name} has {total} lines; {from} was asked for.")));
+        return Err(Refusal::new(format!("{name} has {total} lines; {from} was asked for.")));
     }
     let mut bytes = 0;
     let fits = |line: &&str| {
@@ -258,7 +258,7 @@ impl Skill {
 fn read_skill(args: &Skill, world: &World) -> Outcome {
     let Some(skill) = world.memory.skills.iter().find(|skill| skill.name == args.name) else {
         let names: Vec<_> = world.memory.skills.iter().map(|skill| skill.name.as_str()).collect();
-        return Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
+        return Err(Refusal::new(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
     };
     if let Some(path) = &args.path {
         let text = world.memory.documents.skill_file(&skill.folder, path).map_err(Refusal::new)?;

@@ -80,13 +80,12 @@ pub(super) fn is_allowed(tool: &str) -> bool {
 
 fn day_summary(args: &DaySummary, world: &World) -> Outcome {
     let today = world.local_time().date_naive();
-    let day: NaiveDate = args
-        .day
-        .trim()
-        .parse()
-        .map_err(|_| Refusal(format!("day {:?} is none: write it as 2026-11-20. Nothing was done.", args.day)))?;
+    let day: NaiveDate =
+        args.day.trim().parse().map_err(|_| {
+            Refusal::new(format!("day {:?} is none: write it as 2026-11-20. Nothing was done.", args.day))
+        })?;
     if day >= today || today.checked_sub_days(Days::new(DAYS_BACK_MAX)).is_some_and(|first| day < first) {
-        return Err(Refusal(format!("{day} is not one of the days that you look back at. Nothing was done.")));
+        return Err(Refusal::new(format!("{day} is not one of the days that you look back at. Nothing was done.")));
     }
     let mut lines = vec![check_text(&args.summary, "summary", 1_000)?];
     for fact in args.key_facts.iter().take(FACTS_MAX) {
@@ -116,14 +115,14 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
         |line| others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
     let mut named = known.iter().filter(|(_, fact)| fact.text == found.one || fact.text == found.other);
     if found.one == found.other || named.any(|(_, fact)| is_untrusted(fact.line)) {
-        return Err(Refusal("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
+        return Err(Refusal::new("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
     }
     let key = found.key();
     let conflict_lines: Vec<usize> = find_conflicts(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
     let is_disputed = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
     let is_marked = known.iter().any(|(_, fact)| is_disputed(fact) && conflict_lines.contains(&fact.line));
     if is_marked || world.unasked.told_keys.contains(&key) || world.unasked.told_keys.contains(&format!("tell/{key}")) {
-        return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
+        return Err(Refusal::new("That contradiction was noted before. Nothing was done.".to_owned()));
     }
     let holds_nudges = Preferences::parse(&world.memory.documents.text(memory::CONTEXT)).holds_nudges();
     let asking = Asking {
@@ -134,7 +133,7 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
         may_ask: world.unasked.told_today < world.unasked.tell_per_day && !holds_nudges,
     };
     let Some(question) = asking.build_question(std::slice::from_ref(&found)) else {
-        return Err(Refusal(
+        return Err(Refusal::new(
             "Your person can't be asked today. Nothing was done; it can be noted another day.".to_owned(),
         ));
     };

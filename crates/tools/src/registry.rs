@@ -244,7 +244,7 @@ impl Registry {
         match self.get(name) {
             // fault: guests-call-owners-tools-run
             Some(tool) if tool.is_owners && !world.sees_all() => {
-                Err(Refusal(format!("{OWNERS_ALONE} Nothing was done.")))
+                Err(Refusal::new(format!("{OWNERS_ALONE} Nothing was done.")))
             }
             Some(Tool { run: Run::Acts(run), .. }) => cut_outcome(run(or_empty(input), world, exec).await),
             _ => self.call(name, input, world),
@@ -255,7 +255,7 @@ impl Registry {
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         match self.get(name).map(|tool| &tool.run) {
             Some(Run::Values(run)) => cut_outcome(run(or_empty(input), world)),
-            Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
+            Some(Run::Acts(_)) => Err(Refusal::new(format!("{name} can't act from here. Nothing was done."))),
             None => Err(verbs::find_refusal(name).unwrap_or_else(|| {
                 let mut names: Vec<&str> = Vec::new();
                 for name in self.tools.iter().map(Tool::offered_as) {
@@ -263,7 +263,7 @@ impl Registry {
                         names.push(name);
                     }
                 }
-                Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", ")))
+                Refusal::new(format!("There is no tool named {name:?}. There are: {}.", names.join(", ")))
             })),
         }
     }

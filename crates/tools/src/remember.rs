@@ -62,7 +62,7 @@ pub(super) fn remember_fact(fact: &str, world: &World) -> Outcome {
 fn remember(args: &Remember, world: &World) -> Outcome {
     let fact = check_text(&args.fact, "fact", 1_000)?;
     if world.person_edits().is_some_and(|by_hand| by_hand.took_out(&fact)) {
-        return Err(Refusal("Your person took that out of your memory. Nothing was done.".to_owned()));
+        return Err(Refusal::new("Your person took that out of your memory. Nothing was done.".to_owned()));
     }
     let mut topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
     let mut text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
@@ -182,7 +182,7 @@ fn forget_fact(args: &Forget, world: &World) -> Outcome {
         Err(error) => return near_misses(&text, &error, world),
     };
     if world.person_edits().is_some_and(|by_hand| by_hand.has_written(&fact)) {
-        return Err(Refusal("Your person wrote that line by hand, so it stays. Nothing was done.".to_owned()));
+        return Err(Refusal::new("Your person wrote that line by hand, so it stays. Nothing was done.".to_owned()));
     }
     let is_theirs =
         others::has_untrusted_lines(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), fact.line, fact.line);

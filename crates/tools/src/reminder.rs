@@ -19,7 +19,7 @@ use reveille_memory::view;
 use reveille_policy::Reach;
 use reveille_store::{Change, NewReminder, Reminder};
 
-use super::{Done, Outcome, Refusal, Tool, World, check_text, shorten_text, task};
+use super::{Done, NamedList, Outcome, Refusal, Tool, World, check_text, shorten_text, task};
 
 /// Maximum number of active reminders.
 const MAX_REMINDERS: usize = 500;
@@ -97,10 +97,12 @@ pub(super) fn define_tools() -> Vec<Tool> {
 fn set_reminder(args: &Set, world: &World) -> Outcome {
     let text = check_text(&args.text, "text", 1_000)?;
     if world.memory.reminders.len() >= MAX_REMINDERS {
-        return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
+        return Err(Refusal::new(format!(
+            "{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done."
+        )));
     }
     if world.foreign_chat().is_some() && list_visible_reminders(world).count() >= MAX_REMINDERS_OF_CHAT {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{MAX_REMINDERS_OF_CHAT} reminders of this chat are active, which is its limit. Nothing was done."
         )));
     }
@@ -131,7 +133,7 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
         let slot = Slot::from_instant(at.with_timezone(&Utc), world.clock.tz);
         // An instant that has just passed is a request that was read late, and is due at once.
         if world.clock.now.signed_duration_since(slot.at) > MAX_LATE {
-            return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
+            return Err(Refusal::new(format!("“{expression}” has already passed. Nothing was done.")));
         }
         return Ok((slot, None, String::new()));
     }
@@ -141,7 +143,7 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
     }
     let found = when::parse_only_time(expression, world.local_time()).ok_or_else(|| {
         // A partially understood expression would fire at the wrong time.
-        Refusal(format!(
+        Refusal::new(format!(
             "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
         ))
     })?;
@@ -149,9 +151,9 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
         Ok(When::At(slot)) => Ok((slot, None, String::new())),
         Ok(When::Every(rule)) => match rule.next_after(world.clock.now, world.clock.tz) {
             Some(slot) => Ok((slot, Some(rule), String::new())),
-            None => Err(Refusal(format!("“{rule}” never comes. Nothing was done."))),
+            None => Err(Refusal::new(format!("“{rule}” never comes. Nothing was done."))),
         },
-        Err(trouble) => Err(Refusal(format!("“{expression}” {trouble}. Nothing was done."))),
+        Err(trouble) => Err(Refusal::new(format!("“{expression}” {trouble}. Nothing was done."))),
     }
 }
 
@@ -181,7 +183,7 @@ fn list_reminders(args: &Show, world: &World) -> Outcome {
 fn parse_day(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
     match parse_only_day(day, world.local_time()) {
         Some(Ok(day)) => Ok(day),
-        _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
+        _ => Err(Refusal::new(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
     }
 }
 
@@ -264,22 +266,22 @@ fn move_reminder(args: &Move, world: &World) -> Outcome {
 /// Delays a reminder relative to its time, or to now if that has passed.
 fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
     if !is_distance(by) {
-        return Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
+        return Err(Refusal::new(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
     }
     let from = reminder.what.next_at.max(world.clock.now).with_timezone(&world.clock.tz);
     let length = ["in ", "for ", "by "].iter().find_map(|lead| by.trim().strip_prefix(lead)).unwrap_or(by.trim());
     match when::parse_only_time(&format!("in {length}"), from) {
         Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok((slot, None, String::new())),
         Some(Ok(_)) => Err(says_how(reminder)),
-        Some(Err(trouble)) => Err(Refusal(format!("“{by}” {trouble}. Nothing was done."))),
-        None => Err(Refusal(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done."))),
+        Some(Err(trouble)) => Err(Refusal::new(format!("“{by}” {trouble}. Nothing was done."))),
+        None => Err(Refusal::new(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done."))),
     }
 }
 
 /// Returns the refusal to move a recurring reminder only once.
 fn says_how(reminder: &Reminder) -> Refusal {
     let rule = reminder.what.rule.as_ref().map(ToString::to_string).unwrap_or_default();
-    Refusal(format!("It recurs ({rule}), so say how from now on, such as “every Friday at 9”. Nothing was done."))
+    Refusal::new(format!("It recurs ({rule}), so say how from now on, such as “every Friday at 9”. Nothing was done."))
 }
 
 /// Keeps the day or the rhythm, at another time of day; `None` unless the expression is only a time of day.
@@ -381,10 +383,10 @@ fn find_reminder<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<
         .collect();
     match matching.as_slice() {
         [reminder] => Ok(*reminder),
-        [] => Err(Box::new(Err(Refusal(format!(
-            "There's no reminder {}. Send “list reminders” to see them. Nothing was done.",
-            number.map_or_else(|| format!("“{query}”"), |number| number.to_string())
-        ))))),
+        [] => {
+            let named = number.map_or_else(|| format!("“{query}”"), |number| number.to_string());
+            Err(Box::new(Err(Refusal::with_list(format!("There's no reminder {named}"), NamedList::Reminders))))
+        }
         several => {
             let lines: Vec<_> =
                 several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
@@ -392,7 +394,7 @@ fn find_reminder<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<
             Err(Box::new(match find_taint(several.iter().copied(), world) {
                 // A refusal can't taint the cycle.
                 Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::from_text(content) }),
-                None => Err(Refusal(content)),
+                None => Err(Refusal::new(content)),
             }))
         }
     }

@@ -36,7 +36,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(Refusal::new("No message is being answered in this cycle; `tell` speaks unasked."));
     }
     if world.cycle.replies >= MAX_REPLIES {
-        return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
+        return Err(Refusal::new(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
     }
     let receipt = match world.conversation.open_messages.len() {
         0 => format!("Added to the answer: {}", shorten_text(&text)),

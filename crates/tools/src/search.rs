@@ -56,7 +56,10 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
         .map(|query| check_text(query, "query", 500))
         .collect::<Result<_, _>>()?;
     if asked.len() > MAX_QUERIES {
-        return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
+        return Err(Refusal::new(format!(
+            "At most {MAX_QUERIES} queries are asked at once; {} were named.",
+            asked.len()
+        )));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
     let Searched { answers, note, .. } =
@@ -184,5 +187,5 @@ pub fn find_hits(
 
 /// Returns the refusal for a failed search.
 pub(super) fn refuse_failed_search(error: &IndexError) -> Refusal {
-    Refusal(format!("It couldn't be searched: {error}."))
+    Refusal::new(format!("It couldn't be searched: {error}."))
 }

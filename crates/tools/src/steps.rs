@@ -151,7 +151,7 @@ fn start_task(args: &Start, world: &World) -> Outcome {
     let title = check_text(&args.task, "task", 120)?;
     let goal = check_text(&args.goal, "goal", MAX_VALUE_CHARS)?;
     if args.steps.is_empty() {
-        return Err(Refusal("A long task needs steps. Nothing was done.".to_owned()));
+        return Err(Refusal::new("A long task needs steps. Nothing was done.".to_owned()));
     }
     let steps = parse_drafts(&args.steps, 0, world)?;
     let budget = check_budget(args.budget_usd)?.unwrap_or(BUDGET_USD);
@@ -159,7 +159,7 @@ fn start_task(args: &Start, world: &World) -> Outcome {
     let known = list.find_titled(&title).map(|task| (task.title.clone(), task.steps_name().map(str::to_owned)));
     let (title, text) = match known {
         Some((title, Some(_))) => {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "“{title}” has steps already: change it with `long_tasks` change. Nothing was done."
             )));
         }
@@ -215,7 +215,7 @@ fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
     let mut names = std::iter::once(first.clone()).chain((2..100).map(|number| format!("{first}-{number}")));
     names
         .find(is_free)
-        .ok_or_else(|| Refusal("There are too many long tasks of this title. Nothing was done.".to_owned()))
+        .ok_or_else(|| Refusal::new("There are too many long tasks of this title. Nothing was done.".to_owned()))
 }
 
 fn set_value(list: &TaskList, title: &str, key: &str, value: &str) -> Result<TaskList, Refusal> {
@@ -226,7 +226,7 @@ fn set_value(list: &TaskList, title: &str, key: &str, value: &str) -> Result<Tas
 fn check_budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
     match usd {
         Some(usd) if !(0.0..=BUDGET_USD_MAX).contains(&usd) => {
-            Err(Refusal(format!("budget_usd is {usd}: say one from 0 to {BUDGET_USD_MAX}. Nothing was done.")))
+            Err(Refusal::new(format!("budget_usd is {usd}: say one from 0 to {BUDGET_USD_MAX}. Nothing was done.")))
         }
         usd => Ok(usd),
     }
@@ -235,7 +235,7 @@ fn check_budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
 /// Converts arguments to step drafts; `before` is the number of existing steps.
 fn parse_drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
     if before + steps.len() > STEPS_MAX {
-        return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
+        return Err(Refusal::new(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
     }
     let known = |tool: &String| {
         let is_of = |name: &str| world.means.catalogue.iter().any(|one| one["name"] == name);
@@ -246,12 +246,12 @@ fn parse_drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<S
     let draft = |(nth, step): (usize, &StepArg)| {
         let own = u32::try_from(before + nth + 1).unwrap_or(u32::MAX);
         if let Some(other) = step.needs.iter().flatten().find(|other| **other == 0 || **other >= own) {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "Step {own} can't need step {other}: steps are counted from 1, and need earlier ones. Nothing was done."
             )));
         }
         if let Some(tool) = step.tool.as_ref().filter(|tool| !known(tool)) {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "There is no tool {tool:?} for “{}”. Nothing was done.",
                 shorten_text(&step.what)
             )));
@@ -275,7 +275,7 @@ fn change_task(args: &ChangeTask, world: &World) -> Outcome {
     let task = list.find(&args.task).map_err(Refusal::new)?;
     let title = task.title.clone();
     let Some((plan, path)) = task.steps_name().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "“{title}” has no steps. Ask for them in a chat, or give it a time by `at`. Nothing was done."
         )));
     };
@@ -330,24 +330,24 @@ fn describe_next_step(steps: &TaskSteps) -> String {
 
 fn end_step(args: &End, world: &World) -> Outcome {
     let Some(Assignment::Step(hand)) = &world.cycle.assignment else {
-        return Err(Refusal("This is no step of a long task. Nothing was done.".to_owned()));
+        return Err(Refusal::new("This is no step of a long task. Nothing was done.".to_owned()));
     };
     let result = check_text(&args.result, "result", MAX_VALUE_CHARS)?;
     let learned = args.learned.as_deref().map(|text| check_text(text, "learned", MAX_VALUE_CHARS)).transpose()?;
     let is_tainted = world.cycle.taint.is_some();
     if is_tainted && !args.more_steps.is_empty() {
-        return Err(Refusal(
+        return Err(Refusal::new(
             "You have read others' words here: add no steps yourself. End as stuck, and ask your person. Nothing was done.".to_owned(),
         ));
     }
     let path = steps_path(&hand.plan).unwrap_or_default();
     let steps = TaskSteps::parse(&world.memory.documents.text(&path)).0;
     let step =
-        steps.find_step(hand.step).ok_or_else(|| Refusal(format!("Step {} isn't there any more.", hand.step)))?;
+        steps.find_step(hand.step).ok_or_else(|| Refusal::new(format!("Step {} isn't there any more.", hand.step)))?;
     if let (EndedAs::Done, Some(tool)) = (args.outcome, &step.tool)
         && !VerbGroup::list_tools(tool).iter().any(|name| hand.done.contains(*name))
     {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "The step names `{tool}`, and no call of it has succeeded here. Use it, or end as failed or stuck. Nothing was done."
         )));
     }

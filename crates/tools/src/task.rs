@@ -22,7 +22,7 @@ use reveille_memory::{
 use reveille_policy::Reach;
 use reveille_store::{Change, ShownTask};
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, check_text, project, reminder, shorten_text};
+use super::{Done, NamedList, Outcome, Refusal, Tool, Touched, World, check_text, project, reminder, shorten_text};
 
 /// Maximum number of lines without a heading that a list mentions.
 const MAX_PROSE: usize = 5;
@@ -191,7 +191,7 @@ fn add_task(args: &Add, world: &World) -> Outcome {
     if let Ok(found) = other.read(world).find(&title)
         && found.title.eq_ignore_ascii_case(&title)
     {
-        return Err(Refusal(format!("“{title}” is already in {}; move it instead.", other.name())));
+        return Err(Refusal::new(format!("“{title}” is already in {}; move it instead.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
     let due = args.due.as_deref().map(|due| due_day(due, world)).transpose()?;
@@ -231,7 +231,7 @@ fn update_task(args: &Update, world: &World) -> Outcome {
         && tasks.is_unconfirmed(&title)
         && !world.cycle.id.is_empty()
     {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "What came in from another program is confirmed by your person: `wake task set '{title}' {}` takes the line away. Nothing \
              was done.",
             imported::UNCONFIRMED_KEY
@@ -288,7 +288,7 @@ fn rename_task(Found { list, tasks, title, taint }: &Found, to: &str, world: &Wo
     let to = check_text(to, "title", 120)?;
     let other = if *list == List::Active { List::Backlog } else { List::Active };
     if other.read(world).find_titled(&to).is_some() {
-        return Err(Refusal(format!("“{to}” is in {} already. Nothing was done.", other.name())));
+        return Err(Refusal::new(format!("“{to}” is in {} already. Nothing was done.", other.name())));
     }
     let text = tasks.rename(title, &to).map_err(|error| match taint {
         // The error may name another chat's task.
@@ -368,7 +368,7 @@ pub(super) fn finish_named_task(said: &str, world: &World) -> Outcome {
     };
     match (meant, near.first()) {
         (Some(title), _) => finish_task(&Finish { task: format!("“{title}”"), dropped: false }, world),
-        (None, Some((title, _))) => Err(Refusal(format!(
+        (None, Some((title, _))) => Err(Refusal::new(format!(
             "There's no task exactly like that, but “{title}” is close. If that one is done, say “{title} is done”. Nothing has changed."
         ))),
         (None, None) => Err(Refusal::new("There's no task like that.")),
@@ -412,7 +412,9 @@ fn move_task(args: &Move, world: &World) -> Outcome {
     let (rest, block) = tasks.take(&title).map_err(Refusal::new)?;
     let text = target.put(&block).map_err(|error| match taint {
         // The error names the task.
-        Some(_) => Refusal(format!("There is a task of that title in {} already. Nothing was done.", args.to.name())),
+        Some(_) => {
+            Refusal::new(format!("There is a task of that title in {} already. Nothing was done.", args.to.name()))
+        }
         None => Refusal::new(error),
     })?;
     let status = if args.to == List::Active { "active" } else { "waiting" };
@@ -546,8 +548,8 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
         left_out = named.len() < all;
     }
     match left_out {
-        true => Refusal(format!("{error}. Tasks of other chats are similar, too: see the list.")),
-        false => Refusal::new(error),
+        true => Refusal::new(format!("{error}. Tasks of other chats are similar, too: see the list.")),
+        false => Refusal::with_list(error, NamedList::Tasks),
     }
 }
 
@@ -566,8 +568,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
         format!("There is no task {number} any more in the list that I showed you last")
     };
     // The former title isn't mentioned, because the task may be another chat's.
-    let unknown =
-        || Refusal(format!("{why}, so please say the task's name, or “list tasks” to see them. Nothing was done."));
+    let unknown = || Refusal::with_list(format!("{why}, so please say the task's name"), NamedList::Tasks);
     let shown = number.checked_sub(1).and_then(|at| world.conversation.shown_tasks.get(at)).ok_or_else(unknown)?;
     let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
     let other = if first == List::Active { List::Backlog } else { List::Active };
@@ -614,7 +615,7 @@ fn find_task(query: &str, world: &World) -> Result<Found, Refusal> {
 
 /// Checks and normalizes a project's name.
 fn check_project_name(said: &str) -> Result<String, Refusal> {
-    project_name(said).map_err(|error| Refusal(format!("{error}. Nothing was done.")))
+    project_name(said).map_err(|error| Refusal::new(format!("{error}. Nothing was done.")))
 }
 
 fn touch_by_title(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
@@ -625,8 +626,8 @@ fn touch_by_title(text: &str, title: &str, world: &World) -> Result<String, Refu
 fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
     match parse_only_day(due, world.local_time()) {
         Some(Ok(day)) => Ok(day),
-        Some(Err(trouble)) => Err(Refusal(format!("“{due}” {trouble}. Nothing was done."))),
-        None => Err(Refusal(format!(
+        Some(Err(trouble)) => Err(Refusal::new(format!("“{due}” {trouble}. Nothing was done."))),
+        None => Err(Refusal::new(format!(
             "`due` is {due:?}; a day such as `friday` or `2026-11-23` was expected. Nothing was done."
         ))),
     }
@@ -634,7 +635,7 @@ fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
 
 fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {
     match at {
-        Some(at) if task_time(at, world.clock.tz).is_none() => Err(Refusal(format!(
+        Some(at) if task_time(at, world.clock.tz).is_none() => Err(Refusal::new(format!(
             "`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done."
         ))),
         _ => Ok(()),

@@ -44,16 +44,16 @@ fn run(args: &Args, world: &World) -> Outcome {
     };
     let text = check_text(&args.text, "text", 4_000)?;
     if world.unasked.told_keys.contains(&key) {
-        return Err(Refusal(format!("{:?} was told before. Nothing was sent.", args.key)));
+        return Err(Refusal::new(format!("{:?} was told before. Nothing was sent.", args.key)));
     }
     if world.is_quiet() {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "It is {} for your person: quiet hours. Nothing was sent; plan it for later with a task's `at`.",
             world.local_time().format("%H:%M")
         )));
     }
     if world.unasked.told_today >= world.unasked.tell_per_day {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "You have spoken unasked {} times today, which is the limit. Nothing was sent.",
             world.unasked.told_today
         )));

@@ -107,7 +107,7 @@ impl Scene {
     #[track_caller]
     pub(super) fn refused(&self, name: &str, input: &Value) -> String {
         match self.call(name, input) {
-            Err(refusal) => refusal.0,
+            Err(refusal) => refusal.to_string(),
             Ok(done) => panic!("{done:?}"),
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn translate_call(name: &str, input: &str) -> Option<(String, String)
 pub(super) fn find_refusal(name: &str) -> Option<Refusal> {
     let group = VerbGroup::find_by_name(name)?;
     let words: Vec<&str> = group.verbs.iter().map(|(verb, _)| *verb).collect();
-    Some(Refusal(format!("{name} needs one `{VERB}`: {}. Nothing was done.", words.join(", "))))
+    Some(Refusal::new(format!("{name} needs one `{VERB}`: {}. Nothing was done.", words.join(", "))))
 }
 
 /// An object's fields in original form and order, including duplicates.

@@ -58,17 +58,17 @@ pub(super) fn define_tool() -> Tool {
 fn run(args: &Args, world: &World) -> Outcome {
     let what = check_text(&args.what, "what", 2_000)?;
     let when = check_text(&args.when, "when", 100)?;
-    let target = WatchTarget::parse(&what).map_err(|why| Refusal(format!("{why}. Nothing was done.")))?;
+    let target = WatchTarget::parse(&what).map_err(|why| Refusal::new(format!("{why}. Nothing was done.")))?;
     if let WatchTarget::File(path) = &target
         && !world.means.rules.readable_folders().iter().any(|root| PathBuf::from(path).starts_with(root))
     {
-        return Err(Refusal(format!(
+        return Err(Refusal::new(format!(
             "{path} isn't an absolute path beneath a folder that may be read (`[files] read` in policy.toml). Nothing was done."
         )));
     }
-    check_target(&target, world).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    check_target(&target, world).map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
     if world.memory.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
-        return Err(Refusal(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
+        return Err(Refusal::new(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
     }
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -76,10 +76,10 @@ fn run(args: &Args, world: &World) -> Outcome {
     };
     let path = job_path(&name);
     if world.memory.documents.get(&path).is_some() {
-        return Err(Refusal(format!("There is a job {name:?} already; give another name. Nothing was done.")));
+        return Err(Refusal::new(format!("There is a job {name:?} already; give another name. Nothing was done.")));
     }
     let text = format!("---\nwhen: {when}\nwatch: '{}'\n---\n", target.to_string().replace('\'', "''"));
-    let wrong = |why: String| Refusal(format!("{why}. Nothing was done."));
+    let wrong = |why: String| Refusal::new(format!("{why}. Nothing was done."));
     let job = Job::parse(&name, &text).map_err(|problems| {
         wrong(problems.first().map_or_else(|| "It can't be a job".to_owned(), |problem| problem.what.clone()))
     })?;

@@ -37,7 +37,7 @@ async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
     let page = match exec.web().fetch_page(url, &|to| world.means.rules.keeps_from(NAME, to.as_str(), url)).await {
         Ok(page) => page,
         Err(WebError::KeptBack { to, by, why }) => return Ok(led_astray(&to, by, &why)),
-        Err(error) => return Err(Refusal(format!("Nothing was read. {error}"))),
+        Err(error) => return Err(Refusal::new(format!("Nothing was read. {error}"))),
     };
     let mut content = page.title.as_ref().map(|title| format!("# {title}\n")).unwrap_or_default();
     content.push_str(&page.url);

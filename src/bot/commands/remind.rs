@@ -12,7 +12,7 @@ const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     if asked.args.is_empty() || asked.args.eq_ignore_ascii_case("list") {
         let list = call_tool(desk, asked, "reminder_list", "{}")?;
-        let text = list.map_or_else(|refusal| refusal.0, |done| done.content);
+        let text = list.map_or_else(|refusal| refusal.to_string(), |done| done.content);
         return Ok(CommandReply::from_text(format!("{text}\n\n{USAGE}")));
     }
     let local = desk.now.with_timezone(&desk.config.timezone);
@@ -21,7 +21,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         Err(why) => return Ok(CommandReply::from_text(format!("{why}\n{USAGE}"))),
     };
     Ok(match call_tool(desk, asked, "reminder_set", &input.to_string())? {
-        Err(refusal) => CommandReply::from_text(refusal.0),
+        Err(refusal) => CommandReply::from_text(refusal.to_string()),
         Ok(done) => {
             // A chat that has stopped itself still gets its reminders.
             let later = if desk.stopped.is_some() { " (I'm stopped, so I'll send it after /resume.)" } else { "" };

@@ -177,7 +177,7 @@ async fn run_order(
         match site_for_order.run_once(form, "/", || order(desk).map(|reply| desk.clean_text(&reply))) {
             Ok(address) => Ok(Ok(address)),
             Err(error) => {
-                trouble.why = Some(desk.clean_text(&strip_commands(&error.to_string())));
+                trouble.why = Some(desk.clean_text(&error.reason()));
                 render_page(desk, &html! {}, &trouble).map(Err)
             }
         }
@@ -186,13 +186,6 @@ async fn run_order(
         Ok(address) => Redirect::to(&address).into_response(),
         Err(page) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
     })
-}
-
-/// Removes terminal commands from a refusal.
-fn strip_commands(why: &str) -> String {
-    let why = why.replace("; `wake task list` shows them", "").replace("`wake remind list` shows them.", "");
-    let why = why.replace(": `wake remind` does that", ": set a reminder for that");
-    why.trim().trim_start_matches("--").to_owned()
 }
 
 fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
@@ -277,23 +270,4 @@ fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<
         }
     };
     Ok(render_frame(PagePlace::Today, "Today", &content))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terminal_commands_are_removed_from_a_refusal() {
-        for (why, said) in [
-            (
-                "There is no task “x”. Nothing was done; `wake task list` shows them.",
-                "There is no task “x”. Nothing was done.",
-            ),
-            ("There's no reminder 9. `wake remind list` shows them.", "There's no reminder 9."),
-            ("--due: “soonish” isn't understood as a time.", "due: “soonish” isn't understood as a time."),
-        ] {
-            assert_eq!(strip_commands(why), said);
-        }
-    }
 }

@@ -8,6 +8,7 @@ use reveille_account::{
     tell,
     units::{format_duration, format_usd},
 };
+use reveille_base::words::capitalize;
 use reveille_base::{
     approval_text::escape_hidden,
     words::{format_count, format_list, format_local_time, one_line, truncate_text},
@@ -295,7 +296,7 @@ impl Teller<'_> {
                 }
                 @if let Some(verdict) = &call.verdict {
                     p .meta {
-                        (capitalize_first(&tell::describe_verdict(verdict.decision, call, &escape_hidden(&verdict.reasons.join(" ")))))
+                        (capitalize(&tell::describe_verdict(verdict.decision, call, &escape_hidden(&verdict.reasons.join(" ")))))
                         @if call.decided.is_none() && verdict.decision == Decision::Ask {
                             " " a href="/questions" { "Answer it" }
                         }
@@ -411,11 +412,6 @@ fn laid_out(json: &str) -> String {
         Ok(value) => serde_json::to_string_pretty(&value).unwrap_or_else(|_| json.to_owned()),
         Err(_) => json.to_owned(),
     }
-}
-
-fn capitalize_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
 }
 
 /// Renders a text with its line breaks.

@@ -97,7 +97,7 @@ impl From<Outcome> for Told {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Ok(done) => Self { text: done.content, is_error: done.is_failure },
-            Err(Refusal(why)) => Self::from_error(why),
+            Err(refusal) => Self::from_error(refusal.to_string()),
         }
     }
 }
@@ -351,7 +351,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     }
     let tried = registry.call(name, &input, &world);
     crate::context::check_readable(&world.memory.documents)?;
-    if let Err(Refusal(why)) = tried {
+    if let Err(refusal) = tried {
+        let why = refusal.to_string();
         return Ok(Told::from_error(why));
     }
     let plan_file = session.open_plan_file(&cycle, &[])?;

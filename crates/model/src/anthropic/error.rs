@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use serde_json::Value;
 
-use reveille_base::types::Usage;
+use reveille_base::{types::Usage, words::capitalize};
 use reveille_memory::outside::{Origin, Outside};
 
 use super::route::{API_WORDS, RouteWords};
@@ -157,7 +157,7 @@ fn is_spending_limit(said: &ErrorObject) -> bool {
 fn describe_error(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
     let what = match status {
         300..=399 => {
-            let (server, setting) = (capitalize_first(words.server), words.address);
+            let (server, setting) = (capitalize(words.server), words.address);
             return format!(
                 "{server} answered with a redirect (HTTP {status}), which isn't followed because it would carry the key \
                  elsewhere. Check {setting}."
@@ -166,10 +166,10 @@ fn describe_error(words: &RouteWords, said: &ErrorObject, status: u16) -> String
         401 => words.unknown.to_owned(),
         402 => words.unpaid.to_owned(),
         403 => words.forbidden.to_owned(),
-        429 => format!("{} asks to slow down", capitalize_first(words.server)),
+        429 => format!("{} asks to slow down", capitalize(words.server)),
         529 => "Claude is overloaded".to_owned(),
-        500..=599 => format!("{} is having trouble", capitalize_first(words.server)),
-        _ => format!("{} refused the request", capitalize_first(words.server)),
+        500..=599 => format!("{} is having trouble", capitalize(words.server)),
+        _ => format!("{} refused the request", capitalize(words.server)),
     };
     match format!("{}{}{}", said.kind, said.status, said.message).trim() {
         "" => format!("{what} (HTTP {status})"),
@@ -184,12 +184,6 @@ fn quote_server(said: &ErrorObject) -> Outside {
     let said =
         if said.message.starts_with(kind.as_str()) { said.message.clone() } else { format!("{kind} {}", said.message) };
     Outside::new(Origin::Model, said.trim_start())
-}
-
-/// Capitalizes the first letter.
-fn capitalize_first(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Parses `retry-after`, in seconds or as a date. A date is compared with the answer's own `date`, so our clock doesn't matter.

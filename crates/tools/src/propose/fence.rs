@@ -39,7 +39,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
     let added = after.lines().filter(|line| !known.contains(line));
     for line in added {
         if let Some(why) = find_unreadable_part(line) {
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "In {path} this line would hold {why}: “{}”. Nothing was done. Propose it without.",
                 escape_hidden(line)
             )));
@@ -54,17 +54,17 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
     let is_budget_kept = budget(after) == budget(before).or(plain);
     let changed = new.iter().find(|line| !old.contains(line)).or_else(|| old.iter().find(|line| !new.contains(line)));
     match changed.or(new.first()).filter(|_| old != new) {
-        Some(line) => Err(Refusal(format!(
+        Some(line) => Err(Refusal::new(format!(
             "Addresses, settings, chats' numbers, budgets and whether chats share their memory are never part of a proposal, and in {path} \
              this line would change: “{}”. Nothing was done. Your person can write it by hand.",
             escape_hidden(line)
         ))),
-        None if !is_budget_kept => Err(Refusal(format!(
+        None if !is_budget_kept => Err(Refusal::new(format!(
             "A job's budget is never part of a proposal, and that of {path} would change. Nothing was done."
         ))),
         // The line's position matters too.
         // fault: proposal-let-chats-share
-        None if path == CLAUDE && view::is_shared(before) != view::is_shared(after) => Err(Refusal(format!(
+        None if path == CLAUDE && view::is_shared(before) != view::is_shared(after) => Err(Refusal::new(format!(
             "Whether chats share their memory is never part of a proposal, and {path} would change it. Nothing was done."
         ))),
         None => Ok(()),
@@ -296,7 +296,7 @@ mod tests {
             ("Your budgеt is high", "two scripts", "budgеt"),
             ("Ѕhare between chats: yes", "two scripts", "Ѕhare"),
         ] {
-            let refused = with(added).unwrap_err().0;
+            let refused = with(added).unwrap_err().why;
             assert!(refused.contains(why) && refused.contains(shown), "{refused}");
         }
         // A line that was already there may stay, also next to a change.
@@ -317,7 +317,7 @@ mod tests {
         }
         // The lines above a line decide its meaning.
         let below = "# Orders\n\n## Privacy\n\nShare between chats: yes\n\n## Style\n";
-        let refused = check(CLAUDE, below, &below.replace("## Privacy\n", "Privacy:\n")).unwrap_err().0;
+        let refused = check(CLAUDE, below, &below.replace("## Privacy\n", "Privacy:\n")).unwrap_err().why;
         assert!(refused.contains("share their memory"), "{refused}");
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn resolve(
         Err(Miss::NotFound { .. }) => return Err(refuse_unknown(thing)),
         Err(Miss::Ambiguous { candidates }) => {
             let several = candidates.join("”, “");
-            return Err(Refusal(format!(
+            return Err(Refusal::new(format!(
                 "“{thing}” could be any of these: “{several}”. Please give the whole name, or a time. Nothing was done."
             )));
         }
@@ -47,15 +47,15 @@ pub(super) fn resolve(
     };
     match found {
         Ok(slot) => Ok((slot, None, format!(" ({} “{name}”)", take_lead_words(relative, said)))),
-        Err(TimeTrouble::NeedsTime) => Err(Refusal(format!(
+        Err(TimeTrouble::NeedsTime) => Err(Refusal::new(format!(
             "“{name}” has a day but no time, so I need the hour: say something like “tomorrow at 14:45”. Nothing was done."
         ))),
-        Err(trouble) => Err(Refusal(format!("“{said}” {trouble}. Nothing was done."))),
+        Err(trouble) => Err(Refusal::new(format!("“{said}” {trouble}. Nothing was done."))),
     }
 }
 
 fn refuse_unknown(thing: &str) -> Refusal {
-    Refusal(format!(
+    Refusal::new(format!(
         "I don't know when “{thing}” is: no reminder or task with that name has a time. Say when, such as “tomorrow at 14:45”. Nothing \
          was done."
     ))
@@ -107,7 +107,7 @@ pub(super) fn find_sent_reminder(world: &World) -> Result<String, Refusal> {
             "No reminder was just sent here. Say which one to end, such as “cancel reminder 2”; “list reminders” shows them. Nothing was \
              done.",
         )),
-        several => Err(Refusal(format!(
+        several => Err(Refusal::new(format!(
             "Several were just sent: “{}”. Say which one to end, such as “cancel the … reminder”. Nothing was done.",
             several.join("”, “")
         ))),

@@ -148,7 +148,8 @@ fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
 
 #[test]
 fn a_call_without_a_verb_is_told_which_there_are() {
-    let refused = |input: &str| Registry::for_thinking_model().call("tasks", input, &Scene::new().world).unwrap_err().0;
+    let refused =
+        |input: &str| Registry::for_thinking_model().call("tasks", input, &Scene::new().world).unwrap_err().why;
     for input in ["", "{}", r#"{"title":"x"}"#, r#"{"do":"sing"}"#, r#"{"do":"add","do":"done"}"#] {
         assert_eq!(
             refused(input),
@@ -228,9 +229,9 @@ fn skills_name_only_tools_and_files_that_there_are() {
 fn anything_wrong_with_a_call_is_a_refusal_that_helps() {
     let scene = Scene::new();
     let registry = Registry::with_standard_tools();
-    let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().0;
+    let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().why;
     assert!(refused("run_shell", "{}").starts_with("There is no tool named \"run_shell\". There are: plan, reply,"));
-    let unknown = Registry::for_thinking_model().call("run_shell", "{}", &scene.world).unwrap_err().0;
+    let unknown = Registry::for_thinking_model().call("run_shell", "{}", &scene.world).unwrap_err().why;
     let listed: Vec<&str> = unknown.split_once("There are: ").unwrap().1.trim_end_matches('.').split(", ").collect();
     assert_eq!(listed.len(), listed.iter().collect::<BTreeSet<_>>().len(), "{unknown}");
     for input in

@@ -60,7 +60,7 @@ impl Handy {
     #[track_caller]
     fn refused(&mut self, name: &str, input: &Value) -> String {
         match self.run(name, input) {
-            Err(refusal) => refusal.0,
+            Err(refusal) => refusal.to_string(),
             Ok(done) => panic!("{input}: {done:?}"),
         }
     }

@@ -310,11 +310,11 @@ fn a_skills_further_files_are_read_beneath_its_folder_alone() {
         "a\0b",
         "./references/kinds.md",
     ] {
-        let why = read(outside).unwrap_err().0;
+        let why = read(outside).unwrap_err().why;
         assert!(why.starts_with("This skill has no file"), "{outside}: {why}");
     }
-    assert!(read("assets/cup.png").unwrap_err().0.contains("isn't text"));
-    assert!(read("assets/large.txt").unwrap_err().0.contains("at most 262144"));
+    assert!(read("assets/cup.png").unwrap_err().why.contains("isn't text"));
+    assert!(read("assets/large.txt").unwrap_err().why.contains("at most 262144"));
 }
 
 #[test]

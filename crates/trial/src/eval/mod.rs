@@ -277,7 +277,7 @@ impl Answers {
                 taint: answer.taint.clone(),
                 ..Done::default()
             };
-            let outcome = if answer.is_error { Err(Refusal(answer.content.clone())) } else { Ok(done) };
+            let outcome = if answer.is_error { Err(Refusal::new(answer.content.clone())) } else { Ok(done) };
             known.push((resolve_tool_name(registry, &answer.tool), input, outcome));
         }
         Ok(Self { known, used: Mutex::default(), unrecorded: Mutex::default() })
@@ -303,7 +303,7 @@ impl Answers {
         }
         let what = format!("The case has no answer for {tool} {}.", normalize_text(input));
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).push(what);
-        Err(Refusal("This isn't recorded, and nothing was done.".to_owned()))
+        Err(Refusal::new("This isn't recorded, and nothing was done.".to_owned()))
     }
 
     fn list_unrecorded(&self) -> Vec<String> {

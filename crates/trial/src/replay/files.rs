@@ -65,7 +65,7 @@ impl MemoryBefore {
             world.cycle.taint = (!call.taints.is_empty()).then(|| call.taints.join(", "));
             match registry.call(&call.tool, &call.input, &world) {
                 Ok(done) => done.changes.iter().for_each(|change| apply_change(&mut world, change)),
-                Err(why) => made.refused.push(format!("{}: {}", call.tool, one_line(&why.0))),
+                Err(why) => made.refused.push(format!("{}: {}", call.tool, one_line(&why.why))),
             }
         }
         let changed = world

@@ -106,12 +106,12 @@ fn send_proposal(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeE
     let taint = taint::join_taints(&live.state.taints);
     let verdict = tooling.registry.judge(TELL, &input, &live.world, taint.as_deref());
     let is_allowed = verdict.is_some_and(|verdict| verdict.decision == Decision::Allow);
-    let refused = || Refusal("It would need approval first.".to_owned());
+    let refused = || Refusal::new("It would need approval first.".to_owned());
     let told = if is_allowed { tooling.registry.call(TELL, &input, &live.world) } else { Err(refused()) };
     let (receipt, changes) = match told {
         Ok(done) => (done.receipt.unwrap_or_default(), done.changes),
         Err(why) => (
-            format!("Didn't send the proposal “{}”: {}", truncate_text(&one_line(&text), MAX_LOGGED_CHARS), why.0),
+            format!("Didn't send the proposal “{}”: {}", truncate_text(&one_line(&text), MAX_LOGGED_CHARS), why.why),
             Vec::new(),
         ),
     };

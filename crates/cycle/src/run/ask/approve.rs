@@ -157,7 +157,7 @@ pub(crate) fn refuse(
     entries: Vec<Entry>,
     why: String,
 ) -> Result<(), WakeError> {
-    record::settle_with_entries(session, live, request, entries, Err(Refusal(why)))
+    record::settle_with_entries(session, live, request, entries, Err(Refusal::new(why)))
 }
 
 /// Returns `true` if the person may allow a call permanently: a rule can match exactly this call, and would allow it. Excluded are calls
@@ -355,7 +355,7 @@ pub(crate) async fn run_approved_call(
     live.exec.end_shell();
     let held = match held::hold_files(&named, live.exec.shelter()) {
         Ok(held) => held,
-        Err(why) => return Ok(record::settle_call(session, live, request, Err(Refusal(why)))?),
+        Err(why) => return Ok(record::settle_call(session, live, request, Err(Refusal::new(why)))?),
     };
     let entry = build_call_entry(live, registry, request);
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
@@ -363,7 +363,7 @@ pub(crate) async fn run_approved_call(
     // fault: yes-couldnt-marked-used
     if !session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries)? {
         let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
-        return Ok(record::settle_call(session, live, request, Err(Refusal(why.to_owned())))?);
+        return Ok(record::settle_call(session, live, request, Err(Refusal::new(why.to_owned())))?);
     }
     live.state.apply(&entry);
     live.exec.approve(consents, held);

@@ -42,7 +42,7 @@ pub(crate) fn build_proposal(
     crate::context::check_readable(&live.world.memory.documents)?;
     let files = match done {
         Ok(done) => extract_files(&done.changes),
-        Err(refusal) => return Ok(Some(Err(refusal.0))),
+        Err(refusal) => return Ok(Some(Err(refusal.to_string()))),
     };
     let now = session.now();
     if session.store.proposals().has_open_proposal(now)? {
@@ -121,7 +121,7 @@ pub(crate) fn check_approved_texts(
     if request.name != PROPOSE_CHANGE {
         return Ok(Ok(done));
     }
-    let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    let void = |why: &str| Ok(Err(Refusal::new(format!("{why} Nothing was done; propose it anew if it still holds."))));
     match session.store.proposals().find_call_proposal(cycle_id, &request.id)? {
         Some(proposal) if proposal.new.files == extract_files(&done.changes) => {
             done.changes.push(Change::Agree { proposal: proposal.id });

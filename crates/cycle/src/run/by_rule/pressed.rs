@@ -56,7 +56,7 @@ fn finish_task(
             });
         }
         Ok(done) => done.content,
-        Err(refusal) => refusal.0,
+        Err(refusal) => refusal.to_string(),
     };
     let is_there = [memory::ACTIVE, memory::BACKLOG].iter().any(|list| {
         TaskList::parse(&world.memory.documents.text(list)).0.tasks().iter().any(|task| task.title == title)

@@ -90,7 +90,7 @@ fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
     let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
     // fault: call-writes-secret-into
     if done.changes.iter().any(writes_secret) {
-        return Err(Refusal("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
+        return Err(Refusal::new("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
     }
     Ok(done)
 }
@@ -115,7 +115,7 @@ pub(crate) fn settle_with_entries(
 ) -> Result<(), WakeError> {
     let redactor = session.context.redactor;
     let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
-    let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
+    let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.to_string(), ..Done::default() });
     // A refusal is in our own words, except for text added by an outside error.
     if let Some(outside) = is_error.then(|| outside::describe_origins(&done.content)).flatten() {
         done.taint = taint::join_origins(done.taint.into_iter().chain([outside]));

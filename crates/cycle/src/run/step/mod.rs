@@ -125,10 +125,10 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
                 match (doubt, approve::find_prohibition(session, live, registry, &call)) {
                     (None, Some((judged, why))) => approve::refuse(session, live, &call, vec![judged], why)?,
                     (None, None) => run_call(session, live, registry, &call, Vec::new()).await?,
-                    (Some(why), _) => record::settle_call(session, live, &call, Err(Refusal(why.to_owned())))?,
+                    (Some(why), _) => record::settle_call(session, live, &call, Err(Refusal::new(why.to_owned())))?,
                 }
             }
-            Step::Reject { call, why } => record::settle_call(session, live, &call, Err(Refusal(why)))?,
+            Step::Reject { call, why } => record::settle_call(session, live, &call, Err(Refusal::new(why)))?,
             Step::Say(raw) => {
                 record::record_entry(
                     session,

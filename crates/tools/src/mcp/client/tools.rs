@@ -94,7 +94,7 @@ fn build_tool(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> 
             let acting: Acting<'_> = Box::pin(async move {
                 match exec.tool_state::<Servers>() {
                     Some(servers) => servers.call(&target, &shelter, &consents, input).await,
-                    None => Err(Refusal("No MCP server can be spoken with now. Nothing was done.".to_owned())),
+                    None => Err(Refusal::new("No MCP server can be spoken with now. Nothing was done.".to_owned())),
                 }
             });
             acting
@@ -125,7 +125,7 @@ impl Servers {
     /// Calls a tool. `consents` are those that a person gave with the approval of this call.
     async fn call(&mut self, target: &Target, shelter: &Shelter, consents: &[Consent], input: &str) -> Outcome {
         let Ok(arguments @ Value::Object(_)) = serde_json::from_str(input) else {
-            return Err(Refusal("The arguments are no JSON object. Nothing was done.".to_owned()));
+            return Err(Refusal::new("The arguments are no JSON object. Nothing was done.".to_owned()));
         };
         let server = &*target.server;
         let arguments = target.arguments.restore(arguments);

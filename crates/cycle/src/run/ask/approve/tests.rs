@@ -21,7 +21,6 @@ fn asked(action: &str) -> NewApproval {
         may_stand: false,
         proposal: None,
         named: BoundFiles::default(),
-        consents: Vec::new(),
     }
 }
 
@@ -103,6 +102,7 @@ fn all_but_an_approval_is_a_no() {
         action: "{}".to_owned(),
         risk: "dangerous".to_owned(),
         reasons: Vec::new(),
+        consents: Vec::new(),
         origin: None,
         chat: ChatRef::from_telegram(7),
         state,

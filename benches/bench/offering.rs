@@ -77,7 +77,7 @@ fn of_servers() -> Vec<Tool> {
             risk: Risk::Dangerous,
             reach: Reach::Leaves,
             asks: Box::new(|_| Vec::new()),
-            run: Box::new(|_, _, _| Box::pin(std::future::ready(Err(Refusal("This is a benchmark.".to_owned()))))),
+            run: Box::new(|_, _, _| Box::pin(std::future::ready(Err(Refusal::new("This is a benchmark.".to_owned()))))),
         })
     };
     SERVERS.iter().flat_map(|(server, count)| (1..=*count).map(|n| tool(server, n))).collect()

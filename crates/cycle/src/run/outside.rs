@@ -20,7 +20,7 @@ use reveille_store::{
     wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 use reveille_tools::{
-    Outcome, READ, Refusal, Registry, World,
+    Outcome, READ, Registry, World,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,

@@ -1,4 +1,4 @@
-//! Replaces the buttons of each reminder and nudge by its outcome, and confirms the press to whoever pressed.
+//! Replaces the buttons of each reminder and nudge by its outcome, and confirms the press to the person who pressed.
 
 use std::cell::RefCell;
 
@@ -34,7 +34,7 @@ pub(super) async fn show_outcomes(channel: &dyn Buttons, store: &RefCell<Store>,
             }
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
-                tracing::debug!(%error, "what was answered is not shown yet");
+                tracing::debug!(%error, "an outcome isn't shown yet; it is tried again");
                 left = Left::Some;
             }
         }

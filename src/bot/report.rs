@@ -10,6 +10,6 @@ use super::BotContext;
 pub(super) fn record_report(store: &mut Store, outside: BotContext<'_>, has_reached: bool) {
     let report = BotReport { bot: Identity::current(), version: crate::VERSION.to_owned(), has_reached };
     if let Err(error) = store.maintenance_mut().save_bot_report(outside.telegram.bot_id(), &report) {
-        tracing::debug!(%error, "that the bot works is not written down");
+        tracing::debug!(%error, "the bot's report can't be stored");
     }
 }

@@ -20,15 +20,15 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the reason why a new bot couldn't run. `None` if it could.
 pub(super) fn find_obstacle(config: &Config) -> Option<String> {
-    let said = GivenSettings::gather(config.named_env_file.as_deref());
-    let now = match said.resolve_with_changes(&SettingChanges::new()) {
-        Ok(now) => now,
+    let given = GivenSettings::gather(config.named_env_file.as_deref());
+    let settings = match given.resolve_with_changes(&SettingChanges::new()) {
+        Ok(settings) => settings,
         Err(error) => {
             let problems: Vec<String> = error.problems.iter().map(|problem| format!("\n- {problem}")).collect();
             return Some(format!("the settings have errors:{}", problems.concat()));
         }
     };
-    if let Err(error) = now.require_telegram() {
+    if let Err(error) = settings.require_telegram() {
         return Some(error.problems.iter().map(ToString::to_string).collect());
     }
     let program = match process::starting_program() {
@@ -46,13 +46,15 @@ pub(super) fn find_obstacle(config: &Config) -> Option<String> {
 /// Returns the reason to refuse the token in the current settings. `None` if it is unchanged, accepted, or Telegram
 /// can't be reached.
 pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
-    let now =
+    let settings =
         GivenSettings::gather(config.named_env_file.as_deref()).resolve_with_changes(&SettingChanges::new()).ok()?;
-    let token = now.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
+    let token = settings.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
     let refused = "Telegram doesn't accept the new TELEGRAM_BOT_TOKEN in the settings.";
-    let Ok(telegram) = Telegram::new(&now.telegram_api_url, token.expose().to_owned()) else { return Some(refused) };
-    let met = tokio::time::timeout(PROBE_TIMEOUT, telegram.get_me()).await;
-    matches!(met, Ok(Err(TelegramError::Unauthorized(_)))).then_some(refused)
+    let Ok(telegram) = Telegram::new(&settings.telegram_api_url, token.expose().to_owned()) else {
+        return Some(refused);
+    };
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, telegram.get_me()).await;
+    matches!(answer, Ok(Err(TelegramError::Unauthorized(_)))).then_some(refused)
 }
 
 /// The message to the chat if a restart isn't possible.

@@ -48,7 +48,7 @@ impl Room {
             Ok(free_bytes) => free_bytes,
             Err(error) => {
                 // The next write will report the problem.
-                tracing::debug!(%error, "the disk can't be asked for its free space");
+                tracing::debug!(%error, "the free disk space can't be read");
                 return None;
             }
         };
@@ -117,8 +117,8 @@ fn render_shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now
     )
 }
 
-/// The notice that the disk has room again. `gap` reports lost messages with the first poll, if the shortage took that
-/// long.
+/// The notice that the disk has room again. If the shortage outlasted Telegram's day, `gap` reports the lost
+/// messages at the first poll.
 fn render_recovery(free_bytes: u64) -> String {
     let free = format_size(free_bytes);
     format!("My disk has room again ({free}), so I'm fetching messages again, oldest first.")
@@ -132,7 +132,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn it_stops_below_the_reserve_and_goes_on_a_quarter_above() {
+    fn fetching_stops_below_the_reserve_and_resumes_a_quarter_above() {
         let mut room = Room::default();
         let short: Vec<bool> = [100, 99, 100, 124, 125, 100, 99]
             .map(|mib| {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_reserve_it_never_stops_and_goes_on_when_it_had() {
+    fn without_a_reserve_fetching_never_stops_and_resumes_if_it_had() {
         let mut room = Room::default();
         room.note_free_bytes(0, Reserve::from_mib(0));
         assert!(!room.is_short());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_is_told_what_is_kept_until_when_and_what_to_do() {
+    fn the_notice_says_what_is_kept_until_when_and_what_to_do() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
         let text = render_shortage(
             90 * MIB,

@@ -24,7 +24,7 @@ pub(super) fn start(program: &Path, settings: &[OsString]) -> std::io::Result<Ch
     start_as(program, NUDGE, &[], settings, Stdio::inherit())
 }
 
-/// The same for a single turn, which is one cycle long.
+/// Starts a wake in the same way, but for a single turn, which is one cycle long.
 pub(super) fn start_turn(program: &Path, settings: &[OsString]) -> std::io::Result<Child> {
     start_as(program, NUDGE, &["--turn"], settings, Stdio::inherit())
 }
@@ -37,7 +37,7 @@ pub fn start_wake(reason: &str, settings: &[OsString]) -> std::io::Result<Child>
     start_as(&find_program(), reason, &[], settings, Stdio::inherit())
 }
 
-/// The same beside a terminal in use: the wake logs only to its own log.
+/// Starts a wake beside a terminal in use. It logs only to its own log, so the terminal stays clean.
 pub(super) fn start_unseen(reason: &str, settings: &[OsString]) -> std::io::Result<Child> {
     start_as(&find_program(), reason, &[], settings, Stdio::null())
 }
@@ -47,9 +47,9 @@ pub(super) fn start_unseen(reason: &str, settings: &[OsString]) -> std::io::Resu
 /// # Errors
 /// If the process can't be started.
 pub fn start_fleet(wake: Option<&Path>, dir: &Path, slots: NonZeroU32) -> std::io::Result<Child> {
-    let (slots, beside) = (slots.to_string(), find_program());
+    let (slots, sibling) = (slots.to_string(), find_program());
     let arguments = ["--fleet".as_ref(), dir.as_os_str(), "--once".as_ref(), "--workers".as_ref(), slots.as_ref()];
-    process::spawn_detached(wake.unwrap_or(&beside), &arguments, &[], Stdio::null(), Stdio::inherit())
+    process::spawn_detached(wake.unwrap_or(&sibling), &arguments, &[], Stdio::null(), Stdio::inherit())
 }
 
 fn start_as(
@@ -59,7 +59,7 @@ fn start_as(
     settings: &[OsString],
     stderr: Stdio,
 ) -> std::io::Result<Child> {
-    // Replies to the terminal wait for someone who watches.
+    // A wake in the background can't know whether anybody watches the terminal, so its replies there wait.
     let arguments = ["--once", "--reason", reason, "--no-console"];
     let arguments = arguments.iter().chain(more).map(OsStr::new);
     let arguments: Vec<&OsStr> = arguments.chain(settings.iter().map(|part| &**part)).collect();

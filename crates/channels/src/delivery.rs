@@ -21,7 +21,7 @@ use crate::{Channel, Outgoing, SendError, Sent};
 /// The time after which no new part is started. The channel itself bounds a single send.
 pub const BOUND: Duration = Duration::from_secs(30);
 
-/// Checked before each send: returns true while the lease shared by machines allows sending.
+/// The check before each send: returns true while the lease shared by machines allows sending.
 pub type MaySend<'a> = &'a dyn Fn() -> bool;
 
 /// The result of a delivery.
@@ -33,8 +33,8 @@ pub struct Delivered {
     pub left: usize,
 }
 
-/// The order of chats: the chat served longest ago goes first. A chat that asked for a pause gets no turn before its end. So one
-/// chat's many messages don't delay another, and a requested pause is respected.
+/// The order of chats: the chat served longest ago goes first, so that one chat's many messages don't delay another. A chat that
+/// asked for a pause gets no turn until the pause is over.
 #[derive(Debug, Default)]
 pub struct Turns {
     /// Served chats, latest last.
@@ -290,7 +290,7 @@ mod tests {
             self.door.got.borrow().iter().map(|part| part.plain.clone()).collect()
         }
 
-        fn pass(&mut self, seconds: i64) {
+        fn advance_clock(&mut self, seconds: i64) {
             self.clock.0 += TimeDelta::seconds(seconds);
         }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_planned_is_sent_once_with_its_formatting() {
+    fn planned_messages_are_sent_once_with_their_formatting() {
         let mut scene = Scene::new([sent(), sent()]);
         scene.plan(ChatRef::from_telegram(7), "**one**");
         scene.plan(ChatRef::from_telegram(8), "two");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn no_message_leaves_with_a_secret_however_it_came_into_the_table() {
+    fn secrets_are_masked_in_every_sent_message() {
         let mut scene = Scene::new([sent()]);
         scene.plan(ChatRef::from_telegram(7), "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
         scene.deliver(None);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_asked_for_is_kept_in_full_and_not_slept_through() {
+    fn a_requested_wait_is_kept_in_full_without_sleeping() {
         let later =
             SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests: retry after 37".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
@@ -335,16 +335,16 @@ mod tests {
         scene.plan(ChatRef::from_telegram(8), "elsewhere");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
         assert_eq!(scene.state(), (PartState::Planned, 37));
-        scene.pass(36);
+        scene.advance_clock(36);
         assert_eq!(scene.deliver(None), Delivered::default());
-        scene.pass(1);
+        scene.advance_clock(1);
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         assert_eq!(scene.got(), ["one", "elsewhere", "one", "two"]);
     }
 
     #[test]
-    fn the_chats_take_turns_however_much_one_of_them_is_told() {
+    fn chats_take_turns_however_many_messages_one_has() {
         let mut scene = Scene::new([sent(), sent(), sent(), sent()]);
         let texts = [(7, "one"), (7, "two"), (7, "three"), (8, "elsewhere")];
         let all = texts.map(|(chat, text)| scene.plan(ChatRef::from_telegram(chat), text));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chat_that_is_to_be_left_alone_is_sent_nothing_else_of_a_choice_either() {
+    fn a_paused_chat_gets_no_other_selected_message_either() {
         let later = SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
         let all = [(7, "one"), (7, "two"), (8, "elsewhere")]
@@ -369,7 +369,7 @@ mod tests {
         scene.plan(ChatRef::from_telegram(7), "one");
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 30));
-        scene.pass(30);
+        scene.advance_clock(30);
         scene.door.answers.borrow_mut().push_back(dead());
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 60));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_doubt_is_repeated_by_the_next_wake_with_a_mark_and_only_once() {
+    fn a_doubtful_send_is_repeated_once_by_the_next_wake_with_a_mark() {
         let doubt = || Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt()]);
         scene.plan(ChatRef::from_telegram(7), "one");
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_send_whose_end_could_not_be_written_down_holds_its_chat_for_minutes_and_not_for_ever() {
+    fn an_unrecorded_send_blocks_its_chat_for_minutes_only() {
         let mut scene = Scene::new([sent()]);
         scene.plan(ChatRef::from_telegram(7), "one");
         let disk = rusqlite::Connection::open(scene.store.path()).unwrap();
@@ -414,7 +414,7 @@ mod tests {
         disk.execute_batch("DROP TRIGGER fails").unwrap();
         scene.plan(ChatRef::from_telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered::default());
-        scene.pass(360);
+        scene.advance_clock(360);
         // The sender (this process) is alive.
         let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
         assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).outbox_mut().recover_outbox().unwrap(), 1);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_never_be_taken_fails_with_its_reason() {
+    fn a_permanently_refused_message_fails_with_its_reason() {
         let never = SendError::Never { why: "Forbidden: bot was blocked by the user".to_owned() };
         let mut scene = Scene::new([Err(never), sent()]);
         scene.plan(ChatRef::from_telegram(7), "one");
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_further_parts_of_a_message_make_no_sound() {
+    fn only_the_first_part_of_a_message_makes_a_sound() {
         let mut scene = Scene::new([sent(), sent(), sent()]);
         scene.plan(ChatRef::from_telegram(7), &"What is long. ".repeat(600));
         scene.deliver(None);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chat_takes_no_file_of_goes_as_messages() {
+    fn a_long_answer_goes_as_messages_if_the_chat_refuses_files() {
         let refused = |why: &str| Err(SendError::Never { why: why.to_owned() });
         let no_files = refused("Bad Request: not enough rights to send documents to the chat");
         let mut scene = Scene::new([no_files].into_iter().chain((0..9).map(|_| sent())));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_many_messages_goes_as_a_file_with_its_beginning() {
+    fn a_very_long_answer_goes_as_a_file_with_its_beginning_as_caption() {
         let doubt = Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt]);
         let text =
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_of_messages_leaves_the_others() {
+    fn sending_selected_messages_leaves_the_others() {
         let mut scene = Scene::new([sent()]);
         scene.plan(ChatRef::from_telegram(7), "waits for its wake");
         let answer = scene.plan(ChatRef::from_telegram(7), "a command's answer");

@@ -18,8 +18,8 @@ const APPLE_SCRIPT: [&str; 3] =
 
 /// Shows a notification. Returns true if the command succeeded.
 pub fn notify(markdown: &str) -> bool {
-    let taken = process::run(&build_notification(markdown, cfg!(target_os = "macos")));
-    taken.is_ok_and(|output| output.status.success())
+    let result = process::run(&build_notification(markdown, cfg!(target_os = "macos")));
+    result.is_ok_and(|output| output.status.success())
 }
 
 /// Builds the notification command. No shell reads the text, and no option can hide in it.

@@ -98,8 +98,10 @@ fn is_loopback(host: &str) -> bool {
 /// path that the parameter holds.
 fn split_authorities(url: &str) -> (String, Option<String>) {
     let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), None) };
-    let (own, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(|part| part.starts_with("sslrootcert="));
-    let path = own.first().and_then(|part| part.strip_prefix("sslrootcert=")).map(|path| path.replace("%2F", "/"));
+    let (authorities, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|part| part.starts_with("sslrootcert="));
+    let path =
+        authorities.first().and_then(|part| part.strip_prefix("sslrootcert=")).map(|path| path.replace("%2F", "/"));
     let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
     (format!("{address}{query}"), path)
 }

@@ -32,7 +32,7 @@ const WRITERS_LOCK: i32 = 0x7265_7665;
 const SETTINGS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET jit = off;
     SET TIME ZONE 'UTC'; SET client_min_messages = warning";
 
-/// A channel of `NOTIFY`. A notice is a hint to look, and may get lost; a waiting notice stands for all.
+/// A channel of `NOTIFY`. A notice is a hint to look, and may get lost. At most one waits, and stands for all that came since.
 struct NoticeChannel {
     name: &'static str,
     sender: SyncSender<()>,
@@ -76,12 +76,12 @@ impl Postgres {
         Self { channel: Some(NoticeChannel { name, sender, notices }), ..self }
     }
 
-    /// Waits for a server that goes away, for example to restart, for up to this long. Otherwise the work at hand would be lost.
+    /// Makes calls wait up to this long for a server that is away, for example to restart, so that the work at hand isn't lost.
     pub fn wait_for_server(&self, patience: Duration) {
         self.patience.set(patience);
     }
 
-    /// Waits for a notification; returns whether one came in time. A lost connection brings none.
+    /// Waits for a notification; returns whether one came in time. None comes over a lost connection.
     pub fn wait_for_notice(&self, at_most: Duration) -> bool {
         match &self.channel {
             Some(channel) => channel.notices.recv_timeout(at_most).is_ok(),
@@ -95,7 +95,7 @@ impl Postgres {
     /// Notifies all connections with the same channel, once the transaction under way is committed.
     ///
     /// # Errors
-    /// The server's.
+    /// The server's error.
     pub fn notify(&self) -> Result<(), PostgresError> {
         match &self.channel {
             Some(channel) => self.send_batch(&format!("NOTIFY {}", channel.name)),
@@ -116,7 +116,7 @@ impl Postgres {
     /// Runs a translated statement with these values.
     ///
     /// # Errors
-    /// The server's.
+    /// The server's error.
     pub fn run(&self, sql: &Arc<str>, values: &[Value]) -> Result<StatementAnswer, PostgresError> {
         self.send_call(|| ServerCall::Run { sql: Arc::clone(sql), values: values.to_vec() })
     }
@@ -124,7 +124,7 @@ impl Postgres {
     /// Runs several statements, written as SQLite reads them.
     ///
     /// # Errors
-    /// The server's.
+    /// The server's error.
     pub fn execute_batch(&self, sql: &str) -> Result<(), PostgresError> {
         self.send_batch(&dialect::translate_statement(sql))
     }
@@ -133,7 +133,7 @@ impl Postgres {
     /// because their rows are read in the order of writing.
     ///
     /// # Errors
-    /// The server's.
+    /// The server's error.
     pub fn change_schema(&self, sql: &str, ordered: &[&str]) -> Result<(), PostgresError> {
         self.send_batch(&dialect::translate_schema(sql, ordered))
     }
@@ -141,7 +141,7 @@ impl Postgres {
     /// Creates the functions of SQLite that PostgreSQL lacks, once per schema.
     ///
     /// # Errors
-    /// The server's.
+    /// The server's error.
     pub fn make_functions(&self) -> Result<(), PostgresError> {
         self.send_batch(dialect::FUNCTIONS)
     }
@@ -149,7 +149,7 @@ impl Postgres {
     /// Begins a transaction whose statements all read the same snapshot.
     ///
     /// # Errors
-    /// A transaction is under way, or the server's.
+    /// A transaction is under way already, or the server reports an error.
     pub fn begin_read(&self) -> Result<(), PostgresError> {
         self.begin_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
@@ -157,7 +157,7 @@ impl Postgres {
     /// Waits for the writers' lock and begins a transaction that excludes all other writers.
     ///
     /// # Errors
-    /// A transaction is under way, the lock stayed busy, or the server's.
+    /// A transaction is under way already, the lock stayed busy, or the server reports an error.
     pub fn begin_write(&self) -> Result<(), PostgresError> {
         self.begin_transaction(&format!(
             "BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"
@@ -167,7 +167,7 @@ impl Postgres {
     /// Begins a transaction that locks only the rows it writes.
     ///
     /// # Errors
-    /// A transaction is under way, or the server's.
+    /// A transaction is under way already, or the server reports an error.
     pub fn begin_rows(&self) -> Result<(), PostgresError> {
         self.begin_transaction("BEGIN")
     }
@@ -187,7 +187,7 @@ impl Postgres {
     /// Commits the transaction under way.
     ///
     /// # Errors
-    /// None is under way, one of its statements failed, or the server's.
+    /// No transaction is under way, one of its statements failed, or the server reports an error.
     pub fn commit(&self) -> Result<(), PostgresError> {
         if self.transaction.get() != Some(TransactionState::Sound) {
             // The server would roll back here and report success.
@@ -212,9 +212,9 @@ impl Postgres {
 
     /// Sends a call to the server; reconnects if only the connection was lost.
     fn send_call(&self, call: impl Fn() -> ServerCall) -> Result<StatementAnswer, PostgresError> {
-        // A connection lost by an earlier call and one lost now get the same wait.
-        let is_waited_for = self.link.borrow().is_some() || !self.patience.get().is_zero();
-        let may_repeat = self.transaction.get().is_none() && is_waited_for;
+        // An open link may turn out to be lost, so it gets one repeat. Without a link, the first try has reconnected already.
+        let is_repeat_due = self.link.borrow().is_some() || !self.patience.get().is_zero();
+        let may_repeat = self.transaction.get().is_none() && is_repeat_due;
         let mut done = self.send_once(call());
         let begun = Instant::now();
         // Calls outside a transaction only read or begin one, so a repeat is safe.

@@ -1,4 +1,4 @@
-//! PostgreSQL behind the calls that callers make of SQLite, for a store on several machines.
+//! PostgreSQL behind an interface like SQLite's, for a store that several machines share.
 //!
 //! Callers write SQL for SQLite; `dialect` translates it. Values are rusqlite's in both directions, so each type needs only one
 //! conversion. The crate knows no tables: the caller brings them.
@@ -18,8 +18,8 @@
 //!
 //! **Lost connections.** The next call outside a transaction reconnects. During a model's turn it also waits for a server that is away
 //! for a moment ([`Postgres::wait_for_server`]). Within a transaction all further statements fail, and the server rolls back. One case
-//! stays open: a commit without an answer may have happened. The caller sees an error like a disk's; the journal and the unique keys tell
-//! the next wake. A statement waits at most ten seconds for a lock.
+//! stays open: a commit without an answer may have happened. The caller sees an error like a disk's; the next wake finds out by
+//! the journal and the unique keys. A statement waits at most ten seconds for a lock.
 
 mod address;
 mod connection;

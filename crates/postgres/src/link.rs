@@ -103,10 +103,10 @@ async fn serve_requests(
         }
         Err(error) => return drop(ready.send(Err(error.into()))),
     };
-    let is_set = client.batch_execute(settings).await.map_err(PostgresError::from);
-    let is_over = is_set.is_err();
-    drop(ready.send(is_set));
-    if is_over {
+    let result = client.batch_execute(settings).await.map_err(PostgresError::from);
+    let has_failed = result.is_err();
+    drop(ready.send(result));
+    if has_failed {
         return;
     }
     let mut prepared = HashMap::new();
@@ -115,7 +115,7 @@ async fn serve_requests(
             ServerCall::Batch(sql) => {
                 client.batch_execute(&sql).await.map(|()| StatementAnswer { rows: Vec::new(), changed: 0 })
             }
-            ServerCall::Run { sql, values } => run(&client, &mut prepared, &sql, &values).await,
+            ServerCall::Run { sql, values } => run_statement(&client, &mut prepared, &sql, &values).await,
         };
         // The caller may have stopped waiting.
         drop(reply.send(answer.map_err(PostgresError::from)));
@@ -136,7 +136,7 @@ async fn drive_connection<T: TlsStream + Unpin>(
 }
 
 /// Runs a statement, and prepares it first unless that was done before.
-async fn run(
+async fn run_statement(
     client: &Client,
     prepared: &mut HashMap<Arc<str>, Statement>,
     sql: &Arc<str>,
@@ -154,9 +154,9 @@ async fn run(
         }
     };
     // SQLite ignores values without a place in the statement; PostgreSQL refuses them.
-    let named: Vec<Parameter<'_>> = values.iter().take(statement.params().len()).map(Parameter).collect();
-    let named: Vec<&(dyn ToSql + Sync)> = named.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-    let answer = gather_rows(client, &statement, &named).await;
+    let parameters: Vec<Parameter<'_>> = values.iter().take(statement.params().len()).map(Parameter).collect();
+    let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+    let answer = gather_rows(client, &statement, &parameters).await;
     if answer.is_err() {
         // Its tables may have changed since the preparation.
         prepared.remove(sql);

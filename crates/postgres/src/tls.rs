@@ -1,5 +1,5 @@
-//! TLS to a PostgreSQL server, by the library of the whole program. The server has to show a certificate for its name, from a known
-//! authority or from the file in `sslrootcert`.
+//! TLS to a PostgreSQL server, by the TLS library that the whole program uses. The server has to show a certificate for its name, from
+//! a known authority or from one in the file `sslrootcert`.
 
 use std::{
     future::Future,
@@ -92,7 +92,7 @@ fn describe_certificate_error(error: io::Error) -> io::Error {
     };
     let words = match wrong {
         Wrong::UnknownIssuer => {
-            "no known authority stands for the server's certificate: sslrootcert in DATABASE_URL can name the file of one"
+            "no known authority has signed the server's certificate: sslrootcert in DATABASE_URL can name another authority's file"
         }
         Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
             "the server's certificate is for another name than DATABASE_URL has"
@@ -102,7 +102,7 @@ fn describe_certificate_error(error: io::Error) -> io::Error {
         }
         // The library has no variant for this case.
         wrong if wrong.to_string().contains("CaUsedAsEndEntity") => {
-            "the server shows an authority's own certificate: it needs one that the authority made for it"
+            "the server shows an authority's own certificate: it needs a certificate that the authority issued to it"
         }
         _ => return error,
     };

@@ -6,9 +6,10 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 type Refusal = Box<dyn std::error::Error + Sync + Send>;
 
-/// A value, converted to the type of its place in the statement: SQLite needs no types there, so callers name none.
+/// A value, converted to the type that the server expects at its place in the statement. Callers name no type, as SQLite needs none.
 #[derive(Debug)]
 pub(crate) struct Parameter<'a>(pub(crate) &'a Value);
+
 impl Parameter<'_> {
     fn to_integer(&self) -> Result<i64, Refusal> {
         match self.0 {

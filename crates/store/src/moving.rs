@@ -14,30 +14,30 @@ const OWN: &str = "readable_from";
 type WholeRow = Vec<Value>;
 
 impl Store {
-    /// Copies everything into an empty store, in one transaction there. Returns the number of rows.
+    /// Copies everything into an empty store, in one transaction of that store. Returns the number of rows.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if the target isn't empty, or its rows differ from the written ones; the copy is then rolled back.
     pub fn copy_all_rows(&self, to: &mut Store) -> Result<usize> {
-        let moment = self.conn.begin_read()?;
-        let copied = to.write(|there| {
+        let snapshot = self.conn.begin_read()?;
+        let copied = to.write(|target| {
             let mut count = 0;
             for table in schema::list_tables().iter().filter(|table| *table != OWN) {
                 let columns = list_columns(&self.conn, table)?;
-                if columns != self::list_columns(there, table)? {
+                if columns != self::list_columns(target, table)? {
                     return Err(StoreError::Damaged(format!("{table} has different columns in the target")));
                 }
                 let rows = read_rows(&self.conn, table, &columns)?;
-                write_rows(there, table, &columns, &rows)?;
-                keep_numbers(&self.conn, there, table)?;
-                if sort_rows(&self::read_rows(there, table, &columns)?) != sort_rows(&rows) {
+                write_rows(target, table, &columns, &rows)?;
+                continue_ids(&self.conn, target, table)?;
+                if sort_rows(&self::read_rows(target, table, &columns)?) != sort_rows(&rows) {
                     return Err(StoreError::Damaged(format!("{table} in the target differs from what was written")));
                 }
                 count += rows.len();
             }
             Ok(count)
         });
-        drop(moment);
+        drop(snapshot);
         copied
     }
 }
@@ -63,19 +63,19 @@ fn read_rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Ve
     Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
 }
 
-fn write_rows(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
+fn write_rows(target: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
     if table == "processing_lock" {
-        // A new file has the row of a lease that was never taken.
-        there.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
+        // A new store has one row already: that of a lease that was never taken.
+        target.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
     }
     let is_empty: bool =
-        there.query_row(&format!("SELECT NOT EXISTS (SELECT 1 FROM {table})"), [], |row| row.get(0))?;
+        target.query_row(&format!("SELECT NOT EXISTS (SELECT 1 FROM {table})"), [], |row| row.get(0))?;
     if !is_empty {
         return Err(StoreError::Damaged(format!("{table} in the target isn't empty: nothing was copied")));
     }
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
     let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
-    let mut statement = there.prepare(&sql)?;
+    let mut statement = target.prepare(&sql)?;
     for row in rows {
         let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
         statement.execute(values.as_slice())?;
@@ -84,26 +84,26 @@ fn write_rows(there: &SqlConnection, table: &str, columns: &[String], rows: &[Wh
 }
 
 /// Continues the id sequence, so that no id is used twice, even if its row is gone.
-fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Result<()> {
+fn continue_ids(from: &SqlConnection, target: &SqlConnection, table: &str) -> Result<()> {
     let last = from.pick_statement(
         "SELECT seq FROM sqlite_sequence WHERE name = ?1",
         "SELECT s.last_value FROM pg_sequences s
          WHERE quote_ident(s.schemaname) || '.' || quote_ident(s.sequencename) = pg_get_serial_sequence(?1, 'id')",
     );
-    let last = match has_numbers(from, table)? {
+    let last = match has_id_sequence(from, table)? {
         true => from.query_row(last, [table], |row| row.get::<_, Option<i64>>(0)).optional()?.flatten(),
         false => None,
     };
-    if !has_numbers(there, table)? {
+    if !has_id_sequence(target, table)? {
         return Ok(());
     }
-    let greatest = there.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0))?;
+    let greatest = target.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0))?;
     let Some(last) = last.max(greatest).filter(|last| *last > 0) else { return Ok(()) };
-    if there.as_sqlite().is_some() {
-        there.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
-        there.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;
+    if target.as_sqlite().is_some() {
+        target.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
+        target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;
     } else {
-        there.query_row("SELECT setval(pg_get_serial_sequence(?1, 'id'), ?2)", (table, last), |row| {
+        target.query_row("SELECT setval(pg_get_serial_sequence(?1, 'id'), ?2)", (table, last), |row| {
             row.get::<_, i64>(0)
         })?;
     }
@@ -111,7 +111,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
 }
 
 /// Returns whether a table's ids come from a sequence.
-fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
+fn has_id_sequence(conn: &SqlConnection, table: &str) -> Result<bool> {
     let sql = conn.pick_statement(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",
         "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema()

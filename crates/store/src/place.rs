@@ -50,7 +50,7 @@ impl StorePlace {
     /// Opens the store; creates it if necessary.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     pub fn open(&self) -> Result<Store> {
         match self {
             Self::File(path) => Store::open(path),
@@ -62,7 +62,7 @@ impl StorePlace {
     /// Opens an existing store read-only; `None` if there is no store.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     pub fn open_read_only(&self) -> Result<Option<Store>> {
         match self {
             Self::File(path) => Store::open_read_only(path),
@@ -74,13 +74,13 @@ impl StorePlace {
     /// Opens an existing store; `None` if there is no store.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     pub fn open_existing(&self) -> Result<Option<Store>> {
-        let is_made = match self {
+        let exists_already = match self {
             Self::File(path) => path.exists(),
             #[cfg(feature = "postgres")]
             Self::Shared(_) => self.open_read_only()?.is_some(),
         };
-        is_made.then(|| self.open()).transpose()
+        exists_already.then(|| self.open()).transpose()
     }
 }

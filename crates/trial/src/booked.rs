@@ -40,13 +40,13 @@ struct Ledger<'a> {
 
 impl<'a> Booked<'a> {
     /// Creates the model `name` with a trial's `settings`. Its requests are charged to the ledger of `config`, at the time of `clock`,
-    /// under the name `what:name`, where `what` is the purpose. The offline model costs nothing and has no ledger.
+    /// under the name `purpose:name`. The offline model costs nothing and has no ledger.
     ///
     /// # Errors
     /// A required setting is missing, or the ledger can't be opened.
     pub fn for_model(
         name: &str,
-        what: &str,
+        purpose: &str,
         settings: &Config,
         (config, clock): (&'a Config, &'a dyn Clock),
     ) -> Result<Self, TrialModelError> {
@@ -60,7 +60,7 @@ impl<'a> Booked<'a> {
             return Ok(Self::without_ledger(model));
         }
         let store = RefCell::new(workspace::open_database(config)?);
-        let ledger = Some(Ledger { store, config, clock, name: format!("{what}:{name}") });
+        let ledger = Some(Ledger { store, config, clock, name: format!("{purpose}:{name}") });
         Ok(Self { ledger, ..Self::without_ledger(model) })
     }
 
@@ -96,7 +96,7 @@ impl<'a> Booked<'a> {
         Ok(Some((budget.daily_usd - budget.today_usd).min(month).max(0.0)))
     }
 
-    fn reserve_aside(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
+    fn reserve_cost(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         if let Some(cap_usd) = self.cap_usd.filter(|cap| self.spent.get().cost_usd + most_usd > *cap) {
             let why =
@@ -105,11 +105,11 @@ impl<'a> Booked<'a> {
         }
         let now = ledger.clock.now();
         let mut store = ledger.store.borrow_mut();
-        let caps = Budget::read(&store, ledger.config, now).map_err(|error| out_of_reach(&error))?.caps();
+        let caps = Budget::read(&store, ledger.config, now).map_err(|error| build_ledger_error(&error))?.caps();
         let reserved = store
             .ledger_mut()
             .reserve_apart(&ledger.name, most_usd, &caps, now)
-            .map_err(|error| out_of_reach(&error))?;
+            .map_err(|error| build_ledger_error(&error))?;
         reserved.map(Some).map_err(|cap| ModelError::Account {
             why: format!(
                 "{} budget is too small for a request that may cost ${most_usd:.4}: raise {}, or wait until {}.",
@@ -130,14 +130,14 @@ impl<'a> Booked<'a> {
         match (&self.ledger, reservation) {
             (Some(ledger), Some(reservation)) => {
                 let settled = ledger.store.borrow_mut().ledger_mut().settle_apart(reservation, &spent);
-                settled.map_err(|error| out_of_reach(&error))
+                settled.map_err(|error| build_ledger_error(&error))
             }
             _ => Ok(()),
         }
     }
 
     async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
-        let reservation = self.reserve_aside(self.model.most_usd(conversation))?;
+        let reservation = self.reserve_cost(self.model.most_usd(conversation))?;
         self.requests.set(self.requests.get().saturating_add(1));
         let mut open = OpenRequest { booked: self, progress, reservation };
         let turn = self.model.request_turn(conversation, progress).await;
@@ -167,13 +167,13 @@ impl Drop for OpenRequest<'_, '_> {
             Known::Told(usage) => usage,
         };
         if let Err(error) = self.booked.settle(Some(reservation), usage, None) {
-            tracing::warn!(%error, "what a request cost that was cut off is counted with the most that it may be");
+            tracing::warn!(%error, "the cost of an abandoned request can't be recorded; its maximum stays counted");
         }
     }
 }
 
 /// Returns the error for a request that can't be charged; such a request is never sent.
-fn out_of_reach(error: &StoreError) -> ModelError {
+fn build_ledger_error(error: &StoreError) -> ModelError {
     ModelError::Account { why: format!("its cost can't be recorded: {error}") }
 }
 

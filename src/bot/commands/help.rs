@@ -10,7 +10,7 @@ const KEPT_FOR_THE_OWNER: &str =
 
 /// Renders the help. `is_owners` is `true` in the owner's chat.
 pub(super) fn render_help(config: &Config, is_owners: bool) -> String {
-    let say = if config.effective_model() == OFFLINE_MODEL {
+    let intro = if config.effective_model() == OFFLINE_MODEL {
         offline::HELP
     } else {
         "Just write to me: ask something, or tell me what to remember, when to remind you, or what you're working \
@@ -21,8 +21,8 @@ pub(super) fn render_help(config: &Config, is_owners: bool) -> String {
         .filter(|command| is_owners || !command.is_owners())
         .filter_map(|command| Some(format!("/{}: {}", command.name(), command.description()?)))
         .collect();
-    let whose = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
-    format!("{say}{whose}\n\nI answer these at once, even while I'm working:\n{}", lines.join("\n"))
+    let guest_notice = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
+    format!("{intro}{guest_notice}\n\nI answer these at once, even while I'm working:\n{}", lines.join("\n"))
 }
 
 pub(super) fn did_you_mean(text: &str, meant: &str) -> String {

@@ -1,5 +1,5 @@
 //! Fetches the files of messages, one after the other. Waits are stored in columns, so a restart keeps them. A rate
-//! limit holds for every file, in full. [`what_follows`] decides the reaction to a failure.
+//! limit holds for every file, in full. [`decide_reaction`] decides the reaction to a failure.
 
 use chrono::TimeDelta;
 
@@ -44,7 +44,7 @@ fn is_unavailable(description: &str) -> bool {
 
 /// Decides the reaction to a failure. `faults` is the number of failures that count against the file; others are
 /// retried for ever.
-fn what_follows(error: &FetchError, faults: u32) -> Next {
+fn decide_reaction(error: &FetchError, faults: u32) -> Next {
     let later = Next::Later { at_least: TimeDelta::zero(), all: false };
     let few = |most: u32| {
         if faults < most { Next::Later { at_least: TimeDelta::zero(), all: false } } else { Next::Never }
@@ -66,27 +66,28 @@ fn what_follows(error: &FetchError, faults: u32) -> Next {
     }
 }
 
+/// Fetches the due files for as long as the bot runs.
 pub(super) async fn run(shared: Shared<'_>) {
     let config = shared.outside.config;
     for folder in [config.voice_dir(), config.files_dir()] {
         match landing::remove_partial_files(&folder) {
             Ok(0) => {}
-            Ok(n) => tracing::info!(n, "removed files that were left half fetched; they are fetched anew"),
-            Err(error) => tracing::warn!(%error, "what was left half fetched in {} stays there", folder.display()),
+            Ok(n) => tracing::info!(n, "removed partial files; they are fetched again"),
+            Err(error) => tracing::warn!(%error, "the partial files in {} can't be removed", folder.display()),
         }
     }
-    let mut is_short = false;
+    let mut lacks_room = false;
     let mut has_complained = false;
     loop {
-        let wait = match fetch_next(shared, &mut is_short).await {
+        let wait = match fetch_next(shared, &mut lacks_room).await {
             Ok(true) => continue,
             Ok(false) => {
                 has_complained = false;
-                if is_short { LOOK_EVERY } else { shared.compute_wait() }
+                if lacks_room { LOOK_EVERY } else { shared.compute_wait() }
             }
             Err(error) => {
                 if !std::mem::replace(&mut has_complained, true) {
-                    tracing::warn!(%error, "files can't be looked after now; it is tried again until they can");
+                    tracing::warn!(%error, "files can't be fetched now; it is tried again until it works");
                 }
                 LOOK_EVERY
             }
@@ -99,22 +100,22 @@ pub(super) async fn run(shared: Shared<'_>) {
 }
 
 /// Tries the next due file. Returns `false` if no file is due or the disk is full.
-async fn fetch_next(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
+async fn fetch_next(shared: Shared<'_>, lacks_room: &mut bool) -> Result<bool, StoreError> {
     let config = shared.outside.config;
     let Some(file) = shared.store.borrow().attachments().find_next_wanted_file(shared.outside.clock.now())? else {
-        *is_short = false;
+        *lacks_room = false;
         return Ok(false);
     };
     let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
-    let is_room = disk::free_bytes(&config.media_dir)
+    let has_room = disk::free_bytes(&config.media_dir)
         .map_or(true, |free| !config.disk_reserve.is_broken_into(free.saturating_sub(bytes.min(MAX_FILE_BYTES))));
-    if !is_room {
-        if !std::mem::replace(is_short, true) {
+    if !has_room {
+        if !std::mem::replace(lacks_room, true) {
             tracing::warn!("no room on the disk for the files of messages; they are fetched as soon as there is");
         }
         return Ok(false);
     }
-    *is_short = false;
+    *lacks_room = false;
     match fetch_file(shared, &file).await {
         Ok((path, bytes)) => {
             shared.store.borrow_mut().attachments_mut().record_kept_file(
@@ -127,7 +128,7 @@ async fn fetch_next(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, Sto
             shared.bells.kept.notify_one();
             shared.bells.settled.notify_one();
         }
-        Err(error) => fell_through(shared, &file, &error)?,
+        Err(error) => record_failure(shared, &file, &error)?,
     }
     Ok(true)
 }
@@ -147,14 +148,14 @@ async fn fetch_file(shared: Shared<'_>, file: &Attachment) -> Result<(String, u6
 }
 
 /// Records the reaction to a failure.
-fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
+fn record_failure(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
     let now = shared.outside.clock.now();
     let tries = file.attempts.saturating_add(1);
     let counts = is_fault(error);
     let why = shared.outside.redactor.redact(&error.to_string());
     tracing::warn!(file = file.id, tries, why, "a file could not be fetched");
     let mut store = shared.store.borrow_mut();
-    match what_follows(error, file.faults.saturating_add(u32::from(counts))) {
+    match decide_reaction(error, file.faults.saturating_add(u32::from(counts))) {
         Next::Later { at_least, all } => {
             let not_before = now
                 .checked_add_signed(compute_retry_wait(tries).max(at_least))
@@ -176,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn said(error: TelegramError, tries: u32) -> Next {
-        what_follows(&FetchError::Telegram(error), tries)
+    fn react_to(error: TelegramError, faults: u32) -> Next {
+        decide_reaction(&FetchError::Telegram(error), faults)
     }
 
     fn rejected(description: &str) -> TelegramError {
@@ -185,39 +186,39 @@ mod tests {
     }
 
     #[test]
-    fn what_can_come_back_is_tried_for_ever_and_what_is_gone_never() {
+    fn temporary_failures_are_retried_for_ever_and_final_ones_never() {
         let later = || Next::Later { at_least: TimeDelta::zero(), all: false };
         for error in [
             TelegramError::NotSent { why: String::new() },
             TelegramError::Unauthorized(String::new()),
             TelegramError::Conflict(String::new()),
         ] {
-            assert_eq!(said(error, 10_000), later());
+            assert_eq!(react_to(error, 10_000), later());
         }
         assert_eq!(
-            what_follows(&FetchError::Write(std::io::Error::from(std::io::ErrorKind::StorageFull)), 10_000),
+            decide_reaction(&FetchError::Write(std::io::Error::from(std::io::ErrorKind::StorageFull)), 10_000),
             later()
         );
-        assert_eq!(what_follows(&FetchError::TooLarge, 1), Next::Never);
-        assert_eq!(said(rejected("Bad Request: invalid file_id"), 1), Next::Never);
+        assert_eq!(decide_reaction(&FetchError::TooLarge, 1), Next::Never);
+        assert_eq!(react_to(rejected("Bad Request: invalid file_id"), 1), Next::Never);
     }
 
     #[test]
-    fn what_may_be_gone_is_tried_a_few_times() {
+    fn a_file_that_may_be_gone_is_tried_a_few_times() {
         let offline = FetchError::Telegram(TelegramError::NotSent { why: String::new() });
         assert!(!is_fault(&offline) && !is_fault(&FetchError::TooLarge));
         let unavailable = || rejected("Bad Request: wrong file_id or the file is temporarily unavailable");
         let cut = || TelegramError::Ambiguous { why: String::new() };
         assert!(is_fault(&FetchError::Telegram(unavailable())) && is_fault(&FetchError::Telegram(cut())));
-        assert!(matches!(said(unavailable(), 2), Next::Later { .. }));
-        assert_eq!(said(unavailable(), 3), Next::Never);
-        assert!(matches!(said(cut(), MAX_TRIES - 1), Next::Later { .. }));
-        assert_eq!(said(cut(), MAX_TRIES), Next::Never);
+        assert!(matches!(react_to(unavailable(), 2), Next::Later { .. }));
+        assert_eq!(react_to(unavailable(), 3), Next::Never);
+        assert!(matches!(react_to(cut(), MAX_TRIES - 1), Next::Later { .. }));
+        assert_eq!(react_to(cut(), MAX_TRIES), Next::Never);
     }
 
     #[test]
     fn a_rate_limit_holds_in_full_and_for_every_file() {
         let wait = TelegramError::RetryAfter(Duration::from_secs(4_000));
-        assert_eq!(said(wait, 1), Next::Later { at_least: TimeDelta::seconds(4_000), all: true });
+        assert_eq!(react_to(wait, 1), Next::Later { at_least: TimeDelta::seconds(4_000), all: true });
     }
 }

@@ -12,7 +12,7 @@ use reveille_base::file;
 /// Name ending of a partial file.
 pub(crate) const PART: &str = ".part";
 
-/// A partial file, removed on drop unless it was kept.
+/// A partial file, removed on drop unless it was moved into place.
 #[derive(Debug)]
 pub(crate) struct Landing {
     file: File,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_stands_in_its_place_only_when_it_is_whole() {
+    fn a_file_is_in_its_place_only_once_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("files/1.txt");
         let mut landing = Landing::begin(&place).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_left_on_its_way_is_swept() {
+    fn only_partial_files_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["1.ogg", "2.ogg.part"] {
             fs::write(dir.path().join(name), name).unwrap();

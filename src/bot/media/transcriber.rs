@@ -1,5 +1,5 @@
-//! The listening child: transcribes the due recordings and ends, which frees the memory of the speech model. A flock
-//! admits one child at a time, and only the child writes its results.
+//! The listener, a child process: transcribes the due recordings and ends, which frees the memory of the speech model. A
+//! flock admits one listener at a time, and only the listener writes its results.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ use super::{engine::SpeechEngine, words};
 
 /// Maximum tries for a recording that can't be transcribed.
 const MAX_TRIES: u32 = 3;
-/// Maximum recordings per child. Each is settled or postponed, so the loop ends.
+/// Maximum recordings per listener. Each is settled or postponed, so the loop ends.
 const MAX_RECORDINGS: usize = 500;
 /// Time limit per recording for a program that replaces the speech model.
 const PROGRAM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10 * 60);
 
-/// The reason the child ended early. Earlier results are kept.
+/// The reason the listener ended early. Earlier results are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriberError {
     /// The database failed.
@@ -67,7 +67,7 @@ pub fn build_program_transcriber(program: PathBuf) -> TranscribeFn {
     })
 }
 
-/// Transcribes all due recordings. Calls `open` only if there is one. Another child at work is no error.
+/// Transcribes all due recordings. Calls `open` only if there is one. Another listener at work is no error.
 ///
 /// # Errors
 /// If the store or the lock file fails, or the speech program ends before it has loaded its model.
@@ -154,11 +154,11 @@ fn record_result(
     match heard {
         Ok(transcript) => {
             let transcript = Transcript { text: redactor.redact(&transcript.text), ..transcript };
-            tracing::info!(file = file.id, "a recording was written down");
+            tracing::info!(file = file.id, "a recording was transcribed");
             store.attachments_mut().save_transcript(file, &transcript, now)
         }
         Err(Unheard::SetUp(why)) => {
-            tracing::warn!(file = file.id, why, "a recording can't be listened to");
+            tracing::warn!(file = file.id, why, "a recording can't be transcribed");
             store.attachments_mut().give_up_without_speech_model(
                 file,
                 Some(&why),
@@ -167,12 +167,12 @@ fn record_result(
             )
         }
         Err(Unheard::Later(why)) if file.attempts + 1 < MAX_TRIES => {
-            tracing::warn!(file = file.id, why, "a recording could not be made out; it is tried again");
+            tracing::warn!(file = file.id, why, "a recording could not be transcribed; it is tried again");
             store.attachments_mut().record_failed_transcription(file.id, &redactor.redact(&why), now)
         }
         Err(Unheard::Later(why) | Unheard::Never(why)) => {
             let why = redactor.redact(&why);
-            tracing::warn!(file = file.id, why, "a recording could not be made out");
+            tracing::warn!(file = file.id, why, "a recording could not be transcribed");
             store.attachments_mut().give_up_recording(
                 file,
                 &why,

@@ -1,4 +1,4 @@
-//! The transport below the library's types: one bounded call, with failures sorted by the next step.
+//! The transport to the Bot API: one bounded call, with failures sorted by the next step.
 //!
 //! Requests and answers use teloxide-core's types, but not its client. That client waits ten seconds on a server error, drops the
 //! error's code, and its errors can show the token, which is part of every address. Updates are kept raw and interpreted later
@@ -56,7 +56,7 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The requested kinds of updates.
 const ALLOWED_UPDATES: [AllowedUpdate; 3] =
     [AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery];
-/// The reason given for a longer answer.
+/// The error text for an answer longer than [`ANSWER_BYTES_MAX`].
 const ANSWER_TOO_LONG: &str = "an answer of more than 8 MiB";
 
 /// The client for a bot's Telegram API.
@@ -195,7 +195,7 @@ impl Telegram {
         self.bot_id
     }
 
-    /// Asks for the bot's own user, with the fields that servers of any age return.
+    /// Asks for the bot's own user. Reads only the fields that servers of any age return.
     pub async fn get_me(&self) -> Result<Me, TelegramError> {
         let User { first_name, username, .. } = self.call(&GetMe::new()).await?;
         Ok(Me { id: self.bot_id, first_name, username: username.unwrap_or_default() })
@@ -233,10 +233,10 @@ impl Telegram {
             0 => {}
             // Without an id nothing can be confirmed.
             _ if updates.is_empty() => {
-                return Err(TelegramError::Ambiguous { why: "an update came without its number".to_owned() });
+                return Err(TelegramError::Ambiguous { why: "an update came without its id".to_owned() });
             }
-            // Telegram numbers its own updates, and the numbered ones needn't wait.
-            unnumbered => tracing::warn!(unnumbered, "updates came without their numbers, and were passed over"),
+            // Telegram gives every update an id, so the fault is another server's. The other updates needn't wait.
+            without_id => tracing::warn!(without_id, "updates came without their ids and were skipped"),
         }
         Ok(updates)
     }

@@ -30,8 +30,8 @@ pub(super) enum MessageContent {
     Unknown,
 }
 
-/// The prefixes of service messages unknown to the library: newer ones, and those of old self-hosted servers about members and
-/// calls.
+/// The prefixes of service messages that the library doesn't know: newer ones, and messages about members and calls from old
+/// self-hosted servers.
 const SERVICE: [&str; 4] = ["suggested_post_", "voice_chat_", "new_chat_", "left_chat_"];
 
 /// Reads the content of a message.
@@ -49,7 +49,7 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
             Media::Document(it) => ("document", describe_document(&it.document, said.around.mime.as_deref())),
             Media::Sticker(it) => ("sticker", format!("sticker {}", format_optional(it.sticker.emoji.as_ref()))),
             Media::Venue(it) => {
-                let (title, address) = (name(&it.venue.title), name(&it.venue.address));
+                let (title, address) = (shorten_name(&it.venue.title), shorten_name(&it.venue.address));
                 ("venue", format!("place {title}, {address} ({})", format_point(&it.venue.location)))
             }
             Media::Location(it) => {
@@ -58,10 +58,13 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
             }
             Media::Contact(it) => ("contact", describe_contact(&it.contact)),
             Media::Poll(it) => ("poll", describe_poll(&it.poll)),
-            Media::Checklist(it) => {
-                ("checklist", format!("checklist {}: {}", name(&it.checklist.title), format_tasks(&it.checklist.tasks)))
+            Media::Checklist(it) => (
+                "checklist",
+                format!("checklist {}: {}", shorten_name(&it.checklist.title), format_tasks(&it.checklist.tasks)),
+            ),
+            Media::Game(it) => {
+                ("game", format!("game {}: {}", shorten_name(&it.game.title), shorten_name(&it.game.description)))
             }
-            Media::Game(it) => ("game", format!("game {}: {}", name(&it.game.title), name(&it.game.description))),
             Media::Story(it) => ("story", format!("story of {}", chat_name(&it.story.chat))),
             Media::PaidMedia(it) => {
                 let (count, stars) = (it.paid_media.paid_media.len(), it.paid_media.star_count);
@@ -73,10 +76,10 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
         },
         Kind::Dice(it) => ("dice", format!("dice {}: {}", to_wire(&it.dice.emoji), it.dice.value)),
         Kind::ChecklistTasksDone(it) => {
-            let (done, of) =
+            let (done, message) =
                 (&it.checklist_tasks_done.marked_as_done_task_ids, &it.checklist_tasks_done.checklist_message);
-            let of = of.as_ref().and_then(|message| message.checklist()).map_or(&[][..], |list| &list.tasks);
-            let task = |id: i32| of.iter().find(|task| task.id.0 == id).map(|task| name(&task.text));
+            let tasks = message.as_ref().and_then(|message| message.checklist()).map_or(&[][..], |list| &list.tasks);
+            let task = |id: i32| tasks.iter().find(|task| task.id.0 == id).map(|task| shorten_name(&task.text));
             let each = done.iter().flatten().map(|id| task(id.0).unwrap_or_else(|| format!("task {id}")));
             ("checklist_tasks_done", format!("checklist, done: {}", join_first(each, "; ")))
         }
@@ -87,7 +90,7 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
         Kind::GiftInfo(it) => ("gift", describe_gift(&it.gift)),
         Kind::UniqueGiftInfo(it) => {
             let gift = &it.unique_gift.gift;
-            ("unique_gift", format!("unique gift {} #{}", name(&gift.base_name), gift.number))
+            ("unique_gift", format!("unique gift {} #{}", shorten_name(&gift.base_name), gift.number))
         }
         Kind::Giveaway(it) => ("giveaway", describe_giveaway(&it.giveaway)),
         Kind::GiveawayWinners(it) => (
@@ -97,7 +100,7 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
         Kind::Invoice(it) => {
             let it = &it.invoice;
             let amount = format_amount(it.total_amount, &it.currency);
-            ("invoice", format!("invoice {}: {}, {amount}", name(&it.title), name(&it.description)))
+            ("invoice", format!("invoice {}: {}, {amount}", shorten_name(&it.title), shorten_name(&it.description)))
         }
         Kind::SuccessfulPayment(it) => {
             let it = &it.successful_payment;
@@ -117,11 +120,14 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
         ),
         Kind::WebAppData(it) => {
             let it = &it.web_app_data;
-            ("web_app_data", format!("sent by the button {}: {}", name(&it.button_text), name(&it.data)))
+            (
+                "web_app_data",
+                format!("sent by the button {}: {}", shorten_name(&it.button_text), shorten_name(&it.data)),
+            )
         }
         Kind::Empty {} | Kind::PassportData(_) => {
-            let is_note = said.find_field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_some();
-            let unknown = if is_note { MessageContent::Service } else { MessageContent::Unknown };
+            let is_service = said.find_field(|name, _| SERVICE.iter().any(|prefix| name.starts_with(prefix))).is_some();
+            let unknown = if is_service { MessageContent::Service } else { MessageContent::Unknown };
             return said.text().map_or(unknown, text);
         }
         _ => return MessageContent::Service,
@@ -144,12 +150,12 @@ pub(super) fn format_description(description: &str, caption: Option<&str>) -> St
     }
 }
 
-fn name(text: &str) -> String {
+fn shorten_name(text: &str) -> String {
     one_line(text.trim(), NAME_CHARS_MAX)
 }
 
 fn format_optional(text: Option<&String>) -> String {
-    text.map(|text| name(text)).unwrap_or_default()
+    text.map(|text| shorten_name(text)).unwrap_or_default()
 }
 
 fn join_first(all: impl Iterator<Item = String>, between: &str) -> String {
@@ -158,11 +164,11 @@ fn join_first(all: impl Iterator<Item = String>, between: &str) -> String {
 
 /// The wire format of a value that the Bot API writes as text.
 fn to_wire(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(name)).unwrap_or_default()
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(shorten_name)).unwrap_or_default()
 }
 
 fn format_tasks(all: &[ChecklistTask]) -> String {
-    join_first(all.iter().map(|task| name(&task.text)), "; ")
+    join_first(all.iter().map(|task| shorten_name(&task.text)), "; ")
 }
 
 fn format_user(user: &User) -> String {
@@ -205,27 +211,27 @@ fn format_point(it: &Location) -> String {
 }
 
 fn describe_contact(it: &Contact) -> String {
-    let named = format!("{} {}", name(&it.first_name), format_optional(it.last_name.as_ref()));
-    format!("contact {}, {}", named.trim(), name(&it.phone_number))
+    let named = format!("{} {}", shorten_name(&it.first_name), format_optional(it.last_name.as_ref()));
+    format!("contact {}, {}", named.trim(), shorten_name(&it.phone_number))
 }
 
 fn describe_poll(it: &Poll) -> String {
     let what = if it.poll_type == PollType::Quiz { "quiz" } else { "poll" };
     format!(
         "{what}: {} ({})",
-        name(&it.question),
-        join_first(it.options.iter().map(|option| name(&option.text)), " / ")
+        shorten_name(&it.question),
+        join_first(it.options.iter().map(|option| shorten_name(&option.text)), " / ")
     )
 }
 
 fn describe_gift(it: &GiftInfo) -> String {
-    let said = it.text.as_deref().map(name).filter(|said| !said.is_empty());
+    let said = it.text.as_deref().map(shorten_name).filter(|said| !said.is_empty());
     let said = said.map(|said| format!(": {said}")).unwrap_or_default();
     format!("gift {} for {} stars{said}", format_optional(it.gift.sticker.emoji.as_ref()), it.gift.star_count)
 }
 
 fn describe_giveaway(it: &Giveaway) -> String {
-    let prize = match (it.prize_description.as_deref().map(name), it.prize_star_count) {
+    let prize = match (it.prize_description.as_deref().map(shorten_name), it.prize_star_count) {
         (Some(prize), _) if !prize.is_empty() => format!(", {prize}"),
         (_, Some(stars)) => format!(", {stars} stars"),
         _ => String::new(),
@@ -235,5 +241,5 @@ fn describe_giveaway(it: &Giveaway) -> String {
 
 /// Formats an amount in the smallest unit of its currency, as the Bot API counts it.
 fn format_amount(amount: u32, currency: &str) -> String {
-    format!("{amount} {} (in its smallest unit)", name(currency))
+    format!("{amount} {} (in its smallest unit)", shorten_name(currency))
 }

@@ -43,8 +43,8 @@ pub struct Speakers {
 /// The meaning of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadUpdate {
-    /// A message to be stored. If it is addressed to others (see [`NewMessage::is_for_us`]), it is kept only as part of a message to the
-    /// assistant.
+    /// A message to be stored. One addressed to others (see [`NewMessage::is_for_us`]) is kept only in case it becomes part of a message
+    /// to the assistant.
     Message(NewMessage),
     /// A command that the bot answers.
     Command {
@@ -63,9 +63,9 @@ pub enum ReadUpdate {
     Unsupported(NewMessage),
     /// A group has a new id.
     Migrated(Migration),
-    /// An update of a stranger or a hidden sender: only counted.
+    /// An update of a stranger or a disguised sender: only counted.
     Stranger,
-    /// Not a message to the assistant; holds the reason.
+    /// An update without a message for the assistant; holds the reason.
     Ignored(&'static str),
 }
 
@@ -133,8 +133,8 @@ enum NotKept {
 }
 
 impl From<NotKept> for ReadUpdate {
-    fn from(unheard: NotKept) -> Self {
-        match unheard {
+    fn from(not_kept: NotKept) -> Self {
+        match not_kept {
             NotKept::Stranger => Self::Stranger,
             NotKept::Ignored(why) => Self::Ignored(why),
         }
@@ -183,34 +183,35 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     // An update holds a single item; look for a message even next to new fields.
     let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
     let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
-    let mut rest = fields.remove(&kind)?;
-    let around = Surroundings::take_from(&mut rest);
+    let mut item = fields.remove(&kind)?;
+    let around = Surroundings::take_from(&mut item);
     // Zero replaces the update's id, which may be too large for the library's type.
-    let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
+    let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): item })).ok();
     let message = match update.map(|update| update.kind) {
         Some(UpdateKind::CallbackQuery(query)) => return Some((kind, MessageBody::Tap(Box::new(query)))),
         Some(UpdateKind::Message(message) | UpdateKind::EditedMessage(message)) => Some(message),
         _ => None,
     };
-    Some((kind, MessageBody::Said(Box::new(ReadMessage::new(message, around, rest)))))
+    Some((kind, MessageBody::Said(Box::new(ReadMessage::new(message, around, item)))))
 }
 
 /// Interprets an update.
-pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
+pub fn read_update(update: &RawUpdate, speakers: &Speakers) -> ReadUpdate {
     let (kind, said) = match parse(&update.raw) {
         None => return ReadUpdate::Ignored("an empty update"),
-        Some((_, MessageBody::Tap(query))) => return interpret_tap(&query, access).unwrap_or_else(ReadUpdate::from),
+        Some((_, MessageBody::Tap(query))) => return interpret_tap(&query, speakers).unwrap_or_else(ReadUpdate::from),
         Some((kind, MessageBody::Said(said))) => (kind, said),
     };
-    let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
+    let is_listed =
+        |migration: &Migration| [migration.from, migration.to].iter().any(|id| speakers.allowed.contains(id));
     if let Some(migration) = said.migration().filter(is_listed) {
         return ReadUpdate::Migrated(migration);
     }
-    let ids = match access.admit_sender(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
+    let ids = match speakers.admit_sender(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
         Ok(ids) => ids,
         Err(why) => return why.into(),
     };
-    let is_for_us = said.is_addressed_to(&access.me);
+    let is_for_us = said.is_addressed_to(&speakers.me);
     let message = |kind, text| new_message(&said, ids, is_for_us, kind, text);
     match (kind.as_str(), content::read(&said)) {
         ("message" | "edited_message", MessageContent::Service) => ReadUpdate::Ignored("a service message"),
@@ -220,7 +221,7 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
         }
         ("edited_message", MessageContent::Said { kind, text }) => ReadUpdate::Edited(message(kind, text)),
         ("message", MessageContent::Said { kind: "text", text }) => {
-            interpret_text(message("text", text), said.is_in_a_group(), &access.me)
+            interpret_text(message("text", text), said.is_in_a_group(), &speakers.me)
         }
         ("message", MessageContent::Said { kind, text }) => ReadUpdate::Message(message(kind, text)),
         ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => ReadUpdate::Ignored("said to others"),
@@ -230,7 +231,7 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
         ("edited_message", MessageContent::Unknown) => {
             ReadUpdate::Edited(message("unsupported", describe_unknown(&said)))
         }
-        (other, _) if is_known_kind(other) => ReadUpdate::Ignored("nothing that was asked for"),
+        (other, _) if is_known_kind(other) => ReadUpdate::Ignored("a kind of update that wasn't requested"),
         _ if !is_for_us => ReadUpdate::Ignored("said to others"),
         (other, _) => ReadUpdate::Unsupported(message(
             "unsupported",
@@ -245,14 +246,16 @@ fn parse_fields(raw: &RawValue) -> Option<Map<String, Value>> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
         return Some(fields);
     }
-    let readable = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
-    let of_object = |raw: &RawValue| {
+    let read_value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    let read_fields = |raw: &RawValue| {
         let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
-        let fields = fields.into_iter().map(|(name, raw)| (name, readable(&raw).unwrap_or(Value::Object(Map::new()))));
+        let fields =
+            fields.into_iter().map(|(name, raw)| (name, read_value(&raw).unwrap_or(Value::Object(Map::new()))));
         Some(Value::Object(fields.collect()))
     };
     let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
-    let each = fields.into_iter().filter_map(|(name, raw)| Some((name, readable(&raw).or_else(|| of_object(&raw))?)));
+    let each =
+        fields.into_iter().filter_map(|(name, raw)| Some((name, read_value(&raw).or_else(|| read_fields(&raw))?)));
     Some(each.collect())
 }
 
@@ -285,9 +288,10 @@ fn interpret_text(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpda
 }
 
 /// Interprets the press of a button. Buttons that aren't ours, and buttons whose message Telegram no longer names, are ignored.
-fn interpret_tap(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, NotKept> {
+fn interpret_tap(query: &CallbackQuery, speakers: &Speakers) -> Result<ReadUpdate, NotKept> {
     let message = query.message.as_ref();
-    let (chat, sender_id) = access.admit_sender(message.map(|message| message.chat()), user_id(&query.from), false)?;
+    let (chat, sender_id) =
+        speakers.admit_sender(message.map(|message| message.chat()), user_id(&query.from), false)?;
     let choice = query.data.as_deref().and_then(ButtonChoice::parse);
     let Some((choice, message)) = choice.zip(message) else {
         return Err(NotKept::Ignored("a button that isn't known"));

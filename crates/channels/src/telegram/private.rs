@@ -6,7 +6,7 @@ use super::{
     said::user_name,
 };
 
-/// A person's own text in their private chat with the bot. Kept only if it pairs.
+/// A person's own text in their private chat with the bot. It is kept only if it holds an open pairing code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateText {
     /// The person's id, equal to the chat's.

@@ -22,7 +22,7 @@ pub(super) enum Misfit {
     Buttons,
 }
 
-/// What a refusal calls for.
+/// The reaction that a refusal calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageRefusal {
     /// Send another form of the message.
@@ -33,7 +33,7 @@ pub(super) enum MessageRefusal {
     ChatGone,
     /// A person must grant permission.
     NotAllowed,
-    /// Unknown.
+    /// The words match no list.
     Unknown,
 }
 
@@ -81,7 +81,7 @@ const FORMATTING: [&str; 14] = [
 ];
 const LENGTH: [&str; 5] = ["too long", "too_long", "too big", "too large", "length"];
 
-/// Sorts a refusal of a message by the next step, as far as its words tell.
+/// Derives the next step from the code and the words of a refusal.
 pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     let words = description.to_ascii_lowercase();
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
@@ -91,7 +91,7 @@ pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     match code {
         413 => MessageRefusal::Misfit(Misfit::Length),
         400 if has(&CHAT_GONE) => MessageRefusal::ChatGone,
-        // Checked before `NOT_ALLOWED`: optional parts may be forbidden too.
+        // Checked before `NOT_ALLOWED`: optional elements may be forbidden too.
         400 if has(&TOPIC) => MessageRefusal::Misfit(Misfit::Topic),
         400 if has(&BUTTONS) => MessageRefusal::Misfit(Misfit::Buttons),
         400 if has(&NOT_ALLOWED) => MessageRefusal::NotAllowed,

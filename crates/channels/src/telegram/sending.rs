@@ -1,7 +1,7 @@
-//! Sends a part of a message in its intended form, then without the parts that Telegram refuses.
+//! Sends a part of a message in its intended form, then without the elements that Telegram refuses.
 //!
-//! A refusal means that nothing was sent, so the next form can be tried at once. Each attempt leaves out something more, so they come to
-//! an end.
+//! A refusal means that nothing was sent, so the next form can be tried at once. Each attempt leaves out another element, so the
+//! attempts come to an end.
 
 use teloxide_core::{
     payloads::{SendDocument, SendMessage},
@@ -22,7 +22,7 @@ use crate::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
 const LONG_MESSAGE: &str = "message.txt";
 
 impl Channel for Telegram {
-    /// Sends the full part first, then plainer forms as long as Telegram refuses an optional part. A part for a closed or deleted topic
+    /// Sends the full part first, then plainer forms as long as Telegram refuses an optional element. A part for a closed or deleted topic
     /// goes to the chat itself with a remark.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
         Box::pin(async move {
@@ -48,7 +48,7 @@ struct SendAttempt {
 }
 
 impl SendAttempt {
-    /// The next attempt, without what was refused; an error if something else must be done, or nothing is left to omit.
+    /// The next attempt, without the refused element. An error if the refusal is about something else, or no element is left to omit.
     fn next_attempt(self, error: TelegramError) -> Result<Self, SendError> {
         let TelegramError::Rejected { code, description } = &error else {
             return Err(match error {
@@ -60,7 +60,7 @@ impl SendAttempt {
         };
         let why = error.to_string();
         let next = match sort_refusal(*code, description) {
-            MessageRefusal::Misfit(misfit) => self.omit_part(misfit),
+            MessageRefusal::Misfit(misfit) => self.omit_element(misfit),
             MessageRefusal::Unknown if *code == 400 => self.simplify(),
             MessageRefusal::Wait(Some(after)) => return Err(TelegramError::RetryAfter(after).into()),
             MessageRefusal::Wait(None) => return Err(SendError::NotSent { why }),
@@ -75,7 +75,7 @@ impl SendAttempt {
     }
 
     /// The attempt without one optional element; `None` if it is already absent.
-    fn omit_part(self, misfit: Misfit) -> Option<Self> {
+    fn omit_element(self, misfit: Misfit) -> Option<Self> {
         let Self { part, form } = self;
         let is_formatted = form == Form::Html;
         match misfit {
@@ -96,16 +96,16 @@ impl SendAttempt {
         if form == Form::Html || part.reply_to.is_some() {
             return Some(Self { part: Outgoing { reply_to: None, ..part }, form: Form::Plain });
         }
-        Self { part, form }.omit_part(Misfit::Buttons)
+        Self { part, form }.omit_element(Misfit::Buttons)
     }
 }
 
 /// Replaces refused buttons with a hint at another way to answer.
 fn without_buttons(part: Outgoing) -> Outgoing {
-    const ELSEWHERE: &str =
+    const TERMINAL_HINT: &str =
         "\n\nTelegram refused this message's buttons. You can answer the question in the terminal: wake approvals list";
-    let told = if matches!(part.question, Some(Question::Approval { .. })) { ELSEWHERE } else { "" };
-    let (html, plain) = (part.html + told, part.plain + told);
+    let hint = if matches!(part.question, Some(Question::Approval { .. })) { TERMINAL_HINT } else { "" };
+    let (html, plain) = (part.html + hint, part.plain + hint);
     Outgoing { question: None, html, plain, ..part }
 }
 
@@ -158,7 +158,7 @@ impl Telegram {
 mod tests {
     use super::*;
 
-    fn whole() -> Outgoing {
+    fn full_part() -> Outgoing {
         Outgoing {
             chat: ChatRef::from_telegram(-7),
             thread_id: Some(3),
@@ -176,27 +176,27 @@ mod tests {
     }
 
     /// Applies refusals to a part and returns the next attempt; `None` if it was given up.
-    fn left_after(refusals: &[&str]) -> Option<SendAttempt> {
-        let attempt = SendAttempt { part: whole(), form: Form::Html };
+    fn apply_refusals(refusals: &[&str]) -> Option<SendAttempt> {
+        let attempt = SendAttempt { part: full_part(), form: Form::Html };
         refusals.iter().try_fold(attempt, |attempt, words| attempt.next_attempt(refused(words)).ok())
     }
 
     #[test]
     fn only_the_refused_element_is_left_out() {
-        let left = left_after(&["ENTITIES_TOO_LONG"]).unwrap();
-        assert_eq!(left, SendAttempt { part: whole(), form: Form::Plain });
-        let left = left_after(&["message to be replied not found"]).unwrap();
-        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..whole() }, form: Form::Html });
-        let left = left_after(&["BUTTON_DATA_INVALID"]).unwrap();
+        let left = apply_refusals(&["ENTITIES_TOO_LONG"]).unwrap();
+        assert_eq!(left, SendAttempt { part: full_part(), form: Form::Plain });
+        let left = apply_refusals(&["message to be replied not found"]).unwrap();
+        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..full_part() }, form: Form::Html });
+        let left = apply_refusals(&["BUTTON_DATA_INVALID"]).unwrap();
         assert_eq!((left.form, left.part.question, left.part.reply_to), (Form::Html, None, Some(100)));
         assert!(left.part.plain.contains("wake approvals list"), "{}", left.part.plain);
-        let left = left_after(&["TOPIC_CLOSED"]).unwrap();
+        let left = apply_refusals(&["TOPIC_CLOSED"]).unwrap();
         assert_eq!((left.form, left.part.thread_id, left.part.reply_to), (Form::Html, None, None));
         assert!(left.part.plain.contains("topic"), "{}", left.part.plain);
-        let left = left_after(&["message is too long", "message is too long"]).unwrap();
+        let left = apply_refusals(&["message is too long", "message is too long"]).unwrap();
         assert_eq!((left.form, left.part.file.unwrap().text.as_str()), (Form::Plain, "hi"));
-        let left = left_after(&["SOMETHING_NEW"]).unwrap();
-        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..whole() }, form: Form::Plain });
+        let left = apply_refusals(&["SOMETHING_NEW"]).unwrap();
+        assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..full_part() }, form: Form::Plain });
     }
 
     #[test]
@@ -206,17 +206,17 @@ mod tests {
         for first in all {
             for second in all {
                 let refusals: Vec<&str> = [first, second].into_iter().cycle().take(8).collect();
-                assert_eq!(left_after(&refusals), None, "{first}, {second}");
+                assert_eq!(apply_refusals(&refusals), None, "{first}, {second}");
             }
         }
-        assert_eq!(left_after(&["chat not found"]), None);
-        assert_eq!(left_after(&["CHAT_WRITE_FORBIDDEN"]), None);
+        assert_eq!(apply_refusals(&["chat not found"]), None);
+        assert_eq!(apply_refusals(&["CHAT_WRITE_FORBIDDEN"]), None);
     }
 
     #[test]
     fn a_temporary_refusal_is_waited_for_and_a_missing_permission_is_reported() {
         let after =
-            |words: &str| SendAttempt { part: whole(), form: Form::Html }.next_attempt(refused(words)).unwrap_err();
+            |words: &str| SendAttempt { part: full_part(), form: Form::Html }.next_attempt(refused(words)).unwrap_err();
         assert!(matches!(after("SLOWMODE_WAIT_9"), SendError::Later { after, .. } if after.as_secs() == 9));
         assert!(matches!(after("MSG_WAIT_FAILED"), SendError::NotSent { .. }));
         let never = after("not enough rights to send text messages to the chat");

@@ -132,7 +132,7 @@ const OPAQUE: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 /// Ioctls that inject input into the terminal: `TIOCSTI` and the console's `TIOCLINUX`.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Restricts this process and all its successors and children.
+/// Restricts this process, every program that it executes, and all its children.
 pub(super) fn restrict() -> Result<(), seccompiler::Error> {
     for filter in [build_refusal_filter()?, build_enosys_filter()?] {
         seccompiler::apply_filter(&filter)?;
@@ -143,33 +143,33 @@ pub(super) fn restrict() -> Result<(), seccompiler::Error> {
 /// Builds the filter that refuses dangerous calls with EPERM and allows all others.
 fn build_refusal_filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let has = |flag: &i32| build_rule(vec![match_flags(0, *flag as u64, *flag as u64)?]);
-    rules.insert(libc::SYS_unshare, NAMESPACES.iter().map(has).collect::<Result<_, _>>()?);
-    let of_clone = NAMESPACES.iter().filter(|flag| **flag != CLONE_NEWTIME).map(has);
-    rules.insert(libc::SYS_clone, of_clone.collect::<Result<_, _>>()?);
-    let typing = TYPING.iter().map(|request| build_rule(vec![match_value(1, *request)?]));
-    rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
+    let refuse_flag = |flag: &i32| build_rule(vec![match_flags(0, *flag as u64, *flag as u64)?]);
+    rules.insert(libc::SYS_unshare, NAMESPACES.iter().map(refuse_flag).collect::<Result<_, _>>()?);
+    let clone_rules = NAMESPACES.iter().filter(|flag| **flag != CLONE_NEWTIME).map(refuse_flag);
+    rules.insert(libc::SYS_clone, clone_rules.collect::<Result<_, _>>()?);
+    let ioctl_rules = TYPING.iter().map(|request| build_rule(vec![match_value(1, *request)?]));
+    rules.insert(libc::SYS_ioctl, ioctl_rules.collect::<Result<_, _>>()?);
     rules.insert(libc::SYS_socket, build_socket_rules()?);
-    // A socket pair is connected to itself, but a datagram socket can be redirected to a listener on a path.
+    // The ends of a socket pair are connected to each other, but a datagram socket can be redirected to a listener on a path.
     let datagrams =
         [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| build_rule(vec![match_flags(1, TYPE_MASK, kind as u64)?]));
     rules.insert(libc::SYS_socketpair, datagrams.into_iter().collect::<Result<_, _>>()?);
     for (call, mode) in MODE_CALLS {
-        let sets = |bit: &u64| build_rule(vec![match_flags(*mode, *bit, *bit)?]);
-        rules.insert(*call, SET_ID_BITS.iter().map(sets).collect::<Result<_, _>>()?);
+        let refuse_bit = |bit: &u64| build_rule(vec![match_flags(*mode, *bit, *bit)?]);
+        rules.insert(*call, SET_ID_BITS.iter().map(refuse_bit).collect::<Result<_, _>>()?);
     }
     for (call, flag, mode) in OPENING_CALLS {
-        let makes = MAKING_FLAGS.iter().flat_map(|making| SET_ID_BITS.iter().map(move |bit| (making, bit)));
-        let makes = makes.map(|(making, bit)| {
+        let combinations = MAKING_FLAGS.iter().flat_map(|making| SET_ID_BITS.iter().map(move |bit| (making, bit)));
+        let opening_rules = combinations.map(|(making, bit)| {
             build_rule(vec![match_flags(*flag, *making, *making)?, match_flags(*mode, *bit, *bit)?])
         });
-        rules.insert(*call, makes.collect::<Result<_, _>>()?);
+        rules.insert(*call, opening_rules.collect::<Result<_, _>>()?);
     }
     compile_filter(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
 }
 
-/// Allows IP over the sandbox's own network, and route queries to the kernel. Unix sockets are refused: daemons listen
-/// on them, and a namespace doesn't bar a program from a readable path.
+/// Builds the rules that refuse every socket except for IP over the sandbox's own network and for asking the kernel about
+/// routes. Unix sockets are refused: daemons listen on them, and a namespace doesn't bar a program from a readable path.
 fn build_socket_rules() -> Result<Vec<SeccompRule>, seccompiler::Error> {
     let isnt = |family: i32| build_condition(0, Dword, SeccompCmpOp::Ne, family as u64);
     Ok(vec![
@@ -202,11 +202,12 @@ fn build_rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompi
     Ok(SeccompRule::new(conditions)?)
 }
 
-/// The kernel uses the lower half of these arguments, so the filter must compare the same half.
+/// Matches an argument's value. The kernel uses the lower half of these arguments, so the filter must compare the same half.
 fn match_value(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
     build_condition(argument, Dword, SeccompCmpOp::Eq, value)
 }
 
+/// Matches bits of an argument. Argument 0 is the flags of `clone` and `unshare`, which the kernel takes in full width.
 fn match_flags(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
     build_condition(argument, if argument == 0 { Qword } else { Dword }, SeccompCmpOp::MaskedEq(mask), value)
 }

@@ -127,7 +127,7 @@ impl ShellSession {
     }
 
     /// Runs a command until its end, the timeout or a disk limit. After anything but [`End::Code`] the session is over.
-    pub async fn run(&mut self, mark: &str, command: &str, within: Duration, room: &CommandRoom) -> Ran {
+    pub async fn run(&mut self, mark: &str, command: &str, timeout: Duration, room: &CommandRoom) -> Ran {
         let sent = format!("{mark}\0{command}\0");
         if self.commands.write_all(sent.as_bytes()).and_then(|()| self.commands.flush()).is_err() {
             return self.report_shell_end(String::new());
@@ -145,16 +145,16 @@ impl ShellSession {
         // A finished command counts as finished, even at a disk limit.
         let ended = tokio::select! {
             biased;
-            read = tokio::time::timeout(within, reading) => read.map_err(|_| End::TimedOut),
+            read = tokio::time::timeout(timeout, reading) => read.map_err(|_| End::TimedOut),
             filled = room.wait_until_filled() => Err(End::Filled(filled)),
         };
         match ended {
             Ok(Some(ran)) => ran,
             Ok(None) => {
-                let printed = marks.so_far(&self.rest);
+                let printed = marks.output_so_far(&self.rest);
                 self.report_shell_end(printed)
             }
-            Err(end) => Ran { printed: marks.so_far(&self.rest), end },
+            Err(end) => Ran { printed: marks.output_so_far(&self.rest), end },
         }
     }
 
@@ -212,7 +212,7 @@ impl Marks {
     }
 
     /// Returns the output so far.
-    fn so_far(&self, rest: &[u8]) -> String {
+    fn output_so_far(&self, rest: &[u8]) -> String {
         to_text(rest.get(self.from.unwrap_or(0)..).unwrap_or_default())
     }
 
@@ -256,13 +256,13 @@ fn to_text(bytes: &[u8]) -> String {
 }
 
 /// Describes the end for the model.
-pub fn describe_end(end: End, within: Duration) -> String {
+pub fn describe_end(end: End, timeout: Duration) -> String {
     match end {
         End::Code(0) => String::new(),
         End::Code(code) => format!("[exit code {code}]"),
         End::TimedOut => format!(
             "[it took longer than {} s and was killed with all that it had started; the next command begins with a fresh shell]",
-            within.as_secs()
+            timeout.as_secs()
         ),
         End::Filled(filled) => format!(
             "[it was ended with all that it had started: {}; the next command begins with a fresh shell]",
@@ -291,16 +291,16 @@ mod tests {
         ShellSession::start(&Spec::new(program).args(args), None).unwrap()
     }
 
-    fn run(session: &mut ShellSession, command: &str, within: Duration) -> Ran {
+    fn run(session: &mut ShellSession, command: &str, timeout: Duration) -> Ran {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let room = CommandRoom::measure(&std::env::temp_dir(), reveille_base::disk::Reserve::from_mib(0));
-        runtime.block_on(session.run(&mark, command, within, &room))
+        runtime.block_on(session.run(&mark, command, timeout, &room))
     }
 
     #[test]
-    fn where_it_stands_and_what_it_has_set_stays() {
+    fn the_shell_keeps_its_folder_and_its_variables() {
         let mut session = session();
         assert_eq!(run(&mut session, "cd / && x=5", SOON), Ran { printed: String::new(), end: End::Code(0) });
         assert_eq!(run(&mut session, "pwd; echo $x", SOON).printed, "/\n5\n");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_speak_english_whatever_language_is_the_person_s() {
+    fn programs_speak_english_whatever_the_persons_language() {
         let (program, args) = shell_command();
         let spec = Spec::new(program).args(args).env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de");
         let mut session = ShellSession::start(&spec, None).unwrap();
@@ -317,19 +317,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_command_says_ends_it_early_or_spoils_the_next() {
+    fn no_output_ends_a_command_early_or_spoils_the_next() {
         let mut session = session();
         let broken = run(&mut session, "echo 'unclosed", SOON);
         assert!(matches!(broken.end, End::Code(code) if code != 0), "{broken:?}");
         let lying = run(&mut session, r#"printf '\n%s end 0\n' "$__mark"; echo later"#, SOON);
         assert_eq!(lying.end, End::Code(0));
-        assert_eq!(run(&mut session, "printf next", SOON).printed, "next", "what was left over is nobody's");
+        assert_eq!(run(&mut session, "printf next", SOON).printed, "next", "leftover output belongs to no command");
         assert_eq!(run(&mut session, "cat", SOON).end, End::Code(0), "there is nothing to read");
         assert_eq!(run(&mut session, "printf 'a\\0b'", SOON).printed, "a\0b");
     }
 
     #[test]
-    fn what_takes_too_long_and_what_ends_the_shell_are_told() {
+    fn a_timeout_and_the_end_of_the_shell_are_reported() {
         let mut slow = session();
         let ran = run(&mut slow, "echo begun; sleep 600", Duration::from_millis(300));
         assert_eq!((ran.printed.as_str(), ran.end), ("begun\n", End::TimedOut));

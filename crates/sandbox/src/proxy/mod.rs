@@ -32,8 +32,9 @@ use self::relay::{RelayLimits, Stream};
 const MAX_CONNECTIONS: usize = 64;
 /// Timeout for connecting to a host.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many bytes are still read from a refused client before closing, and the timeout of each read.
+/// Maximum number of bytes still read from a refused client before closing.
 const MAX_UNHEARD_BYTES: usize = 256 << 10;
+/// Timeout of each of these reads.
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -64,7 +65,7 @@ impl ProxyWorld {
 
 impl fmt::Debug for ProxyWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Outside")
+        f.write_str("ProxyWorld")
     }
 }
 
@@ -178,11 +179,11 @@ fn serve_on_thread<S: Stream>(shared: &Arc<Shared>, client: S) {
 pub(super) fn build_variables(port: Option<u16>) -> Vec<(&'static str, String)> {
     const NAMES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
     // Programs reach their own servers on the sandbox's loopback directly. Node ignores proxies without the last variable.
-    const BESIDE: [(&str, &str); 3] =
+    const RELATED: [(&str, &str); 3] =
         [("NO_PROXY", "localhost,127.0.0.1,::1"), ("no_proxy", "localhost,127.0.0.1,::1"), ("NODE_USE_ENV_PROXY", "1")];
     let Some(port) = port else { return Vec::new() };
     let proxies = NAMES.map(|name| (name, format!("http://127.0.0.1:{port}")));
-    proxies.into_iter().chain(BESIDE.map(|(name, value)| (name, value.to_owned()))).collect()
+    proxies.into_iter().chain(RELATED.map(|(name, value)| (name, value.to_owned()))).collect()
 }
 
 /// Reads byte by byte up to and including the empty line that ends a head. Later bytes stay in the stream.
@@ -202,10 +203,10 @@ fn read_head(stream: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Sends a short plain-text answer. Write errors are ignored because the client may be gone.
-fn send_answer(stream: &mut impl Write, status: &str, why: &str) {
-    let length = why.len() + 1;
+fn send_answer(stream: &mut impl Write, status: &str, body: &str) {
+    let length = body.len() + 1;
     let text = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}\n"
     );
     stream.write_all(text.as_bytes()).ok();
 }

@@ -37,7 +37,7 @@ impl<S: ReadStore> Chats<S> {
         Ok(row.optional()?)
     }
 
-    /// The other chats that have ordered a stop for themselves, with the time; `None` if the stored time is unreadable.
+    /// The chats that guests have stopped, each with the time of its order; `None` if the stored time is unreadable.
     pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
         let mut chats = self.0.conn().prepare("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;

@@ -36,7 +36,7 @@ pub enum Entry {
         raw: String,
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
-        /// Keys of the reasons reported here; they are settled once the cycle has ended.
+        /// Keys of the one-time reasons that these bytes report; they count as handled once the cycle has ended.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         handles: Vec<String>,
         /// The commit up to which people's commits were shown; only in a cycle's opening.
@@ -129,7 +129,7 @@ pub enum Entry {
     /// The user message before this entry asks the model for something that folding needs.
     ///
     /// This kind and the next are newer than the others. An older program can't read a journal with such entries: it gives up the open
-    /// cycle without blaming it, and starts its messages again.
+    /// cycle without counting that as the cycle's fault, and starts its messages again.
     FoldAsked {
         /// The purpose.
         ask: FoldAsk,
@@ -150,7 +150,7 @@ pub enum Entry {
     /// A fallback model continues in a new conversation, and the rest of the journal stays in force. Content signed by one model never
     /// goes to another. The cycle's row names the new model from now on.
     ///
-    /// As new as [`Entry::FoldAsked`], with the same effect on an older program.
+    /// An older program can't read this kind either: see [`Entry::FoldAsked`].
     Handed {
         /// The previous model.
         from: String,

@@ -1,5 +1,5 @@
-//! The status lines in chats, and a cycle's progress, for the bot that shows both. Only the bot writes here: a line is its own message,
-//! and no answer depends on it.
+//! The status lines in chats, and a cycle's progress, for the bot that shows both. Only the bot writes here: a line is a message of
+//! the bot's own, and no answer depends on it.
 
 use reveille_base::types::ChatRef;
 

@@ -28,12 +28,12 @@ const TOO_MANY: &str = "That's more than I can answer at once, so I'm leaving ou
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Stops all wakes until [`Order::Resume`]; only for the chat, by a guest's order.
+    /// Stops all wakes until [`Order::Resume`]. A guest's order stops work for the guest's chat alone.
     Stop {
         /// Whether this is the owner's order.
         is_owners: bool,
     },
-    /// Lets wakes work again: for the chat, and for all by the owner's order.
+    /// Lets wakes work for the chat again. The owner's order also ends the stop of all wakes.
     Resume {
         /// Whether this is the owner's order.
         is_owners: bool,
@@ -57,7 +57,7 @@ pub enum Order {
         /// The new reminder.
         to: Option<NewReminder>,
     },
-    /// Ends the back-offs; only the chat's, by a guest's order.
+    /// Ends all back-offs. A guest's order ends those of the guest's chat alone.
     Wake {
         /// Whether this is the owner's order.
         is_owners: bool,
@@ -66,11 +66,11 @@ pub enum Order {
     RemoveRule(String),
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
-    /// Leaves out the earlier conversation of the answer's chat or topic from openings from now on.
+    /// Leaves the earlier conversation of the answer's chat or topic out of all later openings.
     BeginAfresh,
-    /// Keeps the chat on this machine, or lifts that.
+    /// Keeps the chat on this machine, or lets it use the cloud again.
     KeepLocal {
-        /// Whether the chat is kept.
+        /// Whether the chat stays on this machine.
         is_kept: bool,
     },
     /// Chooses a setting.
@@ -104,7 +104,8 @@ pub struct Ordered {
     pub answer: NewOutgoing,
     /// The order; `None` for a mere question.
     pub order: Option<Order>,
-    /// The channel's key of its update. If a row has absorbed the update's message, the command was the rest of a text, and is no order.
+    /// The channel's key of its update. If a stored message has absorbed the update, the command was the rest of a long text, and isn't
+    /// carried out.
     pub update_id: Option<i64>,
 }
 
@@ -120,7 +121,7 @@ impl<S: WriteStore> Inbox<S> {
 pub(crate) enum AnswerState {
     /// Planned, as this row.
     Planned(i64),
-    /// Never sent: enough others wait.
+    /// Stored but never sent: too many others wait, or another message answers later.
     LeftOut,
 }
 
@@ -141,8 +142,8 @@ pub(crate) fn accept_order(tx: &Transaction<'_>, ordered: &Ordered, now: DateTim
 /// Plans an answer, or the replacement text if too many wait. An answer left out is stored too: its key identifies the command if it
 /// arrives again.
 fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
-    let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
-    if is_told {
+    let (waiting, is_notice_waiting) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
+    if is_notice_waiting {
         return Ok(planned::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
     }
     let too_many = || NewOutgoing { text: TOO_MANY.to_owned(), ..answer.clone() };

@@ -10,8 +10,8 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// The length from which an action, its named files and its reasons are shown as a file, in characters as shown: a chat message shows
-/// them in full or not at all.
+/// The maximum length of an action, its named files and its reasons in a chat message, in characters as shown. Anything longer is shown
+/// as a file, because a chat message shows them in full or not at all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
 /// Returns whether an action, its named files and its reasons need a file.
@@ -88,8 +88,8 @@ pub(crate) fn find_nudge_question(
     Ok((!answers.is_empty()).then_some(Question::Nudge { outgoing_id, answers }))
 }
 
-/// The possible answers to a nudge, in the order of its buttons; empty once answered. Untrusted text can't be repeated as if it were the
-/// person's own reminder.
+/// The possible answers to a nudge, in the order of its buttons; empty once answered. A nudge with untrusted text offers no
+/// repetition, which would look like the person's own reminder.
 pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare(
@@ -115,7 +115,7 @@ pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudg
     Ok(())
 }
 
-/// Withdraws a question its channel refuses for good: a question that was never shown is denied at once.
+/// Withdraws a question that its channel refuses for good. As nobody can see it, it counts as denied at once.
 pub(crate) fn withdraw_question(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
     Ok(())

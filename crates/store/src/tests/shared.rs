@@ -1,4 +1,4 @@
-//! What only a database with several at work can show. Without PostgreSQL these are not run, which is said.
+//! Tests of what only a database with several users can show. Without PostgreSQL they are skipped, with a message.
 
 use reveille_base::types::AssistantName;
 use reveille_postgres::{DatabaseAddress, Postgres};
@@ -7,7 +7,7 @@ use super::*;
 use crate::sql::SqlConnection;
 
 fn address() -> Option<DatabaseAddress> {
-    // Once is enough: the other module is SQLite's.
+    // This file is in two modules; the one for SQLite skips these tests.
     let address = module_path!().contains("on_postgres").then(server::database).flatten();
     if address.is_none() && module_path!().contains("on_postgres") {
         eprintln!("NOT RUN: PostgreSQL isn't installed here");
@@ -32,7 +32,7 @@ fn many_can_open_a_new_database_at_once() {
     assert_eq!(Store::open_shared_database(&address).unwrap().inbox().list_queued_messages().unwrap().len(), 8);
 }
 
-/// As in a file, whose older versions are in `convert.rs`.
+/// The same test for files is in `convert.rs`.
 #[test]
 fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
     let Some(address) = address() else { return };
@@ -64,8 +64,8 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
         )
         .unwrap();
     assert_ne!(shape(&store), new);
-    let looked_at = Store::open_shared_read_only(&address).unwrap().unwrap().read_schema().unwrap();
-    assert_eq!((looked_at.found, looked_at.known), (36, crate::schema::VERSION));
+    let schema = Store::open_shared_read_only(&address).unwrap().unwrap().read_schema().unwrap();
+    assert_eq!((schema.found, schema.known), (36, crate::schema::VERSION));
     let store = Store::open_shared_database(&address).unwrap();
     assert_eq!(shape(&store), new);
     assert_eq!(store.read_schema().unwrap().found, crate::schema::VERSION);
@@ -75,9 +75,9 @@ fn an_older_database_gets_what_it_lacks_and_keeps_its_rows() {
 }
 
 #[test]
-fn what_is_only_looked_at_is_neither_made_nor_changed() {
+fn opening_read_only_neither_creates_nor_changes_a_store() {
     let Some(address) = address() else { return };
-    assert!(Store::open_shared_read_only(&address).unwrap().is_none(), "there is nothing of ours in it");
+    assert!(Store::open_shared_read_only(&address).unwrap().is_none(), "the database holds no store yet");
     Store::open_shared_database(&address)
         .unwrap()
         .inbox_mut()
@@ -89,9 +89,9 @@ fn what_is_only_looked_at_is_neither_made_nor_changed() {
     assert!(refused.to_string().contains("read-only"), "{refused}");
 }
 
-/// Whom one worker of a fleet is taking another one passes over: it takes the next, and waits for nobody.
+/// A worker skips an assistant that another worker is claiming: it takes the next one, without waiting.
 #[test]
-fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
+fn workers_of_a_fleet_never_wait_for_each_others_claims() {
     if !module_path!().contains("on_postgres") {
         return;
     }
@@ -111,9 +111,9 @@ fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
     assert_eq!(claim(), Some(ana));
 }
 
-/// A worker that waits hears of what comes. One whose connection was cut hears of it again after its next look.
+/// A waiting worker is notified of due assistants. After its connection was cut, it is notified again from its next call on.
 #[test]
-fn workers_of_a_fleet_hear_who_is_due() {
+fn workers_of_a_fleet_are_notified_of_due_assistants() {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     if !module_path!().contains("on_postgres") {
         return;
@@ -128,7 +128,7 @@ fn workers_of_a_fleet_hear_who_is_due() {
     receiver.wake_assistant(&ana, at(2)).unwrap();
     receiver.wake_assistant(&ana, at(3)).unwrap();
     assert_eq!(worker.wait_for_change(FOR_EVER), Some(true));
-    // Two at once may have been heard as two.
+    // The two calls may have arrived as two notices.
     while worker.wait_for_change(Duration::ZERO) == Some(true) {}
     worker.give_back("w", &turn, &TurnEnd { due_at: at(9), trouble: None }, at(4)).unwrap();
     assert_eq!(receiver.wait_for_change(FOR_EVER), Some(true));
@@ -143,7 +143,7 @@ fn workers_of_a_fleet_hear_who_is_due() {
     assert_eq!(worker.wait_for_change(FOR_EVER), Some(true));
 }
 
-/// Of parts that several senders want, each goes to one of them.
+/// Each part goes to one of the senders that compete for it.
 #[test]
 fn several_senders_take_each_part_once() {
     const MESSAGES: i64 = 40;
@@ -169,9 +169,9 @@ fn several_senders_take_each_part_once() {
     assert_eq!(taken, (1..=MESSAGES).collect::<Vec<_>>());
 }
 
-/// Each sees what the others have written when its turn comes: nothing that was counted is lost.
+/// Each writer sees what earlier writers have written, so no count is lost.
 #[test]
-fn writes_of_several_follow_each_other() {
+fn writes_of_several_connections_follow_each_other() {
     const EACH: usize = 25;
     let Some(address) = address() else { return };
     let mut store = Store::open_shared_database(&address).unwrap();
@@ -195,7 +195,7 @@ fn writes_of_several_follow_each_other() {
     let fence = store.take_lease(&me(), at(0)).unwrap();
     let mut other = Store::open_shared_database(&address).unwrap();
     assert!(matches!(other.take_lease(&dead(), at(1)), Err(StoreError::Busy)), "a wake is at work");
-    // As where a connection was lost, and another wake has begun meanwhile.
+    // As if the connection had been lost and another wake had begun meanwhile.
     store.conn.execute_batch("SELECT pg_advisory_unlock_all()").unwrap();
     other.take_lease(&dead(), at(1)).unwrap();
     let lost = FencedStore::new(&mut store, fence, &FixedClock(at(2)))
@@ -206,7 +206,7 @@ fn writes_of_several_follow_each_other() {
 }
 
 #[test]
-fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
+fn a_lost_connection_is_reopened_and_its_transaction_rolled_back() {
     let Some(address) = address() else { return };
     let mut store = Store::open_shared_database(&address).unwrap();
     store.inbox_mut().queue_message(ChatRef::TERMINAL, "before", at(0)).unwrap();
@@ -231,7 +231,7 @@ fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
 }
 
 #[test]
-fn an_address_that_nobody_answers_at_is_told_without_the_password() {
+fn an_unreachable_address_is_reported_without_the_password() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().display().to_string().replace('/', "%2F");
     let address = DatabaseAddress::parse(&format!("postgres://me@{socket}/mine"), Some("secret-word")).unwrap();
@@ -243,7 +243,7 @@ fn an_address_that_nobody_answers_at_is_told_without_the_password() {
     }
 }
 
-/// Of a sender on another machine nobody knows whether it lives: its part is left to it for as long as a send can take.
+/// Nobody knows whether a sender on another machine is alive, so its part stays with it for as long as a send can take.
 #[test]
 fn a_sender_on_another_machine_is_given_its_time() {
     let Some(address) = address() else { return };
@@ -257,7 +257,7 @@ fn a_sender_on_another_machine_is_given_its_time() {
     assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(301))).outbox_mut().recover_outbox().unwrap(), 1);
 }
 
-/// Everything of a store, there and back: what is read there is what was written here, and numbers go on.
+/// Everything written before the move is read again after the move there and back, and ids continue.
 #[test]
 fn a_store_moves_into_a_shared_database_and_back() {
     let Some(address) = address() else { return };
@@ -282,7 +282,7 @@ fn a_store_moves_into_a_shared_database_and_back() {
     assert_eq!(
         there.inbox_mut().queue_message(ChatRef::from_telegram(7), "four", at(2)).unwrap(),
         4,
-        "no number is given twice"
+        "no id is used twice"
     );
     let back = dir.path().join("back.db");
     there.save_copy(&back).unwrap();

@@ -1,4 +1,4 @@
-//! Compares the outcome of a case with its expectations. Pure values.
+//! Compares the outcome of a case with its expectations. Does no I/O.
 
 use std::collections::BTreeMap;
 
@@ -29,24 +29,24 @@ pub(super) struct CaseOutcome {
 
 /// Returns each unmet expectation as a sentence.
 pub(super) fn check_outcome(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
-    let mut why = outcome.trouble.clone();
-    let is_of = |receipt: &Receipt, wanted: &ExpectedReceipt| {
-        let is_of_tool =
+    let mut unmet = outcome.trouble.clone();
+    let matches_receipt = |receipt: &Receipt, wanted: &ExpectedReceipt| {
+        let is_same_tool =
             |tool: &String| resolve_tool_name(registry, tool) == resolve_tool_name(registry, &receipt.tool);
         let what = receipt.what.as_deref().unwrap_or_default();
-        wanted.tool.as_ref().is_none_or(is_of_tool) && wanted.what.as_ref().is_none_or(|words| has_words(what, words))
+        wanted.tool.as_ref().is_none_or(is_same_tool) && wanted.what.as_ref().is_none_or(|words| has_words(what, words))
     };
     let done: Vec<&Receipt> = outcome.receipts.iter().filter(|receipt| receipt.what.is_some()).collect();
     let all =
         if done.is_empty() { "it did nothing".to_owned() } else { format!("it did: {}", describe_receipts(&done)) };
     for wanted in &expected.did {
-        if !done.iter().any(|receipt| is_of(receipt, wanted)) {
-            why.push(format!("no receipt {}; {all}.", describe_expectation(wanted)));
+        if !done.iter().any(|receipt| matches_receipt(receipt, wanted)) {
+            unmet.push(format!("no receipt {}; {all}.", describe_expectation(wanted)));
         }
     }
     for unwanted in &expected.did_not {
-        if done.iter().any(|receipt| is_of(receipt, unwanted)) {
-            why.push(format!("there is a receipt {}; {all}.", describe_expectation(unwanted)));
+        if done.iter().any(|receipt| matches_receipt(receipt, unwanted)) {
+            unmet.push(format!("there is a receipt {}; {all}.", describe_expectation(unwanted)));
         }
     }
     for tool in &expected.asks {
@@ -55,50 +55,50 @@ pub(super) fn check_outcome(expected: &Expected, outcome: &CaseOutcome, registry
             .iter()
             .any(|(asked, _)| resolve_tool_name(registry, asked) == resolve_tool_name(registry, tool))
         {
-            why.push(format!("nobody was asked about {tool}; {all}."));
+            unmet.push(format!("nobody was asked about {tool}; {all}."));
         }
     }
     for (tool, input) in &outcome.asked {
         let mut foreseen = expected.asks.iter().chain(&expected.may_ask);
         if !foreseen.any(|wanted| resolve_tool_name(registry, wanted) == resolve_tool_name(registry, tool)) {
-            why.push(format!("a person was asked about {tool} {input}, which the case has no answer for."));
+            unmet.push(format!("a person was asked about {tool} {input}, which the case has no answer for."));
         }
     }
     let said = outcome.said.join("\n\n");
     let shown = || format!("it was: {:?}", truncate_text(&one_line(&said), MAX_SHOWN_CHARS));
     for words in expected.answer.iter().filter(|words| !has_words(&said, words)) {
-        why.push(format!("the answer lacks {words:?}; {}.", shown()));
+        unmet.push(format!("the answer lacks {words:?}; {}.", shown()));
     }
     for words in expected.answer_lacks.iter().filter(|words| has_words(&said, words)) {
-        why.push(format!("the answer says {words:?}; {}.", shown()));
+        unmet.push(format!("the answer says {words:?}; {}.", shown()));
     }
     for (path, wanted) in &expected.files {
-        why.extend(check_file(path, wanted, outcome));
+        unmet.extend(check_file(path, wanted, outcome));
     }
-    why
+    unmet
 }
 
 fn check_file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String> {
-    let mut why = Vec::new();
+    let mut unmet = Vec::new();
     let (before, after) = (outcome.before.get(path), outcome.after.get(path));
     let text = after.map_or("", String::as_str);
-    let is = || match after {
+    let describe_file = || match after {
         Some(text) => format!("it says {:?}", truncate_text(text.trim(), MAX_SHOWN_CHARS)),
         None => "it isn't there".to_owned(),
     };
     for words in wanted.contains.iter().filter(|words| !text.contains(words.as_str())) {
-        why.push(format!("{path} lacks {words:?}; {}.", is()));
+        unmet.push(format!("{path} lacks {words:?}; {}.", describe_file()));
     }
     for words in wanted.lacks.iter().filter(|words| text.contains(words.as_str())) {
-        why.push(format!("{path} has {words:?}; {}.", is()));
+        unmet.push(format!("{path} has {words:?}; {}.", describe_file()));
     }
     if wanted.equals.as_ref().is_some_and(|equals| equals.trim_end() != text.trim_end()) {
-        why.push(format!("{path} says something else; {}.", is()));
+        unmet.push(format!("{path} says something else; {}.", describe_file()));
     }
     if wanted.unchanged && before != after {
-        why.push(format!("{path} was changed; {}.", is()));
+        unmet.push(format!("{path} was changed; {}.", describe_file()));
     }
-    why
+    unmet
 }
 
 fn has_words(text: &str, words: &str) -> bool {

@@ -48,20 +48,20 @@ pub struct Comparison {
 }
 
 impl KeptRun {
-    /// Compares this run with an earlier one. A case of only one of them is ignored.
+    /// Compares this run with an earlier one. A case that only one of them has is ignored.
     pub fn compare(&self, before: &Self) -> Comparison {
-        let mut told = Comparison { before: before.at.clone(), ..Comparison::default() };
+        let mut comparison = Comparison { before: before.at.clone(), ..Comparison::default() };
         for now in &self.scores {
             let Some(then) = before.scores.iter().find(|then| then.case == now.case) else { continue };
-            told.cost_before_usd += then.cost_usd;
-            told.cost_now_usd += now.cost_usd;
+            comparison.cost_before_usd += then.cost_usd;
+            comparison.cost_now_usd += now.cost_usd;
             match (then.passed, now.passed) {
-                (false, true) => told.better.push(now.case.clone()),
-                (true, false) => told.worse.push(now.case.clone()),
+                (false, true) => comparison.better.push(now.case.clone()),
+                (true, false) => comparison.worse.push(now.case.clone()),
                 _ => {}
             }
         }
-        told
+        comparison
     }
 
     /// Stores the run in a folder, readable by its owner alone, and removes the oldest.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_held_against_the_last_of_its_model_and_cases() {
+    fn a_run_is_compared_with_the_last_one_of_its_model_and_cases() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("evals");
         let at = |minute: u32| parse_time(&format!("2026-11-21T14:{minute:02}:00Z")).unwrap();

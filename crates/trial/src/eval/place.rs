@@ -26,12 +26,12 @@ impl TrialPlace {
     /// # Errors
     /// The file system's error, or the place belongs to someone else.
     pub fn make() -> io::Result<Self> {
-        let us = rustix::process::geteuid().as_raw();
-        let base = std::env::temp_dir().join(format!("reveille-eval-{us}"));
+        let uid = rustix::process::geteuid().as_raw();
+        let base = std::env::temp_dir().join(format!("reveille-eval-{uid}"));
         make_private(&base)?;
         let found = fs::symlink_metadata(&base)?;
-        if !found.is_dir() || found.uid() != us || found.mode() & OTHERS != 0 {
-            let why = format!("{} isn't ours alone, so nothing is written there", base.display());
+        if !found.is_dir() || found.uid() != uid || found.mode() & OTHERS != 0 {
+            let why = format!("{} isn't a private folder of this user, so nothing is written there", base.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         // Keeps this trial from clearing a folder that another trial has created but not locked yet.
@@ -54,7 +54,7 @@ impl TrialPlace {
 impl Drop for TrialPlace {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.dir) {
-            tracing::debug!(%error, "a temporary folder is left for the next run");
+            tracing::debug!(%error, "a temporary folder is left for the next trial");
         }
     }
 }
@@ -72,7 +72,7 @@ fn remove_stale_folders(base: &Path) -> io::Result<()> {
         let path = entry?.path();
         let is_held = File::open(&path).is_ok_and(|folder| folder.try_lock().is_err());
         if !is_held && let Err(error) = fs::remove_dir_all(&path) {
-            tracing::debug!(%error, "what a killed run has left could not be removed");
+            tracing::debug!(%error, "the folder of a killed trial could not be removed");
         }
     }
     Ok(())

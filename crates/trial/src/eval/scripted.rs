@@ -1,4 +1,4 @@
-//! A scripted model, to try the rest of the program without a thinking one.
+//! A model whose turns are written in advance, to try the rest of the program without an AI model.
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,7 +12,7 @@ use reveille_model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture
 
 use super::case::{CaseTurn, encode_arguments};
 
-/// Its name.
+/// The name of the scripted model.
 pub(super) const SCRIPTED: &str = "scripted";
 
 pub(super) struct ScriptedModel {
@@ -25,7 +25,7 @@ impl ScriptedModel {
         Self { turns: RefCell::new(turns.iter().cloned().collect()), calls: Cell::new(0) }
     }
 
-    fn next(&self) -> Result<Turn, ModelError> {
+    fn next_turn(&self) -> Result<Turn, ModelError> {
         let refused = |why: String| ModelError::Rejected { status: 400, why };
         let turn = self.turns.borrow_mut().pop_front();
         // An invented final turn would hide that the script is too short.
@@ -61,6 +61,6 @@ impl Model for ScriptedModel {
     }
 
     fn request_turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
-        Box::pin(std::future::ready(self.next()))
+        Box::pin(std::future::ready(self.next_turn()))
     }
 }

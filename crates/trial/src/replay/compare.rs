@@ -1,4 +1,4 @@
-//! The comparison of a replay with its recording. Pure values.
+//! The comparison of a replay with its recording. Does no I/O.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use reveille_store::{CycleRow, Spent};
 use super::{Ran, ReplayEnd, files::MadeFiles, recorded::Recorded};
 use crate::booked::Booked;
 
-/// What became of a call.
+/// The result of comparing a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFate {
@@ -25,10 +25,10 @@ pub enum CallFate {
     NotRecorded,
 }
 
-/// A call of either side.
+/// A call of the recording, of the replay, or of both.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedCall {
-    /// What became of it.
+    /// The result.
     pub fate: CallFate,
     /// The tool.
     pub tool: String,
@@ -38,7 +38,7 @@ pub struct ComparedCall {
     pub replayed: Option<String>,
 }
 
-/// A file made by calls of either side.
+/// A file that calls make in the recording, in the replay, or in both.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedFile {
     /// Its path in the memory.
@@ -99,13 +99,13 @@ pub(super) fn build_report(
     row: &CycleRow,
     recorded: &Recorded,
     ran: &Ran,
-    ((was, is), notes): ((MadeFiles, MadeFiles), Vec<String>),
+    ((files_then, files_now), notes): ((MadeFiles, MadeFiles), Vec<String>),
     spent: Spent,
     model: &Booked<'_>,
 ) -> ReplayReport {
     let calls = compare_calls(recorded, ran);
     let (receipts_missing, receipts_new, receipts_same) = compare_receipts(&recorded.state, &ran.state);
-    let files = compare_files(&was, &is);
+    let files = compare_files(&files_then, &files_now);
     let has_finished = ran.end == ReplayEnd::Finished;
     let calls_match = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
     let receipts_match = receipts_missing.is_empty() && receipts_new.is_empty();
@@ -159,28 +159,28 @@ fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
 }
 
 /// Returns the receipts only in the first, those only in the second, and the number in both. A repeated receipt counts each time.
-fn compare_receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
+fn compare_receipts(then: &Cycle, now: &Cycle) -> (Vec<String>, Vec<String>, usize) {
     let list_texts =
         |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
-    let (was, mut new) = (list_texts(was), list_texts(is));
+    let (then, mut new) = (list_texts(then), list_texts(now));
     let mut missing = Vec::new();
-    let before = was.len();
-    for receipt in was {
+    let count = then.len();
+    for receipt in then {
         match new.iter().position(|other| *other == receipt) {
             Some(at) => drop(new.remove(at)),
             None => missing.push(receipt),
         }
     }
-    let same = before - missing.len();
+    let same = count - missing.len();
     (missing, new, same)
 }
 
-fn compare_files(was: &MadeFiles, is: &MadeFiles) -> Vec<ComparedFile> {
-    let paths: BTreeSet<&String> = was.files.keys().chain(is.files.keys()).collect();
+fn compare_files(then: &MadeFiles, now: &MadeFiles) -> Vec<ComparedFile> {
+    let paths: BTreeSet<&String> = then.files.keys().chain(now.files.keys()).collect();
     let compared = paths.into_iter().map(|path| {
-        let (was, is) = (was.files.get(path), is.files.get(path));
-        let lines = list_changed_lines(was.map_or("", String::as_str), is.map_or("", String::as_str));
-        ComparedFile { path: path.clone(), same: was == is, lines }
+        let (then, now) = (then.files.get(path), now.files.get(path));
+        let lines = list_changed_lines(then.map_or("", String::as_str), now.map_or("", String::as_str));
+        ComparedFile { path: path.clone(), same: then == now, lines }
     });
     compared.collect()
 }

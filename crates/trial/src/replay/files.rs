@@ -1,4 +1,4 @@
-//! The files that a cycle's calls make: today's tools are applied to the memory as it was before the cycle's commit. Pure values.
+//! The files that a cycle's calls make: today's tools are applied to the memory as it was before the cycle's commit. Writes nothing.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

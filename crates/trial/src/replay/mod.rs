@@ -200,7 +200,7 @@ impl<'a> Replay<'a> {
                 Step::Say(raw) => vec![build_results_entry(raw)],
                 Step::Tell(raw) => match self.recorded.take_news(state.turns, Some(&raw)) {
                     Some(news) => vec![news],
-                    None => with_ask(&state, &limits, raw),
+                    None => build_results_and_fold_request(&state, &limits, raw),
                 },
                 Step::Join => match self.recorded.take_news(state.turns, None) {
                     Some(news) => vec![news],
@@ -254,32 +254,34 @@ impl<'a> Replay<'a> {
         (store, repo): (&Store, Option<&Repo>),
         ran: &Ran,
     ) -> Result<((MadeFiles, MadeFiles), Vec<String>), ReplayError> {
-        let nothing = |why: &str| Ok(((MadeFiles::default(), MadeFiles::default()), vec![why.to_owned()]));
+        let skip_files = |why: &str| Ok(((MadeFiles::default(), MadeFiles::default()), vec![why.to_owned()]));
         let commit = self.row.commit_id.as_deref().and_then(|id| Oid::from_str(id).ok());
         let (Some(repo), Some(commit)) = (repo, commit) else {
-            return nothing("Files aren't compared: the wake has no commit.");
+            return skip_files("Files aren't compared: the wake has no commit.");
         };
         let before = match MemoryBefore::load(repo, commit) {
             Ok(Some(before)) => before,
-            Ok(None) => return nothing("Files aren't compared: the memory has nothing from before the wake's commit."),
+            Ok(None) => {
+                return skip_files("Files aren't compared: the memory has nothing from before the wake's commit.");
+            }
             Err(error) if error.is_machine_fault() => return Err(error.into()),
-            Err(_) => return nothing("Files aren't compared: the wake's commit is no longer in the memory."),
+            Err(_) => return skip_files("Files aren't compared: the wake's commit is no longer in the memory."),
         };
         let calls: Vec<ActedCall> = self.recorded.calls.iter().map(|known| known.acted.clone()).collect();
         let make = |calls: &[ActedCall]| before.apply_calls((context, store), self.row, &self.registry, calls);
-        let (was, is) = (make(&calls)?, make(&ran.acted)?);
+        let (then, now) = (make(&calls)?, make(&ran.acted)?);
         let mut notes: Vec<String> =
-            was.refused.iter().map(|call| format!("Left out of the files, on both sides: {call}")).collect();
+            then.refused.iter().map(|call| format!("Left out of the files, on both sides: {call}")).collect();
         let is_log = |path: &str| path == memory::EPISODIC_MEMORY || path.starts_with("memory/agent-memory/archive/");
         for path in repo.history().list_changed_paths(commit)? {
             let path = path.to_string_lossy();
-            if !is_log(&path) && repo.history().read_text_at(commit, &path)?.as_ref() != was.files.get(&*path) {
+            if !is_log(&path) && repo.history().read_text_at(commit, &path)?.as_ref() != then.files.get(&*path) {
                 notes.push(format!(
                     "{path} is different in the commit: rules, people or another version changed it too."
                 ));
             }
         }
-        Ok(((was, is), notes))
+        Ok(((then, now), notes))
     }
 }
 
@@ -349,7 +351,7 @@ fn build_answer(state: &Cycle, outcome: MessageOutcome) -> Entry {
 }
 
 /// Returns the calls' results, followed by a request to fold (summarise) the conversation if it is due.
-fn with_ask(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
+fn build_results_and_fold_request(state: &Cycle, limits: &Limits, raw: String) -> Vec<Entry> {
     let Some(ask) = state.fold_ask(limits, &raw) else { return vec![build_results_entry(raw)] };
     let tokens = state.folding.count_with(&raw);
     match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {

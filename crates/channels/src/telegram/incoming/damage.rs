@@ -1,4 +1,4 @@
-//! Updates that are damaged in every way: whatever comes, nothing panics, and nothing is taken for somebody else's.
+//! Property tests with damaged updates: none panics, and none is attributed to another sender.
 
 use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
@@ -7,7 +7,7 @@ use super::*;
 
 const ANA: i64 = 4_242;
 
-/// Contents of messages, and updates, in the shape in which Telegram sends them.
+/// Loads example updates as Telegram sends them, among them one message for each kind of content.
 fn load_examples() -> Vec<Value> {
     let all: Value =
         serde_json::from_str(include_str!("../../../../../tests/integration/fixtures/updates.json")).unwrap();
@@ -31,7 +31,7 @@ fn load_examples() -> Vec<Value> {
     updates.filter(|update| update.as_object().unwrap().len() == 2).chain(messages).collect()
 }
 
-/// What stands in a field's place.
+/// The replacement of a value; `None` removes the value.
 fn any_damage() -> impl Strategy<Value = Option<Value>> {
     prop_oneof![
         Just(None),
@@ -50,7 +50,7 @@ fn any_damage() -> impl Strategy<Value = Option<Value>> {
     ]
 }
 
-/// How many values there are in a value.
+/// Counts a value and all the values within it.
 fn count_values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count_values).sum::<usize>(),
@@ -59,31 +59,31 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// Puts `damage` in the place of the `nth` value within a value, counted in the order of writing; none takes it out.
+/// Replaces the `nth` value within `value`, counted in document order, by `damage`; `None` removes it. Returns true once done.
 fn damage_value(value: &mut Value, nth: &mut usize, damage: Option<&Value>) -> bool {
-    let (mut keep, mut at) = (None, 0);
-    let mut meet = |inner: &mut Value| {
+    let (mut removed, mut index) = (None, 0);
+    let mut visit = |inner: &mut Value| {
         if *nth == 0 {
             *nth = usize::MAX;
             match damage {
                 Some(damage) => *inner = damage.clone(),
-                None => keep = Some(at),
+                None => removed = Some(index),
             }
         } else if *nth != usize::MAX {
             *nth -= 1;
             damage_value(inner, nth, damage);
         }
-        at += 1;
+        index += 1;
     };
     match value {
-        Value::Array(items) => items.iter_mut().for_each(&mut meet),
-        Value::Object(fields) => fields.values_mut().for_each(&mut meet),
+        Value::Array(items) => items.iter_mut().for_each(&mut visit),
+        Value::Object(fields) => fields.values_mut().for_each(&mut visit),
         _ => {}
     }
-    match (value, keep) {
-        (Value::Array(items), Some(at)) => drop(items.remove(at)),
-        (Value::Object(fields), Some(at)) => {
-            if let Some(name) = fields.keys().nth(at).cloned() {
+    match (value, removed) {
+        (Value::Array(items), Some(index)) => drop(items.remove(index)),
+        (Value::Object(fields), Some(index)) => {
+            if let Some(name) = fields.keys().nth(index).cloned() {
                 fields.remove(&name);
             }
         }
@@ -98,11 +98,11 @@ proptest! {
     #[test]
     fn damage_never_panics_and_admits_nobody(
         pick in any::<prop::sample::Index>(),
-        wounds in proptest::collection::vec((any::<prop::sample::Index>(), any_damage()), 1..4),
+        damages in proptest::collection::vec((any::<prop::sample::Index>(), any_damage()), 1..4),
     ) {
         static EXAMPLES: std::sync::OnceLock<Vec<Value>> = std::sync::OnceLock::new();
         let mut update = pick.get(EXAMPLES.get_or_init(load_examples)).clone();
-        for (at, damage) in &wounds {
+        for (at, damage) in &damages {
             let mut nth = at.index(count_values(&update));
             damage_value(&mut update, &mut nth, damage.as_ref());
         }
@@ -110,9 +110,9 @@ proptest! {
         let raw = RawValue::from_string(update.to_string()).unwrap();
         let update = RawUpdate::parse(raw).unwrap();
         let me = Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() };
-        let heard = read_update(&update, &Speakers { allowed: BTreeSet::from([ANA]), me });
+        let read = read_update(&update, &Speakers { allowed: BTreeSet::from([ANA]), me });
         if let ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) | ReadUpdate::Edited(message)
-            | ReadUpdate::Command { message, .. } = heard
+            | ReadUpdate::Command { message, .. } = read
         {
             prop_assert_eq!((message.chat.id, message.sender_id), (ANA, ANA));
             let quoted = message.reply_to.map(|quoted| quoted.text).unwrap_or_default();

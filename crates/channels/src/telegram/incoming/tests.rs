@@ -6,7 +6,7 @@ const ANA: i64 = 4_242;
 const GROUP: i64 = -1_001_234;
 const BOT: i64 = 99;
 
-fn access() -> Speakers {
+fn speakers() -> Speakers {
     let me = Me { id: BOT, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() };
     Speakers { allowed: BTreeSet::from([ANA, GROUP]), me }
 }
@@ -43,17 +43,17 @@ fn update(kind: &str, body: &Value) -> RawUpdate {
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
 }
 
-/// As [`update`], with an update ID the library accepts.
-fn small(kind: &str, body: &Value) -> RawUpdate {
+/// As [`update`], with an update id that the library accepts.
+fn small_update(kind: &str, body: &Value) -> RawUpdate {
     let json = json!({"update_id": 5, kind: body});
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
 }
 
 fn read(kind: &str, body: &Value) -> ReadUpdate {
-    read_update(&small(kind, body), &access())
+    read_update(&small_update(kind, body), &speakers())
 }
 
-fn said(with: Value) -> NewMessage {
+fn read_message(with: Value) -> NewMessage {
     match read("message", &message(with)) {
         ReadUpdate::Message(message) => message,
         other => panic!("{other:?}"),
@@ -62,7 +62,7 @@ fn said(with: Value) -> NewMessage {
 
 #[test]
 fn a_text_is_read_whole() {
-    let got = said(json!({"text": "Buy milk\nand tea"}));
+    let got = read_message(json!({"text": "Buy milk\nand tea"}));
     assert_eq!(
         got,
         NewMessage {
@@ -110,25 +110,25 @@ fn only_listed_people_are_heard() {
             assert_eq!(read(kind, &text(with.clone())), ReadUpdate::Stranger, "{kind} {with}");
         }
     }
-    let mut all = access();
+    let mut all = speakers();
     all.allowed.insert(1_087_968_824);
     let hidden = text(json!({"from": person(1_087_968_824), "chat": group(GROUP)}));
-    assert_eq!(read_update(&small("message", &hidden), &all), ReadUpdate::Stranger, "even if someone lists it");
+    assert_eq!(read_update(&small_update("message", &hidden), &all), ReadUpdate::Stranger, "even if someone lists it");
     assert!(matches!(read("message", &text(json!({"chat": group(GROUP)}))), ReadUpdate::Message(_)));
 }
 
 #[test]
-fn the_same_rule_holds_for_what_the_library_cannot_read() {
+fn the_same_rule_holds_for_updates_that_the_library_cannot_read() {
     let body = message(json!({"text": "hi", "from": person(1), "chat": private(1)}));
     let unread = update("message", &body);
     serde_json::from_str::<teloxide_core::types::Update>(unread.raw.get()).unwrap_err();
-    assert_eq!(read_update(&unread, &access()), ReadUpdate::Stranger);
+    assert_eq!(read_update(&unread, &speakers()), ReadUpdate::Stranger);
     let known = update("message", &message(json!({"text": "/help"})));
-    assert!(matches!(read_update(&known, &access()), ReadUpdate::Command { command: Command::Help, .. }));
+    assert!(matches!(read_update(&known, &speakers()), ReadUpdate::Command { command: Command::Help, .. }));
 }
 
 #[test]
-fn commands_run_only_for_the_senders_own_new_words() {
+fn only_the_senders_own_new_messages_run_commands() {
     let ReadUpdate::Command { command, args, message: from } = read("message", &message(json!({"text": "/start now"})))
     else {
         panic!("no command")
@@ -137,8 +137,8 @@ fn commands_run_only_for_the_senders_own_new_words() {
     assert!(matches!(read("edited_message", &message(json!({"text": "/start"}))), ReadUpdate::Edited(_)));
     let forwarded =
         json!({"text": "/start", "forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}});
-    assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"));
-    assert_eq!(said(json!({"text": "/unheard me"})).text, "/unheard me");
+    assert_eq!(read_message(forwarded).forwarded_from.as_deref(), Some("Bo"));
+    assert_eq!(read_message(json!({"text": "/unheard me"})).text, "/unheard me");
     let elsewhere = json!({"text": "/status@other_bot", "chat": group(GROUP)});
     assert!(matches!(read("message", &message(elsewhere)), ReadUpdate::Ignored(_)));
 }
@@ -250,7 +250,7 @@ fn media_become_words() {
         ),
     ];
     for (content, kind, text) in cases {
-        let got = said(content.clone());
+        let got = read_message(content.clone());
         assert_eq!((got.kind, got.text.as_str()), (kind, text), "{content}");
         assert_eq!(got.album.as_deref(), content["media_group_id"].as_str());
     }
@@ -264,19 +264,19 @@ fn nothing_a_listed_person_sends_is_dropped() {
     };
     assert_eq!((got.kind, got.text.as_str()), ("unsupported", "[unsupported message: hologram]\nlook"));
     let new_formatting = json!({"text": "hi", "entities": [{"type": "sparkle", "offset": 0, "length": 2}]});
-    assert_eq!(said(new_formatting).text, "hi", "a new kind of formatting doesn't cost the words");
+    assert_eq!(read_message(new_formatting).text, "hi", "an unknown kind of formatting doesn't lose the text");
     let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
-    let got = said(untyped);
-    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio file, 2 s]\nlisten"), "without what is optional");
+    let got = read_message(untyped);
+    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio file, 2 s]\nlisten"), "without the optional fields");
     let ReadUpdate::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
     assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
     let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});
-    let got = said(external);
+    let got = read_message(external);
     assert_eq!((got.text.as_str(), got.reply_to.unwrap().text.as_str()), ("and this?", "Ana Lima: [photo]"));
 }
 
 #[test]
-fn what_nobody_said_is_ignored() {
+fn updates_without_a_persons_words_are_ignored() {
     for (kind, body) in [
         ("message", message(json!({"pinned_message": message(json!({"text": "x"}))}))),
         ("message", message(json!({"new_chat_title": "x"}))),
@@ -296,18 +296,19 @@ fn what_nobody_said_is_ignored() {
 }
 
 #[test]
-fn topics_and_quotes() {
+fn topics_and_quotes_are_read() {
     let topic = json!({"message_id": 3, "date": 1, "chat": group(GROUP), "forum_topic_created": {"name": "T", "icon_color": 7322096}});
     let in_topic = json!({"text": "hi", "chat": group(GROUP), "is_topic_message": true, "message_thread_id": 3, "reply_to_message": topic});
-    let got = said(in_topic);
+    let got = read_message(in_topic);
     assert_eq!((got.thread_id, got.reply_to), (Some(3), None));
     assert_eq!(
-        said(json!({"text": "hi", "chat": group(GROUP), "message_thread_id": 3})).thread_id,
+        read_message(json!({"text": "hi", "chat": group(GROUP), "message_thread_id": 3})).thread_id,
         None,
         "a chain of replies"
     );
     let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": "one\ntwo"});
-    let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
+    let got =
+        read_message(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
     assert_eq!(
         got.reply_to,
         Some(Quoted {
@@ -318,7 +319,7 @@ fn topics_and_quotes() {
             is_from_elsewhere: false
         })
     );
-    let got = said(json!({"text": "why?", "reply_to_message": original}));
+    let got = read_message(json!({"text": "why?", "reply_to_message": original}));
     assert_eq!(got.reply_to.unwrap().text, "one\ntwo");
 }
 
@@ -330,13 +331,13 @@ fn damaged_updates_never_panic() {
         "{\"update_id\":1,\"message\":{\"from\":{\"id\":\"x\"}}}",
     ] {
         let update = RawUpdate::parse(RawValue::from_string(raw.to_owned()).unwrap()).unwrap();
-        assert!(matches!(read_update(&update, &access()), ReadUpdate::Ignored(_)), "{raw}");
+        assert!(matches!(read_update(&update, &speakers()), ReadUpdate::Ignored(_)), "{raw}");
     }
     assert!(RawUpdate::parse(RawValue::from_string("{\"id\":1}".to_owned()).unwrap()).is_none());
 }
 
 #[test]
-fn a_forward_says_whose_words_it_brings() {
+fn a_forward_names_the_original_author() {
     let channel = json!({"id": -5, "type": "channel", "title": "News"});
     for (origin, name) in [
         (json!({"type": "user", "date": 1, "sender_user": person(8)}), "Ana Lima"),
@@ -349,21 +350,24 @@ fn a_forward_says_whose_words_it_brings() {
         ),
         (json!({"type": "oracle", "date": 1}), "someone"),
     ] {
-        assert_eq!(said(json!({"text": "buy!", "forward_origin": origin})).forwarded_from.as_deref(), Some(name));
+        assert_eq!(
+            read_message(json!({"text": "buy!", "forward_origin": origin})).forwarded_from.as_deref(),
+            Some(name)
+        );
     }
-    let inline = said(json!({"text": "buy!", "via_bot": {"id": 3, "is_bot": true, "first_name": "Gifs"}}));
+    let inline = read_message(json!({"text": "buy!", "via_bot": {"id": 3, "is_bot": true, "first_name": "Gifs"}}));
     assert_eq!(inline.forwarded_from.as_deref(), Some("Gifs"));
 }
 
 #[test]
-fn an_answer_brings_what_it_answers() {
+fn a_reply_includes_the_text_it_replies_to() {
     let original = |with: Value| {
         let mut original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT)});
         original.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
         original
     };
     let quoted = |with: Value| {
-        let quoted = said(with).reply_to.unwrap();
+        let quoted = read_message(with).reply_to.unwrap();
         (quoted.text, quoted.is_description)
     };
     let voice = json!({"voice": {"file_id": "F", "file_unique_id": "U", "duration": 4}});
@@ -396,23 +400,23 @@ fn what_the_library_would_lose_is_kept() {
     let dice = json!({"emoji": "🎲", "value": 4});
     let lost = |with: &Value, read: fn(&teloxide_core::types::Message) -> bool| {
         use teloxide_core::types::{Update, UpdateKind};
-        let update: Update = serde_json::from_str(small("message", &message(with.clone())).raw.get()).unwrap();
+        let update: Update = serde_json::from_str(small_update("message", &message(with.clone())).raw.get()).unwrap();
         !matches!(update.kind, UpdateKind::Message(message) if read(&message))
     };
     let forwarded = json!({"dice": dice, "forward_origin": from_bo});
     assert!(lost(&forwarded, |message| message.forward_origin().is_some()));
-    assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"), "somebody else's throw");
+    assert_eq!(read_message(forwarded).forwarded_from.as_deref(), Some("Bo"), "somebody else's throw");
     let quoted_forward =
         json!({"text": "why?", "reply_to_message": message(json!({"dice": dice, "forward_origin": from_bo}))});
-    assert!(said(quoted_forward).reply_to.unwrap().is_from_elsewhere);
+    assert!(read_message(quoted_forward).reply_to.unwrap().is_from_elsewhere);
     let answer = json!({"dice": dice, "reply_to_message": original});
     assert!(lost(&answer, |message| message.reply_to_message().is_some()));
-    assert_eq!(said(answer).reply_to.unwrap().text, "Roll?");
-    // The answered text is in another chat, and the library takes that for damage.
+    assert_eq!(read_message(answer).reply_to.unwrap().text, "Roll?");
+    // The text replied to is in another chat, and so the library loses the message.
     let elsewhere =
         json!({"text": "and this?", "external_reply": {"origin": from_bo}, "quote": {"text": "buy", "position": 0}});
     assert!(lost(&elsewhere, |message| message.text().is_some()));
-    let got = said(elsewhere);
+    let got = read_message(elsewhere);
     let quoted = got.reply_to.unwrap();
     assert_eq!((got.text.as_str(), quoted.text.as_str(), quoted.is_from_elsewhere), ("and this?", "Bo: buy", true));
 }
@@ -422,7 +426,7 @@ fn ids_beyond_the_librarys_types_are_read() {
     let with = json!({"text": "hi", "message_id": 3_000_000_000_i64, "message_thread_id": 4_000_000_000_i64,
         "is_topic_message": true, "chat": group(GROUP), "reply_to_message": {"message_id": 5_000_000_000_i64,
         "date": 1, "chat": group(GROUP), "from": person(BOT), "text": "Done."}});
-    let ReadUpdate::Message(got) = read_update(&update("message", &message(with)), &access()) else {
+    let ReadUpdate::Message(got) = read_update(&update("message", &message(with)), &speakers()) else {
         panic!("dropped")
     };
     assert_eq!((got.telegram_message_id, got.thread_id), (Some(3_000_000_000), Some(4_000_000_000)));
@@ -435,14 +439,14 @@ fn other_peoples_words_and_names_are_bounded() {
     let long = "é".repeat(9_000);
     let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": long});
     let origin = json!({"type": "hidden_user", "date": 1, "sender_user_name": long});
-    let got = said(json!({"text": "why?", "reply_to_message": original, "forward_origin": origin}));
+    let got = read_message(json!({"text": "why?", "reply_to_message": original, "forward_origin": origin}));
     let chars = |text: Option<String>| text.unwrap().chars().count();
     assert_eq!((chars(got.reply_to.map(|quoted| quoted.text)), chars(got.forwarded_from)), (1_000, 128));
-    assert!(said(json!({"sticker": sticker(&long)})).text.chars().count() < 300);
+    assert!(read_message(json!({"sticker": sticker(&long)})).text.chars().count() < 300);
 }
 
 #[test]
-fn what_can_not_be_read_costs_itself_alone() {
+fn only_the_unreadable_field_is_lost() {
     let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
     for damage in [deep.as_str(), "1e999", "\"\\ud83d\"", "123456789012345678901234567890"] {
         let read = |field: &str| {
@@ -451,17 +455,17 @@ fn what_can_not_be_read_costs_itself_alone() {
                 person(ANA),
                 private(ANA)
             );
-            read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access())
+            read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &speakers())
         };
-        let ReadUpdate::Message(beside) = read("effect") else { panic!("{damage:.20} cost a message") };
-        assert_eq!(beside.text, "hi");
-        // The words are unreadable; their presence is kept.
+        let ReadUpdate::Message(got) = read("effect") else { panic!("{damage:.20} cost a message") };
+        assert_eq!(got.text, "hi");
+        // A message whose text is unreadable is kept as unsupported.
         let raw = format!(
             "{{\"update_id\":1,\"message\":{{\"message_id\":7,\"date\":1,\"from\":{},\"chat\":{},\"text\":{damage}}}}}",
             person(ANA),
             private(ANA)
         );
-        let unread = read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access());
+        let unread = read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &speakers());
         assert!(matches!(unread, ReadUpdate::Unsupported(_)), "{damage:.20}: {unread:?}");
     }
 }

@@ -44,7 +44,7 @@ const AFTER: &str = "after.json";
 const BACK: &str = "back.json";
 const FILES: &str = "files";
 
-/// Why there is no copy.
+/// The reason for a missing copy.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The content can't be copied.
@@ -126,16 +126,16 @@ impl Copies {
     }
 
     /// Returns the reason why these folders can't be copied; `None` if they can.
-    pub fn find_obstacle(&self, reach: CopyScope<'_>) -> Option<String> {
-        self.measure_roots(reach).err().map(|error| error.to_string())
+    pub fn find_obstacle(&self, scope: CopyScope<'_>) -> Option<String> {
+        self.measure_roots(scope).err().map(|error| error.to_string())
     }
 
-    fn measure_roots(&self, reach: CopyScope<'_>) -> Result<Vec<Measure>, CopyError> {
+    fn measure_roots(&self, scope: CopyScope<'_>) -> Result<Vec<Measure>, CopyError> {
         let mut left = MAX_ENTRIES;
-        let measured: Vec<Measure> = reach
+        let measured: Vec<Measure> = scope
             .roots
             .iter()
-            .map(|root| walk::measure_folder(root, reach.hidden, &mut left))
+            .map(|root| walk::measure_folder(root, scope.hidden, &mut left))
             .collect::<Result<_, _>>()?;
         let bytes: u64 = measured.iter().map(|root| root.bytes).sum();
         if bytes > MAX_BYTES && !self.can_share(&measured) {
@@ -173,13 +173,13 @@ impl Copies {
     pub fn forget_old(&self, now: DateTime<Utc>, coming: u64) -> io::Result<usize> {
         let oldest = now - chrono::TimeDelta::days(KEPT_DAYS);
         let mut kept: Vec<(DateTime<Utc>, u64, PathBuf)> = Vec::new();
-        let mut gone = 0;
+        let mut removed = 0;
         for copy in list_subfolders(&self.dir).flat_map(|wake| list_subfolders(&wake)) {
             match read_json::<Before>(&copy.join(BEFORE)) {
                 Ok(before) if before.taken_at >= oldest => kept.push((before.taken_at, before.bytes, copy)),
                 _ => {
                     remove(&copy)?;
-                    gone += 1;
+                    removed += 1;
                 }
             }
         }
@@ -190,12 +190,12 @@ impl Copies {
                 break;
             }
             remove(&copy)?;
-            gone += 1;
+            removed += 1;
             bytes -= of_copy;
         }
         // An empty folder belongs to a wake without remaining copies.
         list_subfolders(&self.dir).for_each(|wake| drop(fs::remove_dir(wake)));
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Returns true if any copy is old or incomplete.

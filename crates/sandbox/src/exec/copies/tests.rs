@@ -50,7 +50,7 @@ fn a_command_that_changes_nothing_leaves_no_copy() {
 }
 
 #[test]
-fn several_commands_are_taken_back_from_the_last_to_the_first_and_once_more_says_the_same() {
+fn commands_are_undone_from_the_last_to_the_first_and_a_second_undo_says_the_same() {
     let scene = scene();
     for text in ["one", "two"] {
         let taken = scene.take(1).unwrap();
@@ -71,7 +71,7 @@ fn several_commands_are_taken_back_from_the_last_to_the_first_and_once_more_says
 }
 
 #[test]
-fn no_link_that_a_command_has_left_leads_anywhere() {
+fn restoring_follows_no_link_that_a_command_left() {
     let scene = scene();
     let elsewhere = scene.dir.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -99,7 +99,7 @@ fn no_link_that_a_command_has_left_leads_anywhere() {
 }
 
 #[test]
-fn a_copy_that_never_was_whole_is_none_and_goes() {
+fn an_incomplete_copy_counts_as_none_and_is_removed() {
     let scene = scene();
     let taken = scene.take(1).unwrap();
     fs::write(scene.root.join("a"), "changed").unwrap();
@@ -112,7 +112,7 @@ fn a_copy_that_never_was_whole_is_none_and_goes() {
 }
 
 #[test]
-fn copies_are_kept_for_some_days_and_the_oldest_give_way_to_what_comes() {
+fn copies_are_kept_for_days_and_the_oldest_make_room_for_new_ones() {
     let scene = scene();
     for day in [1, 2] {
         let taken = scene.take(day).unwrap();
@@ -128,7 +128,7 @@ fn copies_are_kept_for_some_days_and_the_oldest_give_way_to_what_comes() {
 }
 
 #[test]
-fn while_a_copy_is_taken_the_wake_goes_on() {
+fn taking_a_copy_does_not_block_the_wake() {
     let scene = scene();
     let confinement = Confinement { work_dir: scene.dir.path().join("scratch"), ..Confinement::default() };
     let shelter = Shelter::from_confinement(confinement, PathBuf::from("/nowhere"));
@@ -144,7 +144,7 @@ fn while_a_copy_is_taken_the_wake_goes_on() {
 }
 
 #[test]
-fn what_cannot_be_copied_whole_is_not_covered() {
+fn a_folder_that_cannot_be_copied_whole_is_not_covered() {
     let scene = scene();
     let uncovered = || scene.copies.find_obstacle(CopyScope { roots: std::slice::from_ref(&scene.root), hidden: &[] });
     assert_eq!(uncovered(), None);

@@ -25,12 +25,12 @@ impl Names for Arc<Told> {
     }
 }
 
-fn told(answers: &[&[&str]]) -> Arc<Told> {
+fn prepare_names(answers: &[&[&str]]) -> Arc<Told> {
     let parsed = answers.iter().map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
     Arc::new(Told { answers: parsed.collect(), asked: AtomicUsize::new(0) })
 }
 
-fn dialled(web: &Web, url: &str) -> Result<Vec<SocketAddr>, WebError> {
+fn resolve_url(web: &Web, url: &str) -> Result<Vec<SocketAddr>, WebError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(web.resolve_target(&DialTarget::parse_url(url, &web.grants)?))
 }
@@ -97,7 +97,7 @@ fn parts(address: u32, count: usize, bases: [Base; 4]) -> String {
 }
 
 /// The same text in other characters that URLs accept for it.
-fn disguised(host: &str, disguise: u8) -> String {
+fn disguise_host(host: &str, disguise: u8) -> String {
     let each = |change: &dyn Fn(char) -> String| host.chars().map(change).collect::<String>();
     match disguise {
         1 => each(&|c| format!("%{:02x}", c as u32)),
@@ -119,8 +119,8 @@ fn disguised(host: &str, disguise: u8) -> String {
     }
 }
 
-/// An IPv4 address inside IPv6 ones.
-fn carried(address: u32, shape: u8, tail: u64) -> Ipv6Addr {
+/// An IPv6 address that contains an IPv4 address, in the form that `shape` selects.
+fn embed_v4(address: u32, shape: u8, tail: u64) -> Ipv6Addr {
     let v4 = Ipv4Addr::from(address);
     let [high, low] = [(address >> 16) as u16, address as u16];
     match shape {
@@ -138,7 +138,7 @@ fn carried(address: u32, shape: u8, tail: u64) -> Ipv6Addr {
     }
 }
 
-fn spelled_v6(address: Ipv6Addr, spelling: u8) -> String {
+fn spell_v6(address: Ipv6Addr, spelling: u8) -> String {
     let full = address.segments().map(|segment| format!("{segment:04x}")).join(":");
     let [.., high, low] = address.segments();
     let v4 = Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
@@ -158,12 +158,12 @@ fn base() -> impl Strategy<Value = Base> {
 fn spelling() -> impl Strategy<Value = (IpAddr, String)> {
     let v4 = (range_v4(), 1usize..=4, [base(), base(), base(), base()], 0u8..=10).prop_map(
         |(address, count, bases, disguise)| {
-            (Ipv4Addr::from(address).into(), disguised(&parts(address, count, bases), disguise))
+            (Ipv4Addr::from(address).into(), disguise_host(&parts(address, count, bases), disguise))
         },
     );
     let v6 = (range_v4(), 0u8..=10, any::<u64>(), 0u8..=3).prop_map(|(address, shape, tail, spelling)| {
-        let v6 = carried(address, shape, tail);
-        (v6.into(), spelled_v6(v6, spelling))
+        let v6 = embed_v4(address, shape, tail);
+        (v6.into(), spell_v6(v6, spelling))
     });
     prop_oneof![3 => v4, 1 => v6]
 }
@@ -171,7 +171,7 @@ fn spelling() -> impl Strategy<Value = (IpAddr, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
-    /// The control: where a person granted that very address, the same URL leads there.
+    /// As a control, the same URL leads to the address once a person has granted that address.
     #[test]
     fn no_spelling_of_an_address_that_is_not_public_is_dialled(
         (address, host) in spelling(),
@@ -179,7 +179,7 @@ proptest! {
         slashes in prop::sample::select(vec!["//", "/", "", "\\\\", "///", "/\\"]),
     ) {
         let url = format!("{scheme}:{slashes}{host}:{port}/latest/meta-data");
-        let refused = dialled(&Web::default(), &url);
+        let refused = resolve_url(&Web::default(), &url);
         prop_assert!(matches!(refused, Err(WebError::NotPublic { is_redirect: false, .. })), "{}: {:?}", url, refused);
 
         let granted = match address {
@@ -187,7 +187,7 @@ proptest! {
             IpAddr::V6(v6) => format!("[{v6}]:{port}"),
         };
         let web = Web::default().with_grants(Grants::new([granted.as_str()]));
-        prop_assert_eq!(dialled(&web, &url), Ok(vec![SocketAddr::new(address, port)]), "{}", url);
+        prop_assert_eq!(resolve_url(&web, &url), Ok(vec![SocketAddr::new(address, port)]), "{}", url);
     }
 }
 
@@ -196,45 +196,49 @@ fn a_public_address_is_dialled_in_every_spelling() {
     for url in
         ["http://8.8.8.8/", "http://0x08.010.2056/", "http://134744072/", "http://%38.8.8.8/", "http://８.8。8.8/"]
     {
-        assert_eq!(dialled(&Web::default(), url), Ok(vec!["8.8.8.8:80".parse().unwrap()]), "{url}");
+        assert_eq!(resolve_url(&Web::default(), url), Ok(vec!["8.8.8.8:80".parse().unwrap()]), "{url}");
     }
     assert_eq!(
-        dialled(&Web::default(), "https://[2606:4700:4700::1111]/"),
+        resolve_url(&Web::default(), "https://[2606:4700:4700::1111]/"),
         Ok(vec!["[2606:4700:4700::1111]:443".parse().unwrap()])
     );
 }
 
 #[test]
-fn a_name_is_dialled_if_all_that_it_means_is_public() {
+fn a_name_is_dialled_if_all_its_addresses_are_public() {
     let public: &[&str] = &["8.8.8.8", "2606:4700:4700::1111"];
-    let web = Web::default().with_names(told(&[public]));
-    let dialled_there = dialled(&web, "https://example.org/").unwrap();
-    assert_eq!(dialled_there, ["8.8.8.8:443".parse().unwrap(), "[2606:4700:4700::1111]:443".parse().unwrap()]);
+    let web = Web::default().with_names(prepare_names(&[public]));
+    let addresses = resolve_url(&web, "https://example.org/").unwrap();
+    assert_eq!(addresses, ["8.8.8.8:443".parse().unwrap(), "[2606:4700:4700::1111]:443".parse().unwrap()]);
 
     for inside in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fe80::1", "::ffff:192.168.0.1", "0.0.0.0"] {
         for answer in [vec![inside], vec!["8.8.8.8", inside], vec![inside, "8.8.8.8"]] {
-            let web = Web::default().with_names(told(&[&answer]));
-            let refused = dialled(&web, "https://example.org/");
+            let web = Web::default().with_names(prepare_names(&[&answer]));
+            let refused = resolve_url(&web, "https://example.org/");
             assert!(matches!(refused, Err(WebError::NotPublic { .. })), "{answer:?}: {refused:?}");
         }
     }
-    let granted = Web::default().with_grants(Grants::new(["nas.local:8080"])).with_names(told(&[&["192.168.0.2"]]));
-    assert_eq!(dialled(&granted, "http://nas.local:8080/"), Ok(vec!["192.168.0.2:8080".parse().unwrap()]));
-    assert!(dialled(&granted, "http://nas.local/").is_err() && dialled(&granted, "http://other.local:8080/").is_err());
-    for nothing in [told(&[]), told(&[&[]])] {
+    let granted =
+        Web::default().with_grants(Grants::new(["nas.local:8080"])).with_names(prepare_names(&[&["192.168.0.2"]]));
+    assert_eq!(resolve_url(&granted, "http://nas.local:8080/"), Ok(vec!["192.168.0.2:8080".parse().unwrap()]));
+    assert!(
+        resolve_url(&granted, "http://nas.local/").is_err()
+            && resolve_url(&granted, "http://other.local:8080/").is_err()
+    );
+    for nothing in [prepare_names(&[]), prepare_names(&[&[]])] {
         let web = Web::default().with_names(nothing);
-        assert!(matches!(dialled(&web, "https://example.org/"), Err(WebError::Unreachable(_))));
+        assert!(matches!(resolve_url(&web, "https://example.org/"), Err(WebError::Unreachable(_))));
     }
 }
 
 #[test]
 fn this_machines_own_name_is_refused_as_the_system_resolves_it() {
-    let refused = dialled(&Web::default(), "http://localhost/");
+    let refused = resolve_url(&Web::default(), "http://localhost/");
     assert!(matches!(refused, Err(WebError::NotPublic { .. })), "{refused:?}");
 }
 
 #[test]
-fn a_client_knows_one_name_and_what_was_checked_of_it() {
+fn a_client_knows_one_name_and_only_its_checked_addresses() {
     let checked: Vec<SocketAddr> = vec!["8.8.8.8:443".parse().unwrap()];
     let pinned = Pinned { host: "example.org".to_owned(), addresses: checked.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

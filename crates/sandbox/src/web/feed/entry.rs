@@ -56,11 +56,12 @@ impl EntryDraft {
         }
     }
 
-    /// Finishes the entry. Relative links without an own base are resolved against `base`. `None` if the entry is empty.
+    /// Finishes the entry. Relative links without a base of their own are resolved against `base`. `None` if the entry is empty.
     pub(super) fn finish(mut self, base: &Url) -> Option<FeedEntry> {
         self.links.sort_by_key(|(rank, ..)| *rank);
         let mut links = self.links.iter();
         let link = links.find_map(|(_, href, own)| resolve_link(href, own.as_ref().unwrap_or(base)));
+        // If all links are attached files, the name of the file can serve as the title.
         let file = link
             .as_deref()
             .and_then(|link| link.rsplit('/').next())

@@ -259,10 +259,10 @@ impl<'a> Writer<'a> {
     }
 
     fn write_word(&mut self, word: &str) {
-        let is_begin = self.out.is_empty();
+        let is_start = self.out.is_empty();
         match self.gap {
-            Gap::Space if !is_begin => self.out.push(' '),
-            Gap::Line | Gap::Paragraph if !is_begin => {
+            Gap::Space if !is_start => self.out.push(' '),
+            Gap::Line | Gap::Paragraph if !is_start => {
                 self.out.push('\n');
                 if self.gap == Gap::Paragraph {
                     self.out.push('\n');
@@ -270,8 +270,8 @@ impl<'a> Writer<'a> {
             }
             _ => {}
         }
-        if is_begin || self.gap >= Gap::Line {
-            // An item's mark takes the place of its own indent.
+        if is_start || self.gap >= Gap::Line {
+            // A list mark takes the place of its item's indent; a heading mark doesn't.
             let own =
                 usize::from(!self.mark.is_empty() && self.indents.last() == Some(&"  ") && !self.mark.starts_with('#'));
             let around = self.indents.len().saturating_sub(own).min(MAX_INDENTS);

@@ -1,7 +1,7 @@
 //! Web search: one engine without a key, and one with a key.
 //!
-//! Engines go through the same checks as pages. Their addresses are constants. Only code can set another
-//! ([`Engine::with_base_url`]), and that address gets no grant.
+//! Requests to an engine pass the same checks as requests for a page. An engine's address is a constant. Only code can
+//! replace it ([`Engine::with_base_url`]), and the new address gets no grant.
 
 mod brave;
 mod duckduckgo;
@@ -72,7 +72,7 @@ impl Engine {
         Self { base_url: brave::URL.to_owned(), kind: Kind::Brave(key) }
     }
 
-    /// Sets another address: a test's server.
+    /// Replaces the address, for a test's server.
     #[must_use]
     pub fn with_base_url(self, base_url: &str) -> Self {
         Self { base_url: base_url.to_owned(), ..self }
@@ -91,7 +91,7 @@ impl Web {
     /// Searches the web. The gate is called for each redirect of the engine.
     ///
     /// # Errors
-    /// The reason in our own words. A refusal or an unknown format is an error, never an empty result.
+    /// The reason, in our own words instead of the engine's. A refusal or an unknown format is an error, never an empty result.
     pub async fn search(&self, query: &str, gate: Gate<'_>) -> Result<WebResults, WebError> {
         let engine = self.engine.clone();
         let mut url =

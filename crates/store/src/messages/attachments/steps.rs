@@ -1,6 +1,7 @@
-//! The steps of a file, one transaction each. The bot records fetches; its child process that transcribes (one at a time, under a file
-//! lock of its own) records transcriptions. Wakes write none of this, because a wake claims a message only after its files are settled;
-//! so these writes carry no fence. Each step requires the state it starts from, so a late or repeated step changes nothing.
+//! The steps of a file, one transaction each. The bot records fetches; its child process that transcribes, the listener (one at a
+//! time, under a file lock of its own), records transcriptions. Wakes write none of this, because a wake claims a message only after its
+//! files are settled; so these writes carry no fence. Each step requires the state it starts from, so a late or repeated step changes
+//! nothing.
 
 use chrono::{DateTime, Utc};
 
@@ -31,7 +32,7 @@ impl<S: ReadStore> Attachments<S> {
     pub fn find_next_wanted_file(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         // A file that arrived during a rate limit has no wait of its own.
         if self.0.store().maintenance().read_upkeep(UpkeepKind::Files)?.may_try(now) {
-            self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
+            self.find_next_file("a.state = 'wanted'", "o.state <> 'wanted'", now)
         } else {
             Ok(None)
         }
@@ -39,8 +40,8 @@ impl<S: ReadStore> Attachments<S> {
 
     /// The next recording to transcribe, in the same order as files to fetch.
     pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
-        let is_heard = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
-        self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
+        let done = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
+        self.find_next_file(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &done, now)
     }
 
     /// The time at which the next waiting step is due; `None` if no step waits.
@@ -54,7 +55,7 @@ impl<S: ReadStore> Attachments<S> {
     }
 
     /// Finds the next file: `step` is the condition for a file that waits for this step, `done` for a file that has passed it.
-    fn next_step(&self, step: &str, done: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+    fn find_next_file(&self, step: &str, done: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let sql = format!(
             "WITH turns AS (
                  SELECT n.chat_id AS of_chat, max(o.changed_at) AS last

@@ -172,7 +172,8 @@ impl LeaseRef {
         // By the file system's time, independent of the program's clock.
         let probe = self.own.join("now");
         let modified_at = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
-        let age = fs::write(&probe, "").and_then(|()| Ok(modified_at(&probe)?.duration_since(modified_at(&lock)?).ok()));
+        let age =
+            fs::write(&probe, "").and_then(|()| Ok(modified_at(&probe)?.duration_since(modified_at(&lock)?).ok()));
         if age.is_ok_and(|age| age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)) {
             fs::remove_file(lock).ok();
         }

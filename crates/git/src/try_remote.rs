@@ -29,8 +29,8 @@ pub enum RemoteFound {
 /// # Errors
 /// As for a fetch or a push.
 pub fn try_remote(url: &str, temporary: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
-    let dir =
-        temporary.join(format!("reveille-{}", random::format_hex(&random::generate_bytes::<8>().map_err(to_local_error)?)));
+    let dir = temporary
+        .join(format!("reveille-{}", random::format_hex(&random::generate_bytes::<8>().map_err(to_local_error)?)));
     create_private_dir(&dir).map_err(to_local_error)?;
     let tried = probe_remote(url, &dir, patience);
     // If removal fails, the system clears temporary files later.

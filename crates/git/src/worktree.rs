@@ -332,7 +332,13 @@ impl WorkTree {
         Ok(Replaced::Differs)
     }
 
-    fn remove_entry(&self, directory: &OwnedFd, name: &str, path: &str, expected: &OnDisk) -> Result<Replaced, RepoError> {
+    fn remove_entry(
+        &self,
+        directory: &OwnedFd,
+        name: &str,
+        path: &str,
+        expected: &OnDisk,
+    ) -> Result<Replaced, RepoError> {
         fs::renameat(directory, name, &self.private, TEMPORARY)
             .map_err(|error| self.io_error("removing", path, error))?;
         if self.read_entry(&self.private, TEMPORARY, path)?.as_ref() == Some(expected) {

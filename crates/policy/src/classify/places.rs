@@ -121,8 +121,8 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool reads or
-/// writes those, whatever is granted.
+/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool
+/// reads or writes those, whatever is granted.
 pub fn is_private(path: &str) -> bool {
     disk::fold_name(path).split('/').any(|part| PRIVATE.contains(&part))
 }

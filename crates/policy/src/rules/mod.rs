@@ -262,8 +262,8 @@ impl Rules {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
     }
 
-    /// Returns the reason to refuse a redirect to the URL `to`; `None` if it may be followed. A rule that denies the host refuses it. A rule
-    /// that asks refuses it unless the same rule asked about the `judged` URL, since the person has then approved.
+    /// Returns the reason to refuse a redirect to the URL `to`; `None` if it may be followed. A rule that denies the host refuses it. A
+    /// rule that asks refuses it unless the same rule asked about the `judged` URL, since the person has then approved.
     pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
         if let Some(why) = self.refusal() {
             // From http to https the port differs, but the host is the same.

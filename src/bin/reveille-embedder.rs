@@ -61,7 +61,7 @@ fn build_error_answer(error: &EncoderError) -> EmbedderAnswer {
     EmbedderAnswer { error: Some(error.to_string()), ..EmbedderAnswer::default() }
 }
 
-#[expect(clippy::print_stderr, reason = "it has nothing of the library")]
+#[expect(clippy::print_stderr, reason = "it doesn't link the library, which has the printing functions")]
 fn print_error(text: &str) {
     eprintln!("{text}");
 }

@@ -22,7 +22,7 @@ struct Arguments {
     model: PathBuf,
 }
 
-#[expect(clippy::print_stderr, reason = "it has nothing of the library")]
+#[expect(clippy::print_stderr, reason = "it doesn't link the library, which has the printing functions")]
 fn main() -> ExitCode {
     match serve_requests(&Arguments::parse().model) {
         Ok(()) => ExitCode::SUCCESS,

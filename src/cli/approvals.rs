@@ -84,12 +84,12 @@ impl ApprovalsCommand {
 }
 
 /// Carries out the command. `None` if a question was decided and a wake should resume the work.
-pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
+pub(super) fn run(config: &Config, command: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
         Err(error) => return Some(report_failure(&error)),
     };
-    let done = match action {
+    let done = match command {
         ApprovalsCommand::List { all, .. } => {
             list_questions(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS))
         }
@@ -119,14 +119,14 @@ fn decide_questions(
         if store.approvals_mut().decide_approval(*id, is_approval, config.clock().now())? {
             has_decided = true;
         } else {
-            refused = Some(not_open(config, store, *id)?);
+            refused = Some(report_not_open(config, store, *id)?);
         }
     }
     Ok(if has_decided { None } else { refused })
 }
 
-/// Explains why a question can't be decided.
-fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
+/// Reports why a question can't be decided.
+fn report_not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     let now = config.clock().now();
     let why = match store.approvals().find_approval(id)? {
         None => format!("There is no question {id}."),
@@ -143,7 +143,7 @@ fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreEr
 fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
     let now = config.clock().now();
     let Some(approval) = store.approvals().find_approval(id)?.filter(|asked| is_open(asked, now)) else {
-        return not_open(config, store, id).map(Some);
+        return report_not_open(config, store, id).map(Some);
     };
     let Some(rule) = render_rule(config, &approval) else {
         complain(&format!(
@@ -165,7 +165,7 @@ fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<Ex
     }
     match add_rule(config, store, &approval)? {
         Ok(true) => Ok(None),
-        Ok(false) => not_open(config, store, id).map(Some),
+        Ok(false) => report_not_open(config, store, id).map(Some),
         Err(why) => {
             complain(&why);
             Ok(Some(ExitCode::from(super::EXIT_FAILED)))
@@ -177,7 +177,7 @@ fn is_open(asked: &Approval, now: DateTime<Utc>) -> bool {
     asked.state == ApprovalState::Pending && !asked.is_expired(now)
 }
 
-/// Asks for consent to a new rule.
+/// The prompt that asks whether to add a rule.
 pub(super) const ADD_IT: &str = "Add this rule, and allow it now? y or n: ";
 
 /// Returns `true` for a yes.

@@ -52,8 +52,8 @@ pub(super) struct InitArguments {
 }
 
 pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
-    let said = GivenSettings::gather(settings.env_file.as_deref());
-    if let Some(problem) = said.file_problem() {
+    let given = GivenSettings::gather(settings.env_file.as_deref());
+    if let Some(problem) = given.file_problem() {
         complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
         return ExitCode::from(EXIT_CONFIG);
     }
@@ -62,10 +62,10 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
         Err(error) => return report_failure(&error),
     };
     if arguments.check {
-        return runtime.block_on(overview::print_overview(&said, json));
+        return runtime.block_on(overview::print_overview(&given, json));
     }
     if arguments.non_interactive {
-        return runtime.block_on(keep_environment(&said, !arguments.no_check, json));
+        return runtime.block_on(save_environment(&given, !arguments.no_check, json));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         complain(
@@ -82,7 +82,7 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
         Ok(prompter) => prompter,
         Err(error) => return report_failure(&error),
     };
-    let Some(wizard) = Wizard::new(said, prompter) else {
+    let Some(wizard) = Wizard::new(given, prompter) else {
         complain(
             "I don't know where to keep my files, because HOME isn't set. Please set WORKSPACE_DIR. Nothing was changed.",
         );
@@ -90,7 +90,7 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
     };
     let ended = runtime.block_on(Box::pin(wizard.run())).unwrap_or_else(|ended| ended);
     drop(runtime);
-    ended.then_say()
+    ended.into_exit_code()
 }
 
 /// How the set-up ended, with the next action.
@@ -101,8 +101,8 @@ enum Ended {
 }
 
 impl Ended {
-    /// Starts the first conversation, outside the runtime of the set-up, as `wake say` does.
-    fn then_say(self) -> ExitCode {
+    /// Starts the first conversation if the set-up is ready for it, outside its runtime, as `wake say` does.
+    fn into_exit_code(self) -> ExitCode {
         match self {
             Self::Done(code) => code,
             Self::Ready(config, by_itself) => after::first_exchange(&config, by_itself),
@@ -128,7 +128,7 @@ struct Wizard {
     config: Config,
     names: AssistantNames,
     new_names: AssistantNames,
-    /// `true` if the standing orders have the sentence that takes the names.
+    /// `true` if the standing orders have a sentence for the names.
     has_place_for_names: bool,
     /// The default workspace.
     usual_workspace: Option<PathBuf>,
@@ -235,6 +235,7 @@ impl Wizard {
 
     /// Writes everything after one yes, then continues.
     async fn finish(mut self, is_new: bool) -> Result<Ended, Ended> {
+        // The settings have to name a workspace that isn't the default one.
         if self.is_elsewhere()
             || self.said.named_file().is_some() && self.said.workspace() != self.usual_workspace.as_deref()
         {
@@ -254,7 +255,7 @@ impl Wizard {
         self.run_later_steps(is_new, has_new_names).await
     }
 
-    /// Writes after a yes, and returns `true` if there was one. A failure is asked again, so a full disk loses no
+    /// Writes after a yes, and returns `true` if there was one. After a failure it asks again, so a full disk loses no
     /// answers.
     async fn confirm_and_write(&mut self) -> Result<bool, Ended> {
         let mut question = "Write this? [Y/n] ";
@@ -310,20 +311,20 @@ fn mask_secret(name: &str, value: &str) -> String {
 }
 
 /// Writes the changed settings, or returns the reason of the failure.
-fn write_changes(said: &GivenSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
-    let text = said.render_changed_file(changes).map_err(|error| error.to_string())?;
-    let file = said.file_path().unwrap_or_default();
+fn write_changes(given: &GivenSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
+    let text = given.render_changed_file(changes).map_err(|error| error.to_string())?;
+    let file = given.file_path().unwrap_or_default();
     setup::write_settings(&file, &text).map_err(|error| error.to_string())?;
     Ok(file)
 }
 
 /// Writes the environment's settings to the file.
-async fn keep_environment(said: &GivenSettings, asks_others: bool, json: bool) -> ExitCode {
-    let changes = setup::from_environment(said);
-    if let Err(error) = said.resolve_with_changes(&changes) {
+async fn save_environment(given: &GivenSettings, asks_others: bool, json: bool) -> ExitCode {
+    let changes = setup::from_environment(given);
+    if let Err(error) = given.resolve_with_changes(&changes) {
         return config_failure(&error);
     }
-    let (states, _) = overview::check_steps(said, &changes, asks_others, &|| false).await;
+    let (states, _) = overview::check_steps(given, &changes, asks_others, &|| false).await;
     overview::print_states(&states, json);
     let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
     if states.iter().any(|(_, checked)| fails(checked)) {
@@ -334,7 +335,7 @@ async fn keep_environment(said: &GivenSettings, asks_others: bool, json: bool) -
         complain("The environment has no settings, so nothing was written.");
         return ExitCode::SUCCESS;
     }
-    match write_changes(said, &changes) {
+    match write_changes(given, &changes) {
         Ok(file) => {
             let names: Vec<&str> = changes.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
             complain(&format!("Written to {}: {}.", file.display(), names.join(", ")));
@@ -347,7 +348,7 @@ async fn keep_environment(said: &GivenSettings, asks_others: bool, json: bool) -
     }
 }
 
-/// The tools for a check.
+/// Builds the tools for a check.
 fn build_check_tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
     CheckTools { temporary, is_over, asks_others }
 }

@@ -41,7 +41,7 @@ pub(super) const NOTE: &str = "reveille::note";
 /// The default log volume if `REVEILLE_LOG` is unset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Talk {
-    /// For programs that stay or run unwatched.
+    /// For programs that keep running or run unwatched.
     Usual,
     /// Errors only, for a person at a terminal who gets explanations with the answer.
     Quiet,
@@ -49,20 +49,20 @@ pub(super) enum Talk {
     Verbose,
 }
 
-/// Returns the level on standard error, from the settings and the program. `is_kept`: files keep the rest.
-fn choose_level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> Level {
-    match (said, talk) {
-        (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
-        (Some(said), _) => said,
+/// Returns the level on standard error, from the setting and the program. `has_file` is `true` if a log file has all lines.
+fn choose_level(setting: Option<Level>, talk: Talk, is_terminal: bool, has_file: bool) -> Level {
+    match (setting, talk) {
+        (setting, Talk::Verbose) => setting.unwrap_or(Level::INFO).max(Level::INFO),
+        (Some(setting), _) => setting,
         (None, Talk::Quiet) if is_terminal => Level::ERROR,
         // cron mails everything on standard error.
-        (None, _) if is_kept && !is_terminal => Level::WARN,
+        (None, _) if has_file && !is_terminal => Level::WARN,
         (None, _) => Level::INFO,
     }
 }
 
-/// The log's redactor. A wake uses it for everything, since building another costs a twelfth of a message's CPU
-/// instructions.
+/// The log's redactor. A wake uses it for everything, since building another costs a twelfth of the CPU instructions
+/// of a wake for one message.
 static MASK: OnceLock<Redactor> = OnceLock::new();
 
 /// Returns the log's redactor, for programs with constant settings.
@@ -82,13 +82,13 @@ pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) 
     if let Some(program) = program {
         layers.push(build_file_layer(config, program, &redactor, &clock));
     }
-    let watched = tracing_subscriber::fmt::layer()
+    let stderr_layer = tracing_subscriber::fmt::layer()
         .with_timer(At { clock, who: String::new() })
         .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: LogWriter })
         .with_ansi(is_terminal && !config.no_color)
         .with_target(false)
         .with_filter(build_targets(config, level).with_target(TOLD, LevelFilter::OFF));
-    layers.push(watched.boxed());
+    layers.push(stderr_layer.boxed());
     tracing_subscriber::registry().with(layers).init();
 }
 
@@ -104,7 +104,7 @@ fn build_file_layer(
     let redactor = Arc::clone(redactor);
     let writer = move || Kept { redactor: Arc::clone(&redactor), file: Arc::clone(&file), form, program };
     let who = if form == LogFormat::Json { String::new() } else { format!(" {program}[{}]", std::process::id()) };
-    // The end of a cycle and a call logs its duration.
+    // The end of each cycle and each call logs its duration.
     let layer = tracing_subscriber::fmt::layer()
         .with_timer(At { clock: Arc::clone(clock), who })
         .with_span_events(FmtSpan::CLOSE)
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(choose_level(Some(Level::WARN), Talk::Quiet, true, true), Level::WARN);
         assert_eq!(choose_level(Some(Level::ERROR), Talk::Verbose, true, true), Level::INFO);
         assert_eq!(choose_level(Some(Level::DEBUG), Talk::Verbose, true, true), Level::DEBUG);
-        // What files keep needn't be mailed, too.
+        // Lines in a file needn't be mailed as well.
         assert_eq!(choose_level(None, Talk::Usual, false, true), Level::WARN);
         assert_eq!(choose_level(Some(Level::INFO), Talk::Quiet, false, true), Level::INFO);
     }

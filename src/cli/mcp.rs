@@ -277,7 +277,7 @@ impl Desk<'_> {
         let why = self.context.redactor.redact(&error.to_string());
         complain(&format!("failed: {why}"));
         Answer {
-            text: format!("It failed: {why}. What was begun is taken up by the next wake."),
+            text: format!("It failed: {why}. The next wake resumes what was started."),
             is_error: true,
             image: None,
         }

@@ -200,7 +200,7 @@ fn search_memory(
     let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
         search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
-    // People see only hits that make sense alone. Programs that rank further get the lines around them too.
+    // People see only hits that make sense alone. Programs, which may rank the hits again, also get the lines around them.
     let shown: Vec<&SearchHit> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
     for note in &notes {
         complain(note);
@@ -222,6 +222,7 @@ fn render_hit(hit: &SearchHit, why: bool) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", truncate_text(&place.join(", "), 60)) };
+    // An empty speaker counts as named in the text.
     let speaker = match (&hit.speaker, hit.text.starts_with(&hit.speaker)) {
         (speaker, false) => format!("{speaker}: "),
         _ => String::new(),

@@ -81,14 +81,14 @@ fn run_action(
             format!(
                 "Embedder: {id}, at ${} for a million tokens{}; {allowed}",
                 embedder.usd_per_million(),
-                describe_price_date(embedder)
+                describe_price_certainty(embedder)
             )
         }
     })
 }
 
 /// Describes how certain the price is.
-fn describe_price_date(embedder: &dyn Embedder) -> String {
+fn describe_price_certainty(embedder: &dyn Embedder) -> String {
     if embedder.usd_per_million() < price::UNKNOWN_USD_PER_MILLION {
         format!(" (price of {})", price::PRICES_READ_ON)
     } else {
@@ -103,7 +103,7 @@ pub(super) fn embed_missing(config: &Config, index: &mut Index) -> Result<Option
     let caps = Budget::read(&store, config, config.clock().now()).map_err(EmbedError::Store)?.caps();
     let redactor = super::build_redactor(config);
     let mut told = 0;
-    let mut goes_on = |done: &Backfilled| {
+    let mut report_progress = |done: &Backfilled| {
         if done.embedded >= told + TELL_EVERY {
             told = done.embedded;
             complain(&format!("{told} parts are embedded"));
@@ -112,6 +112,6 @@ pub(super) fn embed_missing(config: &Config, index: &mut Index) -> Result<Option
     };
     let now = config.clock().now();
     let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &caps, now };
-    let working = build_runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
-    working.block_on(embed::backfill_vectors(index, embedder.as_ref(), &mut desk, &mut goes_on)).map(Some)
+    let runtime = build_runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
+    runtime.block_on(embed::backfill_vectors(index, embedder.as_ref(), &mut desk, &mut report_progress)).map(Some)
 }

@@ -122,7 +122,7 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
         (Err(error), _) => report_failure(&error),
     };
     if let Some(owner) = owner {
-        complain(&new_owner(owner));
+        complain(&describe_new_owner(owner));
     }
     code
 }
@@ -185,8 +185,8 @@ pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
     }
 }
 
-/// Tells that the owner was unpaired, so the next paired person is the owner and sees the whole memory.
-fn new_owner(owner: ChatRef) -> String {
+/// Describes the effect of unpairing the owner: the next paired person becomes the owner and sees the whole memory.
+fn describe_new_owner(owner: ChatRef) -> String {
     if owner == ChatRef::TERMINAL {
         return "That was the owner. Whoever pairs next becomes the owner and can see the whole memory.".to_owned();
     }

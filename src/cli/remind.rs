@@ -69,7 +69,7 @@ impl RemindArguments {
     }
 }
 
-/// Carries out the command; lists the reminders without words.
+/// Carries out the command. Without an action and a text, lists the reminders.
 pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -> ExitCode {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
@@ -133,14 +133,14 @@ pub(super) fn show_today(config: &Config, as_json: bool) -> ExitCode {
     }
     let (now, redactor) = (config.clock().now(), super::build_redactor(config));
     let shown = |text: &str| redactor.redact(&outside::strip_marks(text));
-    let looked = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
+    let today = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
         let today = store.with_snapshot(|| {
             let overview = Overview::read(&store, config, now, Viewer::Console)?;
             today::build_day(&overview, &store, config, now, shown)
         });
         today.map_err(|error| error.to_string())
     });
-    match looked {
+    match today {
         Ok(today) if as_json => print_json(&today),
         Ok(today) => show::print_page(config, &today.render(now, config.timezone)),
         Err(error) => return report_failure(&error),

@@ -1,7 +1,7 @@
 //! Limits how many updates are being received at a time, per assistant and in total.
 //!
 //! A client that knows one assistant's secret may open requests and never finish them. Only a few per assistant are admitted at a time. If
-//! there are too many in total, a new request ends the one that has waited longest. A request that arrives in one piece is therefore always
+//! there are too many in total, a new request ends the one that has waited longest. Another assistant's request is therefore always
 //! admitted.
 
 use std::sync::{
@@ -15,7 +15,7 @@ use reveille_base::types::AssistantName;
 
 /// The most updates of one assistant at a time. Telegram is told to send one.
 const MAX_EACH: usize = 2;
-/// The most updates at a time in total, fewer than the places for requests.
+/// The most updates at a time in total, fewer than the server's limit of requests, so that a new request can always be read.
 const MAX_OPEN: usize = 24;
 
 /// The updates being received.
@@ -30,7 +30,7 @@ pub(super) struct OpenUpdates {
 struct OpenUpdate {
     number: u64,
     name: AssistantName,
-    /// Dropping this ends the wait for the body.
+    /// The sending end, never used: dropping it ends the wait for the body.
     _waits: oneshot::Sender<()>,
 }
 
@@ -52,8 +52,8 @@ impl OpenUpdates {
             open.remove(0);
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (waits, ended) = oneshot::channel();
-        open.push(OpenUpdate { number, name: name.clone(), _waits: waits });
+        let (sender, ended) = oneshot::channel();
+        open.push(OpenUpdate { number, name: name.clone(), _waits: sender });
         Some((UpdatePlace { updates: self, number }, ended))
     }
 

@@ -34,7 +34,7 @@ use self::turn::TurnBox;
 /// Random bytes in a password.
 #[cfg(feature = "postgres")]
 const PASSWORD_BYTES: usize = 24;
-/// The file with a fleet's list of assistants.
+/// The file with a fleet's list of assistants, the registry.
 const REGISTRY_FILE: &str = "fleet.db";
 /// The file with an assistant's own password for the fleet's database.
 #[cfg(feature = "postgres")]
@@ -88,8 +88,8 @@ impl Fleet {
     /// # Errors
     /// The folder isn't a fleet, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
-        let is_one = dir.join("assistants").is_dir();
-        if is_one { Self::at_path(dir) } else { Err(FleetError::None(dir.to_owned())) }
+        let is_fleet = dir.join("assistants").is_dir();
+        if is_fleet { Self::at_path(dir) } else { Err(FleetError::None(dir.to_owned())) }
     }
 
     fn at_path(dir: &Path) -> Result<Self, FleetError> {
@@ -172,7 +172,7 @@ impl Fleet {
         let password =
             Secret::new(reveille_base::random::format_hex(&reveille_base::random::generate_bytes::<PASSWORD_BYTES>()?));
         let role = FleetRegistry::make_role(address, name, &password)?;
-        let url = as_role(url, &role);
+        let url = replace_user(url, &role);
         if env_file.is_symlink() {
             return Err(to_disk_error(env_file)(io::Error::other("it is a symbolic link, which could lead anywhere")));
         }
@@ -184,7 +184,8 @@ impl Fleet {
         replace_file(&password_file, password.expose().as_bytes())
     }
 
-    /// Accepts an assistant's updates from Telegram under this secret, of which only a hash is stored.
+    /// Accepts an assistant's updates from Telegram under this secret, of which only a hash is stored. Returns `false` if there is no such
+    /// assistant.
     ///
     /// # Errors
     /// The list can't be written.
@@ -220,7 +221,7 @@ fn home_path(workspace: &Path) -> PathBuf {
 
 /// Returns a database's address with another role as its user.
 #[cfg(feature = "postgres")]
-fn as_role(url: &str, role: &str) -> String {
+fn replace_user(url: &str, role: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
     let (user_and_host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = user_and_host.rsplit_once('@').map_or(user_and_host, |(_, host)| host);
@@ -254,7 +255,7 @@ mod tests {
             ("postgres://%2Frun%2Fpg/postgres", "postgres://a@%2Frun%2Fpg/postgres"),
             ("postgresql://x@localhost:5433", "postgresql://a@localhost:5433"),
         ] {
-            assert_eq!(as_role(url, "a"), expected);
+            assert_eq!(replace_user(url, "a"), expected);
         }
     }
 }

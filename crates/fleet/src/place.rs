@@ -12,7 +12,7 @@ use std::{
 const FIRST: Duration = Duration::from_secs(1);
 /// The maximum time that a turn holds its place, so that one that computes for hours doesn't block the others.
 const LONGEST: Duration = Duration::from_secs(30);
-/// A turn that has computed for less than one part in this many of a stretch of time was waiting.
+/// The divisor of the time since the last measurement: a turn that computed for less than this fraction of it was waiting.
 const COMPUTING_PART: u32 = 10;
 /// The most turns that run beyond the number of places. Each needs memory for a wake and for its tools' programs.
 const MAX_BESIDE: usize = 64;
@@ -49,7 +49,7 @@ impl HeldPlace {
     }
 }
 
-/// Returns `true` if one more turn may begin, with `held` of the `running` turns holding a place.
+/// Returns `true` if one more turn may begin. `slots` is the number of places, and `held` of the `running` turns hold one.
 pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
     let slots = usize::try_from(slots.get()).unwrap_or(usize::MAX);
     held < slots && running < slots.saturating_add(MAX_BESIDE)

@@ -26,7 +26,7 @@ use super::{Fleet, bodies::OpenUpdates};
 
 /// Telegram's header for an assistant's secret.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
-/// The path of an assistant's updates, before its name.
+/// The path to which Telegram posts updates; the assistant's name follows.
 pub const PATH: &str = "/telegram/";
 /// The longest update, in bytes. Telegram's updates have a few kilobytes.
 const MAX_UPDATE_BYTES: usize = 1 << 20;
@@ -69,19 +69,19 @@ impl Receiver {
 
     async fn answer_request(self: &Arc<Self>, request: Request<Incoming>) -> StatusCode {
         let name = request.uri().path().strip_prefix(PATH).and_then(|name| name.parse::<AssistantName>().ok());
-        let secret = request.headers().get(SECRET_HEADER).map(|secret| hash(secret.as_bytes()));
+        let secret_hash = request.headers().get(SECRET_HEADER).map(|secret| hash(secret.as_bytes()));
         // Without the secret, a request learns nothing about existing assistants.
-        let (Some(name), Some(secret)) = (name, secret) else { return StatusCode::UNAUTHORIZED };
+        let (Some(name), Some(secret_hash)) = (name, secret_hash) else { return StatusCode::UNAUTHORIZED };
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
-        let known = self.run_blocking({
+        let stored_hash = self.run_blocking({
             let name = name.clone();
             move |receiver| receiver.lock_registry().secret_hash(&name)
         });
-        match known.await {
+        match stored_hash.await {
             // Both are hashes: the time of the comparison reveals nothing about the secret.
-            Some(Ok(Some(known))) if known == secret => {}
+            Some(Ok(Some(hash))) if hash == secret_hash => {}
             Some(Ok(_)) => return StatusCode::UNAUTHORIZED,
             Some(Err(error)) => return answer_unavailable(&name, &error),
             None => return StatusCode::SERVICE_UNAVAILABLE,
@@ -134,7 +134,7 @@ impl Receiver {
 
 /// Answers so that Telegram tries again later.
 fn answer_unavailable(name: &AssistantName, error: &dyn std::fmt::Display) -> StatusCode {
-    tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be kept; Telegram will bring it again");
+    tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be kept; Telegram will send it again");
     StatusCode::SERVICE_UNAVAILABLE
 }
 

@@ -71,14 +71,14 @@ impl TurnBox {
         let bubblewrap = bubblewrap.ok_or_else(|| FleetError::NoBox("bubblewrap isn't installed".to_owned()))?;
         let exe = std::env::current_exe().map_err(super::to_disk_error(Path::new("wake")))?;
         let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
-        let turns = Self { bubblewrap, programs };
-        let probe = turns.build_spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
+        let boxes = Self { bubblewrap, programs };
+        let probe = boxes.build_spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
         match process::run(&probe) {
             Ok(output) if output.status.success() => {
                 if !output.stderr.is_empty() {
                     tracing::warn!(said = %last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
                 }
-                Ok(turns)
+                Ok(boxes)
             }
             Ok(output) => {
                 Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", last_line(&output.stderr))))
@@ -87,18 +87,18 @@ impl TurnBox {
         }
     }
 
-    /// Runs an assistant's turn: `bot` if its inbox holds updates, else `wake`. `started` is called with the id of the leading process.
+    /// Runs an assistant's turn: `bot` if its inbox holds updates, else `wake`. `report_start` gets the id of the leading process.
     pub(super) fn run_turn(
         &self,
         fleet: &Fleet,
         name: &AssistantName,
-        started: &dyn Fn(u32),
+        report_start: &dyn Fn(u32),
     ) -> Result<TurnLeft, String> {
         let has_updates = !Inbox::at_path(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
         let Output { status, stdout, stderr, .. } =
-            process::run_with_start_hook(&self.build_command(fleet, name, program, arguments), started)
+            process::run_with_start_hook(&self.build_command(fleet, name, program, arguments), report_start)
                 .map_err(|error| error.to_string())?;
         if !status.success() {
             return Err(format!("{} ({})", last_line(&stderr), process::describe_exit(status)));

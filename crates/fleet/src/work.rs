@@ -28,7 +28,7 @@ const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
 const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// How often to look for due assistants while there are none. A request to end is noticed within this time, too.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often to look although the list sends notifications: a missed one costs at most this delay.
+/// How often to look even if the list sends notifications: a missed one costs at most this delay.
 const LOOK_UNTOLD: Duration = Duration::from_secs(30);
 /// How often to look while turns compute, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
@@ -89,10 +89,11 @@ struct Worker<'a> {
     turns: usize,
 }
 
-/// Works until asked to end, or until nobody is due; returns the number of turns. An error of the list doesn't end a worker that stays.
+/// Works until asked to end, or with [`WorkOrder::once`] until nobody is due; returns the number of turns. Without `once`, the worker
+/// survives errors of the list.
 ///
 /// # Errors
-/// No box can be made, or the list fails: at the start, or later if the worker doesn't stay. Its claims then expire by themselves.
+/// No box can be made, or the list fails: at the start, or later with `once`. The worker's claims then expire by themselves.
 pub fn run_worker(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!(
         "{}/{}/{}",
@@ -141,7 +142,7 @@ impl Worker<'_> {
             self.renew_claims();
             let is_over = (self.order.is_over)();
             match self.start_due_turns(start, is_over) {
-                // Another program has been writing for a long time.
+                // Another program has been writing for a long time. The attempt has already waited, so try again at once.
                 Err(StoreError::Busy) => continue,
                 Err(error) if self.order.once => return Err(error),
                 Err(error) => {
@@ -152,7 +153,7 @@ impl Worker<'_> {
                         tracing::warn!(%error, "the list of assistants can't be used; it is tried again each second");
                     }
                     thread::sleep(TRY_AGAIN_AFTER);
-                    self.open_again();
+                    self.reopen_registry();
                     continue;
                 }
                 Ok(is_nobody_due) => {
@@ -212,9 +213,9 @@ impl Worker<'_> {
     }
 
     /// Decides when an assistant gets its next turn, from the result of the last.
-    fn decide_turn_end(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
+    fn decide_turn_end(&mut self, claim: &TurnClaim, result: Result<TurnLeft, String>) -> TurnEnd {
         let now = self.now();
-        match taken {
+        match result {
             Ok(turn) => {
                 let is_same =
                     self.left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
@@ -255,8 +256,8 @@ impl Worker<'_> {
         self.renewed = Instant::now();
         let held = self.running.keys().chain(self.owed.iter().map(|(claim, _)| &claim.name)).cloned().collect();
         if let Err(error) = self.registry.renew_turns(&self.name, &held, self.now() + CLAIM_LASTS) {
-            tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
-            self.open_again();
+            tracing::warn!(%error, "the claims on running turns couldn't be renewed; another worker may take them");
+            self.reopen_registry();
         }
     }
 
@@ -278,9 +279,9 @@ impl Worker<'_> {
         while !(self.order.is_over)() {
             let left = end.saturating_duration_since(Instant::now());
             let step = if self.running.is_empty() { LOOK_EVERY } else { Duration::ZERO };
-            let heard = self.registry.wait_for_change(left.min(step));
-            // Without notifications, and if the worker doesn't stay, it looks again at once.
-            if heard != Some(false) || left.is_zero() || self.order.once {
+            let notified = self.registry.wait_for_change(left.min(step));
+            // `None`: this list sends no notifications, so it has to be read again.
+            if notified != Some(false) || left.is_zero() || self.order.once {
                 break;
             }
             if self.wait_for_news(news, LOOK_WHILE_WORKING) {
@@ -300,7 +301,7 @@ impl Worker<'_> {
     }
 
     /// Opens the list again, since a broken connection doesn't recover.
-    fn open_again(&mut self) {
+    fn reopen_registry(&mut self) {
         if let Ok(again) = self.fleet.open_registry() {
             self.registry = again;
         }

@@ -1,5 +1,5 @@
-//! Finds an unreadable file of git's in a repository, and the repair command. The check only reads, and doesn't rely on git,
-//! which may be unable to open the repository.
+//! Finds an unreadable file among git's own files of a repository, and the repair command. The check only reads, and doesn't rely on
+//! git, which may be unable to open the repository.
 
 use std::{fmt, fs, path::Path};
 
@@ -9,7 +9,7 @@ use reveille_base::words::quote_for_shell;
 
 use super::DEFAULT_BRANCH;
 
-/// An unreadable file of git's.
+/// An unreadable file among git's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ailment {
     /// The index, with the staged changes.
@@ -67,20 +67,20 @@ pub fn find_ailment(dir: &Path) -> Option<Ailment> {
     if !git.is_dir() {
         return None;
     }
-    let config = git2::Config::open(&git.join("config")).and_then(|config| config.get_string("reveille.branch"));
-    let branch = config.unwrap_or_else(|_| DEFAULT_BRANCH.to_owned());
+    let branch = git2::Config::open(&git.join("config")).and_then(|config| config.get_string("reveille.branch"));
+    let branch = branch.unwrap_or_else(|_| DEFAULT_BRANCH.to_owned());
     let read = |name: &str| fs::read(git.join(name)).ok();
-    let is_head = |text: &[u8]| text.starts_with(b"ref: refs/") || is_id(text);
-    if !read("HEAD").is_some_and(|text| is_head(&text)) {
+    let is_reference = |text: &[u8]| text.starts_with(b"ref: refs/") || is_id(text);
+    if !read("HEAD").is_some_and(|text| is_reference(&text)) {
         return Some(Ailment::Head { branch });
     }
-    if read("packed-refs").is_some_and(|text| !text.split(|byte| *byte == b'\n').all(is_packed)) {
+    if read("packed-refs").is_some_and(|text| !text.split(|byte| *byte == b'\n').all(is_packed_line)) {
         return Some(Ailment::PackedRefs);
     }
-    if read(&format!("refs/heads/{branch}")).is_some_and(|text| !is_head(&text)) {
+    if read(&format!("refs/heads/{branch}")).is_some_and(|text| !is_reference(&text)) {
         return Some(Ailment::Branch { branch });
     }
-    // An index unusable for another reason comes with git's own advice.
+    // Git itself gives advice on an index with an extension that it doesn't know.
     let index = git.join("index");
     let is_bad = |error: git2::Error| !error.message().contains("mandatory extension");
     (index.exists() && Index::open(&index).err().is_some_and(is_bad)).then_some(Ailment::Index)
@@ -91,7 +91,7 @@ fn is_id(text: &[u8]) -> bool {
     matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit)
 }
 
-fn is_packed(line: &[u8]) -> bool {
+fn is_packed_line(line: &[u8]) -> bool {
     match line.split_first() {
         None | Some((b'#', _)) => true,
         Some((b'^', id)) => is_id(id),

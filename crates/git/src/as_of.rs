@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_merged_later_was_not_there_yet() {
+    fn a_commit_merged_later_is_left_out() {
         let dir = tempfile::tempdir().unwrap();
         let git = Repository::init(dir.path()).unwrap();
         git.config().unwrap().set_str("reveille.branch", "main").unwrap();

@@ -1,4 +1,4 @@
-//! The memory as one file, and back: a git bundle of all references, with the person's uncommitted files beside it.
+//! Saves the memory as one file and restores it: a git bundle of all references, with the person's uncommitted files beside it.
 //!
 //! A bundle holds commits and references, without hooks, configuration or remotes. Nothing in it is run.
 
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The allowed modes: a regular or an executable file.
 const MODES: [u32; 2] = [0o100_644, 0o100_755];
 
-/// The position of a bundled memory.
+/// The HEAD and the branches of a bundled memory.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BundledMemory {
     /// The commit of HEAD; `None` before the first.
@@ -51,7 +51,7 @@ pub struct UncommittedFile {
 pub struct Uncommitted {
     /// Files that differ from the last commit.
     pub files: Vec<UncommittedFile>,
-    /// Items left out, each with its name and a reason to follow it.
+    /// Items left out, each with its name and the reason.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -62,7 +62,7 @@ impl Repo {
     /// # Errors
     /// [`RepoError::Moved`] if others commit all the time, or a killed wake left a commit half done.
     pub fn bundle(&self, to: &Path) -> Result<(BundledMemory, Uncommitted, bool), RepoError> {
-        // Both have to be of one moment, so they are read again if HEAD has moved in between.
+        // The bundle and the files have to be of one moment, so both are read again if HEAD has moved in between.
         for _ in 0..TRIES {
             let before = self.git_head();
             if !self.is_interrupted() {
@@ -130,15 +130,16 @@ impl Repo {
         Ok(found)
     }
 
-    /// Makes a repository from a bundle at `dir`, which must not exist; an empty one without a bundle. Its files are as committed.
+    /// Makes a repository in `dir`, which must not exist, from a bundle. Without a bundle, the repository is empty. The files are as
+    /// committed.
     ///
     /// # Errors
     /// [`RepoError::Configuration`] for a bundle that git refuses, or that lacks the commits named by `memory`.
     pub fn from_bundle(dir: &Path, bundle: Option<&Path>, memory: &BundledMemory) -> Result<Self, RepoError> {
         let unfit = |what: &str| RepoError::Configuration(format!("its memory can't be restored: {what}"));
-        let named =
+        let branch_ref =
             |branch: &str| Some(format!("refs/heads/{branch}")).filter(|name| git2::Reference::is_valid_name(name));
-        let (ours, on_branch) = (named(&memory.branch), memory.on_branch.as_deref().map(named));
+        let (ours, on_branch) = (branch_ref(&memory.branch), memory.on_branch.as_deref().map(branch_ref));
         if ours.is_none() || on_branch == Some(None) {
             return Err(unfit("it names no branch"));
         }
@@ -154,7 +155,7 @@ impl Repo {
             run(spec, "reading the bundle")?;
         }
         if let Some(head) = &memory.head {
-            let id = git2::Oid::from_str(head).map_err(|_| unfit("its HEAD is no commit"))?;
+            let id = git2::Oid::from_str(head).map_err(|_| unfit("its HEAD isn't a commit"))?;
             match on_branch.flatten() {
                 Some(name) => made.set_head(&name)?,
                 None => made.set_head_detached(id)?,
@@ -184,10 +185,10 @@ impl Repo {
 }
 
 fn run(spec: process::Spec, what: &str) -> Result<(), RepoError> {
-    let said = |why: String| RepoError::Configuration(format!("{what}: {why}"));
-    let output = process::run(&spec.timeout(BUNDLE_TIMEOUT)).map_err(|error| said(error.to_string()))?;
+    let to_error = |why: String| RepoError::Configuration(format!("{what}: {why}"));
+    let output = process::run(&spec.timeout(BUNDLE_TIMEOUT)).map_err(|error| to_error(error.to_string()))?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(said(outside::strip_marks(&classify_failure(&output).to_string()).into_owned())),
+        false => Err(to_error(outside::strip_marks(&classify_failure(&output).to_string()).into_owned())),
     }
 }

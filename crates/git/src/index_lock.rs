@@ -30,10 +30,13 @@ pub(super) struct IndexLock {
 }
 
 struct Paths {
-    /// The person's index, its lock, our name of the lock, and the private copy.
+    /// The person's index.
     index: PathBuf,
+    /// Git's lock of that index.
     lock: PathBuf,
+    /// Our second name (hard link) of the lock.
     own: PathBuf,
+    /// The private copy of the index.
     copy: PathBuf,
 }
 
@@ -65,7 +68,7 @@ impl IndexLock {
                 Err(error) => return Err(RepoError::io("locking", &paths.lock)(error)),
             }
         }
-        match private_copy(&paths) {
+        match copy_index(&paths) {
             Ok(index) => Ok(Self { index, paths, written: false }),
             Err(error) => {
                 release_lock(&paths);
@@ -80,8 +83,8 @@ impl IndexLock {
         let write = || {
             let mut lock = File::options().write(true).truncate(true).open(&self.paths.lock)?;
             lock.write_all(&fs::read(&self.paths.copy)?)?;
-            // Git rereads files changed in the moment of staging, which it recognises by the index's time. A later time would hide
-            // such a change by the person.
+            // Git rereads files that aren't older than the index, since they may have changed after staging. A later time on the index
+            // would hide such a change by the person.
             if let Ok(person) = fs::metadata(&self.paths.index) {
                 lock.set_modified(person.modified()?)?;
             }
@@ -134,13 +137,13 @@ fn release_lock(paths: &Paths) {
     fs::remove_file(&paths.own).ok();
 }
 
-fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
+fn copy_index(paths: &Paths) -> Result<Index, RepoError> {
     // A run killed while writing its copy leaves libgit2's lock of that copy.
     for left in [&paths.copy, &paths.copy.with_extension("lock")] {
         remove(left)?;
     }
-    // A link is enough: libgit2 writes a new file instead of changing the one it has read. Copying is for disks without links,
-    // or with none between the two folders.
+    // A link is enough: libgit2 writes a new file instead of changing the one it has read. Copying is for disks without
+    // hard links, and for folders on different disks.
     match fs::hard_link(&paths.index, &paths.copy).or_else(|_| fs::copy(&paths.index, &paths.copy).map(drop)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("copying", &paths.index)(error)),
         _ => Ok(Index::open(&paths.copy)?),

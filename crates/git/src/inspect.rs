@@ -20,7 +20,7 @@ const MAX_FSCK_LINES: usize = 5;
 /// Lists the addresses of all remotes of the repository in `dir`, for fetching and pushing, passwords included. Empty if there is no
 /// repository.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
-    // An ordinary repository needs only its settings read, because every program that writes a log line asks for this list.
+    // Every program that writes a log line asks for this list, so of an ordinary repository only the settings are read.
     if let Some(urls) =
         glance::plain_git_dir(dir).and_then(|git_dir| list_urls(&glance::read_settings(&git_dir).ok()?).ok())
     {
@@ -111,8 +111,8 @@ impl Housekeeping<'_> {
         if output.status.success() {
             return Ok(Some(Vec::new()));
         }
-        let said = [output.stderr, output.stdout].concat();
-        let lines: Vec<String> = String::from_utf8_lossy(&said)
+        let complaints = [output.stderr, output.stdout].concat();
+        let lines: Vec<String> = String::from_utf8_lossy(&complaints)
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty())

@@ -71,8 +71,8 @@ impl LeaseRef {
     /// Reads the remote's reference; `None` if it doesn't exist.
     pub fn read_value<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<Option<RefValue>, RemoteError> {
         let patience = patience.into();
-        if let Some(there) = self.local_remote()?
-            && let Some(seen) = there.read_value(&self.name, patience)?
+        if let Some(remote) = self.local_remote()?
+            && let Some(seen) = remote.read_value(&self.name, patience)?
         {
             return Ok(seen);
         }
@@ -104,8 +104,8 @@ impl LeaseRef {
     /// Moves the reference from `old` (`None` if it must not exist) to `new`. Returns `false` if it has another value by now, or is locked.
     pub fn swap<'a>(&self, old: Option<Oid>, new: Oid, patience: impl Into<Patience<'a>>) -> Result<bool, RemoteError> {
         let patience = patience.into();
-        if let Some(there) = self.local_remote()?
-            && let Some(is_moved) = there.swap(&self.name, old, (self.own.clone(), new), patience)?
+        if let Some(remote) = self.local_remote()?
+            && let Some(is_moved) = remote.swap(&self.name, old, (self.own.clone(), new), patience)?
         {
             if !is_moved {
                 self.clear_dead_lock();
@@ -164,15 +164,16 @@ impl LeaseRef {
         }
     }
 
-    /// Removes the lock of a push that died with its machine, in a remote that is a path; nobody else would.
+    /// Removes the lock of a push that died with its machine, in a remote that is a path, since nothing else removes it.
     fn clear_dead_lock(&self) {
         let dir = self.memory.join(self.url.strip_prefix("file://").unwrap_or(&self.url));
         let places = [dir.join(".git"), dir].map(|dir| dir.join(format!("{}.lock", self.name)));
         let Some(lock) = places.into_iter().find(|lock| lock.exists()) else { return };
         // By the file system's time, independent of the program's clock.
         let probe = self.own.join("now");
-        let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
-        let age = fs::write(&probe, "").and_then(|()| Ok(changed(&probe)?.duration_since(changed(&lock)?).ok()));
+        let modified_at = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+        let age =
+            fs::write(&probe, "").and_then(|()| Ok(modified_at(&probe)?.duration_since(modified_at(&lock)?).ok()));
         if age.is_ok_and(|age| age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)) {
             fs::remove_file(lock).ok();
         }
@@ -215,7 +216,7 @@ impl LeaseRef {
             return Ok(own);
         }
         fs::remove_dir_all(&self.own).ok();
-        fs::create_dir_all(self.own.parent().unwrap_or(&self.own)).map_err(RepoError::io("make", &self.own))?;
+        fs::create_dir_all(self.own.parent().unwrap_or(&self.own)).map_err(RepoError::io("making", &self.own))?;
         let own = Repository::init_bare(&self.own)?;
         own.remote(REMOTE, &self.url)?;
         Ok(own)

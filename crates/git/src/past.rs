@@ -19,7 +19,7 @@ use crate::areas::CommitHistory;
 /// Returns git's id of a text: equal ids mean equal texts.
 ///
 /// # Errors
-/// None in practice; libgit2 could lack memory.
+/// Only if libgit2 runs out of memory.
 pub fn text_id(text: &str) -> Result<Oid, RepoError> {
     Ok(Oid::hash_object(git2::ObjectType::Blob, text.as_bytes())?)
 }
@@ -196,8 +196,7 @@ impl CommitHistory<'_> {
         Ok(found)
     }
 
-    /// Finds the commits, on all branches and at the last seen remote, that added a line for which `holds` is `true`, or whose message
-    /// does.
+    /// Finds the commits, on all branches and at the last seen remote, for which `holds` is `true` of an added line or of the message.
     pub fn commits_holding(&self, holds: &dyn Fn(&str) -> bool) -> Result<HoldingCommits, RepoError> {
         let mut walk = self.0.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
@@ -237,6 +236,7 @@ impl CommitHistory<'_> {
                 !is_found
             }),
         );
+        // Ending at the first match also counts as an error.
         if !is_found {
             ended?;
         }

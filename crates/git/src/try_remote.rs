@@ -24,16 +24,16 @@ pub enum RemoteFound {
     Branches(usize),
 }
 
-/// Tests a remote by listing its branches and by a dry run of a push. `above` is a directory for temporary files.
+/// Tests a remote by listing its branches and by a dry run of a push. `temporary` is a directory for temporary files.
 ///
 /// # Errors
 /// As for a fetch or a push.
-pub fn try_remote(url: &str, above: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
-    let dir =
-        above.join(format!("reveille-{}", random::format_hex(&random::generate_bytes::<8>().map_err(to_local_error)?)));
+pub fn try_remote(url: &str, temporary: &Path, patience: Patience<'_>) -> Result<RemoteFound, RemoteError> {
+    let dir = temporary
+        .join(format!("reveille-{}", random::format_hex(&random::generate_bytes::<8>().map_err(to_local_error)?)));
     create_private_dir(&dir).map_err(to_local_error)?;
     let tried = probe_remote(url, &dir, patience);
-    // If removal fails, the system clears temporary files.
+    // If removal fails, the system clears temporary files later.
     fs::remove_dir_all(&dir).ok();
     tried
 }

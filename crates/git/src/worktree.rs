@@ -31,7 +31,7 @@ const MAX_LISTED: usize = 10_000;
 /// The temporary file in the git directory: it holds a file's new bytes, and for a moment its old ones until they are checked.
 pub(super) const TEMPORARY: &str = "write.tmp";
 
-/// A name that no file there has.
+/// A name that no file in the private directory has.
 const NOTHING: &str = "nothing";
 
 /// A file or link on disk.
@@ -90,7 +90,8 @@ impl WorkTree {
         fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Returns `true` if two paths are one file here, or would be: both are missing, on a disk that ignores such differences of names.
+    /// Returns `true` if two paths that differ only in case are one file on this disk. If both are missing, they would be one if the disk
+    /// ignores case.
     pub(super) fn is_one_file(&self, one: &str, other: &str) -> bool {
         match (self.stat(one), self.stat(other)) {
             (Some(one), Some(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
@@ -121,7 +122,7 @@ impl WorkTree {
         }
         let replaced = match (expected, new) {
             (_, Some(new)) => self.write_entry(&directory, name, path, expected, new)?,
-            (Some(expected), None) => self.take_away(&directory, name, path, expected)?,
+            (Some(expected), None) => self.remove_entry(&directory, name, path, expected)?,
             (None, None) => Replaced::Done,
         };
         fs::fsync(&directory).map_err(|error| self.io_error("syncing the directory of", path, error))?;
@@ -134,20 +135,20 @@ impl WorkTree {
     /// Checks that the file at a path can be replaced or created, as far as can be known without doing so.
     pub(super) fn check_replaceable(&self, path: &str) -> Result<(), RepoError> {
         let (parents, name) = split_path(path)?;
-        let writing = |error: Errno| self.io_error("writing", path, error);
+        let write_error = |error: Errno| self.io_error("writing", path, error);
         let directory = self.nearest_directory(path, &parents)?;
-        fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(writing)?;
+        fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(write_error)?;
         // The source doesn't exist, so nothing moves; but the system first reports a different or read-only file system.
         let moved = fs::renameat_with(&self.private, NOTHING, &directory, name, RenameFlags::NOREPLACE);
         if let Err(error @ (Errno::XDEV | Errno::ROFS | Errno::ACCESS | Errno::PERM)) = moved {
-            return Err(writing(error));
+            return Err(write_error(error));
         }
         // In a folder such as /tmp, only the owner of a file can move it.
-        let (folder, me) = (fs::fstat(&directory).map_err(writing)?, rustix::process::geteuid());
-        let is_anothers = |stat: &fs::Stat| !me.is_root() && stat.st_uid != me.as_raw();
-        let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) && is_anothers(&folder);
+        let (folder, me) = (fs::fstat(&directory).map_err(write_error)?, rustix::process::geteuid());
+        let belongs_to_another = |stat: &fs::Stat| !me.is_root() && stat.st_uid != me.as_raw();
+        let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) && belongs_to_another(&folder);
         match fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(file) if is_sticky && is_anothers(&file) => Err(writing(Errno::PERM)),
+            Ok(file) if is_sticky && belongs_to_another(&file) => Err(write_error(Errno::PERM)),
             _ => Ok(()),
         }
     }
@@ -155,8 +156,8 @@ impl WorkTree {
     /// Opens the directory of a file, or the deepest existing one above it.
     fn nearest_directory(&self, path: &str, parents: &[&str]) -> Result<OwnedFd, RepoError> {
         for depth in (0..=parents.len()).rev() {
-            let some = parents.get(..depth).unwrap_or_default();
-            if let Some(directory) = self.open_directory(path, some, false)? {
+            let ancestors = parents.get(..depth).unwrap_or_default();
+            if let Some(directory) = self.open_directory(path, ancestors, false)? {
                 return Ok(directory);
             }
         }
@@ -308,7 +309,7 @@ impl WorkTree {
                 self.drop_temporary();
                 return Ok(Replaced::Differs);
             }
-            // The file system can't exchange; the check above was only a moment ago.
+            // The file system can't exchange. `replace` compared the content only a moment ago, so overwrite it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 fs::renameat(&self.private, TEMPORARY, directory, name)
                     .map_err(|error| self.io_error("writing", path, error))?;
@@ -331,7 +332,13 @@ impl WorkTree {
         Ok(Replaced::Differs)
     }
 
-    fn take_away(&self, directory: &OwnedFd, name: &str, path: &str, expected: &OnDisk) -> Result<Replaced, RepoError> {
+    fn remove_entry(
+        &self,
+        directory: &OwnedFd,
+        name: &str,
+        path: &str,
+        expected: &OnDisk,
+    ) -> Result<Replaced, RepoError> {
         fs::renameat(directory, name, &self.private, TEMPORARY)
             .map_err(|error| self.io_error("removing", path, error))?;
         if self.read_entry(&self.private, TEMPORARY, path)?.as_ref() == Some(expected) {
@@ -374,7 +381,7 @@ impl WorkTree {
     /// Removes empty directories, as git does.
     fn remove_empty_directories(&self, parents: &[&str]) {
         for depth in (1..=parents.len()).rev() {
-            let Some((name, above)) = parents.get(..depth).and_then(|some| some.split_last()) else {
+            let Some((name, above)) = parents.get(..depth).and_then(|ancestors| ancestors.split_last()) else {
                 return;
             };
             let Ok(Some(directory)) = self.open_directory(name, above, false) else {
@@ -442,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_expected_is_replaced() {
+    fn only_expected_content_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let (root, private) = (dir.path().join("root"), dir.path().join("private"));
         fs::create_dir(&root).unwrap();
@@ -463,9 +470,9 @@ mod tests {
         assert_eq!(fs::read_dir(&private).unwrap().count(), 0, "something temporary stays");
     }
 
-    /// The checks in the moment of the exchange itself, which no edit can be timed to hit.
+    /// Calls the inner functions directly, since no edit can be timed to fall between check and exchange.
     #[test]
-    fn what_came_between_check_and_exchange_is_put_back() {
+    fn a_file_saved_between_check_and_exchange_is_put_back() {
         let dir = tempfile::tempdir().unwrap();
         let (root, private) = (dir.path().join("root"), dir.path().join("private"));
         fs::create_dir(&root).unwrap();
@@ -475,7 +482,7 @@ mod tests {
         let directory = tree.open_directory("a.md", &[], false).unwrap().unwrap();
         let (old, new) = (file("old"), file("new"));
         assert_eq!(tree.write_entry(&directory, "a.md", "a.md", Some(&old), &new).unwrap(), Replaced::Differs);
-        assert_eq!(tree.take_away(&directory, "a.md", "a.md", &old).unwrap(), Replaced::Differs);
+        assert_eq!(tree.remove_entry(&directory, "a.md", "a.md", &old).unwrap(), Replaced::Differs);
         assert_eq!(tree.write_entry(&directory, "a.md", "a.md", None, &new).unwrap(), Replaced::Differs);
         assert_eq!(fs::read_to_string(root.join("a.md")).unwrap(), "saved just now");
         assert_eq!(fs::read_dir(&private).unwrap().count(), 0);

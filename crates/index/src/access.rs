@@ -21,7 +21,7 @@ const CHATS: &str = "memory/chats/";
 /// Ranges of first and last lines, in order.
 type LineRanges = Vec<(usize, usize)>;
 
-/// The access rights of a document's lines.
+/// The access rights of a document's lines. `of_others` are the untrusted ones.
 pub(super) struct LineAccess {
     of_others: LineRanges,
     views: Vec<ChatView>,
@@ -57,7 +57,7 @@ impl LineAccess {
             let own = ChatView { chat, shown: all(), of_others: Vec::new(), headings: None };
             return Self { of_others, views: vec![own] };
         }
-        // The standing orders' skills hold in each chat, but only the owner may search them.
+        // Skills apply in every chat, but only the owner may search them.
         if path.starts_with("skills/") {
             return Self { of_others, views: Vec::new() };
         }
@@ -74,6 +74,7 @@ impl LineAccess {
     /// Returns the access rights of a range of lines.
     pub(super) fn find_readers(&self, first: usize, last: usize) -> ChunkReaders {
         let sees = |view: &&ChatView| is_covered(&view.shown, first, last);
+        // What a chat without any rights sees is for all.
         let seen_by = self.views.iter().filter(|view| view.chat == NOBODY).find(sees);
         let seen_by = seen_by.or_else(|| self.views.iter().find(sees));
         let touches = |ranges: &LineRanges| {
@@ -88,7 +89,7 @@ impl LineAccess {
         }
     }
 
-    /// Removes headings hidden from the guest from a chunk, and a day taken from such a heading.
+    /// Removes from a chunk the headings hidden from its guest, and a day taken from such a heading.
     pub(super) fn hide_headings(&self, readers: ChunkReaders, chunk: &mut Chunk) {
         let chat = if readers.is_for_all { Some(NOBODY) } else { readers.chat };
         let Some(view) = chat.and_then(|chat| self.views.iter().find(|view| view.chat == chat)) else { return };

@@ -99,8 +99,8 @@ impl Lines {
     fn mark_lines(&mut self, bytes: &Range<usize>, kind: LineKind) {
         let (first, last) =
             (self.line_index(bytes.start), self.line_index(bytes.end.saturating_sub(1).max(bytes.start)));
-        for at in self.kinds.get_mut(first..=last).into_iter().flatten() {
-            *at = kind;
+        for line_kind in self.kinds.get_mut(first..=last).into_iter().flatten() {
+            *line_kind = kind;
         }
     }
 
@@ -168,20 +168,21 @@ fn is_toml_table(lines: &[&str]) -> bool {
     lines.iter().all(|line| line.is_empty()) || lines.iter().any(is_key)
 }
 
-/// Returns whether lines between two rules are YAML rather than Markdown. A section among them begins after a blank line.
+/// Returns whether lines between two rules are YAML rather than Markdown. A `## ` line after a blank one is taken for a Markdown heading,
+/// every other `#` line for a YAML comment.
 fn is_yaml(lines: &[&str]) -> bool {
     let is_key = |line: &str| {
         let (key, _) = line.split_once(':').unwrap_or_default();
         !key.is_empty() && !key.starts_with(['#', '*', '>']) && key.split_whitespace().count() <= 3
     };
-    let may_be = |line: &str| {
+    let may_be_yaml = |line: &str| {
         line.is_empty()
             || line.starts_with(['#', ' ', '\t', '-', '[', ']', '{', '}', '"', '\'', '%', '&'])
             || is_key(line)
     };
     let sections = lines.windows(2).filter(|pair| matches!(pair, ["", heading] if heading.starts_with("## ")));
     let has_text = lines.iter().any(|line| !line.is_empty());
-    lines.iter().all(|line| may_be(line))
+    lines.iter().all(|line| may_be_yaml(line))
         && sections.count() == 0
         && (!has_text || lines.iter().any(|line| is_key(line)))
 }

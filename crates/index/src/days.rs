@@ -44,7 +44,7 @@ pub(super) fn find_day(text: &str) -> Option<NaiveDate> {
         return None;
     }
     let words = split_words(text);
-    (0..words.len()).find_map(|at| full_day(words.get(at..)?))
+    (0..words.len()).find_map(|at| parse_full_day(words.get(at..)?))
 }
 
 /// Returns the days a question asks about. Dates without a year mean the latest such date up to `today`. `None` without a date.
@@ -52,22 +52,22 @@ pub(super) fn parse_asked_days(question: &str, today: NaiveDate) -> Option<DaySp
     let words = split_words(question);
     let from = |at: usize| words.get(at..).unwrap_or_default();
     let all = 0..words.len();
-    if let Some(day) = all.clone().find_map(|at| full_day(from(at))) {
+    if let Some(day) = all.clone().find_map(|at| parse_full_day(from(at))) {
         return Some(DaySpan::for_day(day));
     }
     if let Some(span) = all.clone().find_map(|at| parse_relative(from(at), today)) {
         return Some(span);
     }
-    if let Some(span) = all.clone().find_map(|at| month_of_year(from(at))) {
+    if let Some(span) = all.clone().find_map(|at| parse_month_of_year(from(at))) {
         return Some(span);
     }
-    if let Some(span) = all.clone().find_map(|at| day_of_month(from(at), today)) {
+    if let Some(span) = all.clone().find_map(|at| parse_day_of_month(from(at), today)) {
         return Some(span);
     }
     let before = |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).map(String::as_str).unwrap_or_default();
-    let is_of_time =
+    let follows_time_word =
         |at: usize| matches!(before(at), "in" | "during" | "of" | "since" | "last" | "this" | "by" | "until");
-    all.filter(|at| is_of_time(*at)).find_map(|at| {
+    all.filter(|at| follows_time_word(*at)).find_map(|at| {
         let word = words.get(at)?;
         if let Some(year) = parse_year(word) {
             return DaySpan::for_year(year);
@@ -84,9 +84,9 @@ fn split_words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
 }
 
-fn full_day(words: &[String]) -> Option<NaiveDate> {
+fn parse_full_day(words: &[String]) -> Option<NaiveDate> {
     let first = words.first()?;
-    // A wake's id begins with its date, and so does a time in RFC 3339.
+    // A time in RFC 3339 begins with its date.
     if let Some(iso) = first.get(..10).filter(|iso| iso.bytes().filter(|byte| *byte == b'-').count() == 2)
         && let Ok(day) = iso.parse::<NaiveDate>()
         && YEARS.contains(&day.year())
@@ -96,25 +96,25 @@ fn full_day(words: &[String]) -> Option<NaiveDate> {
     let (second, third) = (words.get(1)?, words.get(2)?);
     // "8th of May 2023"
     let (second, third) = if second == "of" { (third, words.get(3)?) } else { (second, third) };
-    let (day, month) = match (parse_number(first), parse_month(second)) {
+    let (day, month) = match (parse_day_number(first), parse_month(second)) {
         (Some(day), Some(month)) => (day, month),
-        _ => (parse_number(second)?, parse_month(first)?),
+        _ => (parse_day_number(second)?, parse_month(first)?),
     };
     NaiveDate::from_ymd_opt(parse_year(third)?, month, day)
 }
 
-fn month_of_year(words: &[String]) -> Option<DaySpan> {
+fn parse_month_of_year(words: &[String]) -> Option<DaySpan> {
     let second = words.get(1)?;
     let second = if second == "of" { words.get(2)? } else { second };
     DaySpan::for_month(parse_year(second)?, parse_month(words.first()?)?)
 }
 
-fn day_of_month(words: &[String], today: NaiveDate) -> Option<DaySpan> {
+fn parse_day_of_month(words: &[String], today: NaiveDate) -> Option<DaySpan> {
     let (first, second) = (words.first()?, words.get(1)?);
     let second = if second == "of" { words.get(2)? } else { second };
-    let (day, month) = match (parse_number(first), parse_month(second)) {
+    let (day, month) = match (parse_day_number(first), parse_month(second)) {
         (Some(day), Some(month)) => (day, month),
-        _ => (parse_number(second)?, parse_month(first)?),
+        _ => (parse_day_number(second)?, parse_month(first)?),
     };
     let this = NaiveDate::from_ymd_opt(today.year(), month, day)?;
     let found = if this <= today { Some(this) } else { NaiveDate::from_ymd_opt(today.year() - 1, month, day) };
@@ -135,8 +135,8 @@ fn parse_relative(words: &[String], today: NaiveDate) -> Option<DaySpan> {
             Some(DaySpan { first: monday, last: monday.checked_add_days(Days::new(6))? })
         }
         ("last" | "this" | "past", "month") => {
-            let of = if first == "this" { today } else { months_back(1)? };
-            DaySpan::for_month(of.year(), of.month())
+            let day = if first == "this" { today } else { months_back(1)? };
+            DaySpan::for_month(day.year(), day.month())
         }
         ("last" | "this" | "past", "year") => DaySpan::for_year(today.year() - i32::from(first != "this")),
         ("last" | "on", day) => {
@@ -192,11 +192,11 @@ fn parse_year(word: &str) -> Option<i32> {
     word.parse().ok().filter(|year| word.len() == 4 && YEARS.contains(year))
 }
 
-fn parse_number(word: &str) -> Option<u32> {
+fn parse_day_number(word: &str) -> Option<u32> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let ending = word.get(digits.len()..)?;
-    let is_day = matches!(ending, "" | "st" | "nd" | "rd" | "th");
-    digits.parse().ok().filter(|day| is_day && (1..=31).contains(day))
+    let is_ordinal_or_plain = matches!(ending, "" | "st" | "nd" | "rd" | "th");
+    digits.parse().ok().filter(|day| is_ordinal_or_plain && (1..=31).contains(day))
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in ".{0,80}|[0-9a-z ,-]{0,80}") {
+        fn no_text_causes_a_panic(text in ".{0,80}|[0-9a-z ,-]{0,80}") {
             find_day(&text);
             parse_asked_days(&text, day("2026-11-24"));
         }

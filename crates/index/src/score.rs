@@ -39,7 +39,9 @@ pub(super) struct Candidate {
 /// The features of a candidate on its own.
 struct Own {
     bm25: f32,
+    /// The part of `bm25` from words with only a similar spelling.
     alike: f32,
+    /// The cosine with the question's vector, later scaled to the range of all candidates.
     dense: Option<f32>,
     coverage: f32,
     exact: f32,
@@ -47,6 +49,7 @@ struct Own {
     heading: f32,
     speaker: f32,
     length: f32,
+    /// Whether the text is itself a question.
     asks: bool,
 }
 
@@ -115,9 +118,9 @@ impl<'a> Sought<'a> {
         let mut of_words = Vec::with_capacity(wanted.words.len());
         for word in &wanted.words {
             let mut numbers = Vec::with_capacity(word.stems.len());
-            for (stem, counts) in &word.stems {
+            for (stem, weight) in &word.stems {
                 let next = stems.len();
-                numbers.push((*stems.entry(stem.as_str()).or_insert(next), *counts));
+                numbers.push((*stems.entry(stem.as_str()).or_insert(next), *weight));
             }
             heads.extend(word.stems.iter().map(|(stem, _)| kept_by_stemming(stem)));
             of_words.push(numbers);
@@ -134,17 +137,17 @@ impl<'a> Sought<'a> {
     fn match_label(&mut self, label: &'a str) -> &[bool] {
         let Self { wanted, in_labels, heads, .. } = self;
         in_labels.entry(label).or_insert_with(|| {
-            let mut are_there = vec![false; wanted.words.len()];
+            let mut occurs = vec![false; wanted.words.len()];
             terms::for_each_word(label, |folded| {
-                if may_be(heads, folded) {
+                if may_have_stem(heads, folded) {
                     let here = stem_word(folded);
-                    let words = wanted.words.iter().zip(&mut are_there);
+                    let words = wanted.words.iter().zip(&mut occurs);
                     words
                         .filter(|(word, _)| word.stems.iter().any(|(stem, _)| *stem == here))
-                        .for_each(|(_, is)| *is = true);
+                        .for_each(|(_, occurs)| *occurs = true);
                 }
             });
-            are_there
+            occurs
         })
     }
 
@@ -159,7 +162,7 @@ impl<'a> Sought<'a> {
         let mut before = None;
         terms::for_each_word(text, |folded| {
             found.words += 1;
-            if !may_be(&self.heads, folded) {
+            if !may_have_stem(&self.heads, folded) {
                 before = None;
                 return;
             }
@@ -180,7 +183,7 @@ impl<'a> Sought<'a> {
 }
 
 /// Returns whether a word may have one of the stems, to avoid stemming most words.
-fn may_be(heads: &[&str], folded: &str) -> bool {
+fn may_have_stem(heads: &[&str], folded: &str) -> bool {
     heads.iter().any(|head| folded.starts_with(head))
 }
 
@@ -217,16 +220,15 @@ fn match_candidate<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own
     let words = sought.wanted.words.iter().zip(&sought.of_words).zip(&found.is_exact);
     for (((word, stems), is_exact), here) in words.zip(&mut parts) {
         all += word.rarity;
-        let counted = stems.iter().filter_map(|(number, counts_for)| {
+        let counted = stems.iter().filter_map(|(number, weight)| {
             let count = found.counts.get(*number).copied().filter(|count| *count > 0.0)?;
-            Some((counts_for * word.rarity * count * (K1 + 1.0) / (count + damped), *counts_for))
+            Some((weight * word.rarity * count * (K1 + 1.0) / (count + damped), *weight))
         });
-        let (part, counts_for) =
-            counted.fold((0.0_f32, 0.0_f32), |best, next| if next.0 > best.0 { next } else { best });
+        let (part, weight) = counted.fold((0.0_f32, 0.0_f32), |best, next| if next.0 > best.0 { next } else { best });
         *here = part;
         own.bm25 += part;
-        own.coverage += word.rarity * counts_for;
-        if counts_for > 0.0 && counts_for < 1.0 {
+        own.coverage += word.rarity * weight;
+        if weight > 0.0 && weight < 1.0 {
             own.alike += part;
         }
         if *is_exact {
@@ -254,8 +256,8 @@ fn match_candidate<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own
 }
 
 /// Returns the fraction of true values.
-fn compute_fraction(are: &[bool]) -> f32 {
-    are.iter().filter(|is| **is).count() as f32 / are.len().max(1) as f32
+fn compute_fraction(flags: &[bool]) -> f32 {
+    flags.iter().filter(|flag| **flag).count() as f32 / flags.len().max(1) as f32
 }
 
 /// The contributions of neighbouring lines.
@@ -263,7 +265,9 @@ fn compute_fraction(are: &[bool]) -> f32 {
 struct Near {
     bm25: f32,
     dense: f32,
+    /// The `bm25` of the line before, if that is a question.
     asked: f32,
+    /// The best `bm25` of the neighbours.
     best: f32,
 }
 
@@ -274,18 +278,18 @@ impl Near {
         for step in [-2_isize, -1, 1, 2] {
             let Some(there) = at.checked_add_signed(step) else { continue };
             let (Some(other), Some(own)) = (candidates.get(there), own.get(there)) else { continue };
-            let far = step.unsigned_abs();
+            let distance = step.unsigned_abs();
             // Positions are consecutive numbers in a document, and times in a conversation.
             let is_near = match here.message {
-                None => here.ord.abs_diff(other.ord) == far as u64,
+                None => here.ord.abs_diff(other.ord) == distance as u64,
                 Some(_) => here.ord.abs_diff(other.ord) <= MAX_PAUSE_MS,
             };
             if other.document != here.document || !is_near {
                 continue;
             }
-            let lends = NEAR.get(far - 1).copied().unwrap_or(0.0);
-            near.bm25 += lends * own.bm25;
-            near.dense += lends * own.dense.unwrap_or(0.0);
+            let weight = NEAR.get(distance - 1).copied().unwrap_or(0.0);
+            near.bm25 += weight * own.bm25;
+            near.dense += weight * own.dense.unwrap_or(0.0);
             near.best = near.best.max(own.bm25);
             if step == -1 && own.asks {
                 near.asked = own.bm25;

@@ -76,17 +76,20 @@ impl Index {
                 (weights::compute_score(&features, candidate.cosine.is_some()), candidate, features)
             })
             .collect();
-        facts_before_their_sources(&mut ranked);
+        rank_facts_before_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
-        let mut said = HashSet::new();
-        let mut told = Told::default();
+        let mut shown_messages = HashSet::new();
+        let mut shown_texts = Told::default();
         let mut found = Vec::new();
         for (score, candidate, features) in ranked {
             if found.len() >= query.limit {
                 break;
             }
             // A message is found once, by its best part.
-            if candidate.message.is_some_and(|message| !said.insert((message, candidate.kind == ChunkKind::Answer))) {
+            if candidate
+                .message
+                .is_some_and(|message| !shown_messages.insert((message, candidate.kind == ChunkKind::Answer)))
+            {
                 continue;
             }
             let path = match candidate.message {
@@ -106,10 +109,10 @@ impl Index {
                     }
                 }
             };
-            if told.is_repeated_by(&candidate, &path) {
+            if shown_texts.is_repeat_or_add(&candidate, &path) {
                 continue;
             }
-            found.push(to_recalled(*candidate, path, score, features, query));
+            found.push(to_hit(*candidate, path, score, features, query));
         }
         Ok(found)
     }
@@ -138,10 +141,10 @@ impl Index {
                  ORDER BY ord {order}, id {order} LIMIT {NEIGHBOURS}"
             )
         });
-        for said in first.iter().filter_map(|id| found.get(id)).filter(|said| said.message.is_some()) {
+        for candidate in first.iter().filter_map(|id| found.get(id)).filter(|candidate| candidate.message.is_some()) {
             for look in [&before, &after] {
                 let mut statement = self.conn.prepare_cached(look)?;
-                let mut rows = statement.query((said.document, said.ord, said.id))?;
+                let mut rows = statement.query((candidate.document, candidate.ord, candidate.id))?;
                 while let Some(row) = rows.next()? {
                     near.insert(row.get(0)?);
                 }
@@ -169,11 +172,11 @@ impl Index {
     }
 
     fn add_cosines(&self, candidates: &mut [Box<Candidate>], direction: &Direction, known: &Cosines) {
-        // Distant vectors need no exact cosine: their bits are in memory, but their bytes aren't.
+        // An estimate is enough for distant vectors: it needs only their bits, which are in memory, and no read of their bytes.
         let keys = candidates.iter().map(|candidate| candidate.key).filter(|key| !known.contains_key(key)).collect();
-        let about = self.estimate_cosines(direction, &keys);
+        let estimated = self.estimate_cosines(direction, &keys);
         for candidate in candidates {
-            candidate.cosine = known.get(&candidate.key).or_else(|| about.get(&candidate.key)).copied();
+            candidate.cosine = known.get(&candidate.key).or_else(|| estimated.get(&candidate.key)).copied();
         }
     }
 
@@ -192,8 +195,8 @@ struct Told(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
 
 impl Told {
     /// Returns whether a line of the log or of a recording only repeats an earlier hit: a single text of that day contains every word
-    /// except the verb. Other texts are remembered for later lines.
-    fn is_repeated_by(&mut self, candidate: &Candidate, path: &str) -> bool {
+    /// except the verb. Any other text is added, for comparison with later lines.
+    fn is_repeat_or_add(&mut self, candidate: &Candidate, path: &str) -> bool {
         let is_record = path == EPISODIC_MEMORY || path.starts_with(RECORDINGS);
         let texts = self.0.entry(candidate.date).or_default();
         if is_record {
@@ -207,7 +210,7 @@ impl Told {
     }
 }
 
-/// Strips a log entry's frame: the wake's reason, the answering, and the duration.
+/// Strips a log entry's frame: the wake's reason, the note of an answer, and the duration.
 fn strip_log_frame(record: &str) -> &str {
     let frames = [("Woke for ", ". "), ("Answered ", ": ")];
     let done = frames.into_iter().fold(record, |text, (head, end)| {
@@ -223,19 +226,19 @@ fn content_words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Ranks a fact before its source message and the answer, which say the same at greater length.
-fn facts_before_their_sources(ranked: &mut [Ranked]) {
-    let mut of_wakes: HashMap<String, f32> = HashMap::new();
+fn rank_facts_before_sources(ranked: &mut [Ranked]) {
+    let mut best_by_wake: HashMap<String, f32> = HashMap::new();
     for (score, candidate, _) in ranked.iter().filter(|(_, candidate, _)| candidate.message.is_some()) {
         if let Some(wake) = parse_origin(candidate).wake {
-            let best = of_wakes.entry(wake).or_insert(*score);
+            let best = best_by_wake.entry(wake).or_insert(*score);
             *best = best.max(*score);
         }
     }
     for (score, candidate, features) in ranked.iter_mut().filter(|(_, candidate, _)| candidate.kind == ChunkKind::Fact)
     {
-        let said = parse_origin(candidate).wake.and_then(|wake| of_wakes.get(&wake));
-        if let Some(said) = said.filter(|said| *said >= score && weights::speaks_for_itself(features)) {
-            *score = said + f32::EPSILON * said.abs().max(1.0) * 8.0;
+        let best_source = parse_origin(candidate).wake.and_then(|wake| best_by_wake.get(&wake));
+        if let Some(best_source) = best_source.filter(|best| *best >= score && weights::speaks_for_itself(features)) {
+            *score = best_source + f32::EPSILON * best_source.abs().max(1.0) * 8.0;
         }
     }
 }
@@ -263,7 +266,7 @@ fn read_candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     })
 }
 
-fn to_recalled(
+fn to_hit(
     candidate: Candidate,
     path: String,
     score: f32,
@@ -320,10 +323,10 @@ fn parse_origin(candidate: &Candidate) -> ChunkOrigin {
     let words: Vec<&str> = candidate.origin.split_whitespace().take_while(|word| *word != "after").collect();
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
     let number = |name: &str| after(name).and_then(|number| number.trim_end_matches(',').parse().ok());
-    let is_wakes = words.first() == Some(&"wake");
+    let is_from_wake = words.first() == Some(&"wake");
     ChunkOrigin {
-        wake: after("wake").filter(|_| is_wakes).map(|wake| wake.trim_end_matches(',').to_owned()),
-        message: candidate.message.or_else(|| number("message").filter(|_| is_wakes)),
+        wake: after("wake").filter(|_| is_from_wake).map(|wake| wake.trim_end_matches(',').to_owned()),
+        message: candidate.message.or_else(|| number("message").filter(|_| is_from_wake)),
         chat: candidate.chat.map(ChatNumber),
     }
 }

@@ -197,7 +197,7 @@ fn splitting_a_large_file_takes_linear_time() {
 }
 
 /// Creates a store with this many messages.
-fn spoken(dir: &Path, messages: usize) -> reveille_store::Store {
+fn store_with_messages(dir: &Path, messages: usize) -> reveille_store::Store {
     let path = dir.join("messages.db");
     drop(reveille_store::Store::open(&path).unwrap());
     let conn = Connection::open(&path).unwrap();
@@ -220,21 +220,21 @@ fn forget_first(dir: &Path, store: &mut reveille_store::Store) {
 #[test]
 fn comparing_all_conversations_ends_however_little_time_each_refresh_has() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = spoken(dir.path(), 4_500);
+    let mut store = store_with_messages(dir.path(), 4_500);
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
-    let mut once = |store: &reveille_store::Store| {
+    let mut refresh_once = |store: &reveille_store::Store| {
         let sources = Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC };
         let is_partial = index.refresh(&sources, Some(std::time::Duration::ZERO)).unwrap().is_partial;
         (is_partial, index.stats().unwrap().messages)
     };
-    assert_eq!(once(&store), (true, 2_000));
+    assert_eq!(refresh_once(&store), (true, 2_000));
     // A change between two parts of the first build is noticed, too.
     forget_first(dir.path(), &mut store);
-    assert!(once(&store).0);
-    assert!(once(&store).0);
-    assert_eq!(once(&store), (false, 4_499));
+    assert!(refresh_once(&store).0);
+    assert!(refresh_once(&store).0);
+    assert_eq!(refresh_once(&store), (false, 4_499));
     store.inbox_mut().note_spoken_change().unwrap();
-    assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
+    assert_eq!([refresh_once(&store).0, refresh_once(&store).0, refresh_once(&store).0], [true, true, false]);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_dead_letter_that_is_edited_is_found_by_its_new_text() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("messages.db");
     let mut store = Store::open(&path).unwrap();
-    let by_hand = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let run_sql = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
     let says = |update, text: &str| NewIncoming {
         chat: ChatRef::from_telegram(7),
@@ -267,14 +267,14 @@ fn a_dead_letter_that_is_edited_is_found_by_its_new_text() {
     };
     let first = Batch { bot_id: 1, next_offset: 1, messages: vec![says(1, "the zeppelin")], ..Batch::default() };
     store.inbox_mut().accept_batch(&first, now).unwrap();
-    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
+    run_sql("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
     assert_eq!(words(&store), ["zeppelin"]);
     edit(&mut store, 2, "the airship");
     assert_eq!(words(&store), ["airship"]);
     // The message is retried, and edited while it waits.
     assert!(store.inbox_mut().retry_message(1).unwrap());
     edit(&mut store, 3, "the balloon");
-    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+    run_sql("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     assert_eq!(words(&store), ["balloon"]);
 }
 
@@ -291,7 +291,7 @@ fn an_error_that_ends_a_transaction_is_reported_unchanged_and_loses_no_vectors()
     drop(index);
     let fill_the_disk = |index: &mut Index| {
         index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
-            // As SQLite does when the disk is fill_the_disk.
+            // As SQLite does when the disk is full.
             index.conn.execute_batch("ROLLBACK")?;
             Err::<(), _>(IndexError::Full)
         })

@@ -18,9 +18,9 @@ use super::{
 
 /// The number of codes per block.
 pub(super) const BLOCK: usize = 1_024;
-/// The number of nearest vectors by bits, from which the best for the question's largest values are chosen.
+/// The number of vectors chosen by their bits alone.
 const MAX_BY_BITS: usize = 2_048;
-/// The number of these read and compared by bytes.
+/// The number of these chosen by the question's values, and then compared by their bytes.
 const MAX_BY_BYTES: usize = 192;
 /// The mean absolute value of a normal distribution divided by its root mean square: the square root of 2/π.
 const SIGNS_COSINE: f32 = 0.797_884_6;
@@ -248,7 +248,7 @@ impl Index {
             copied
         };
         if let Err(error) = copy() {
-            tracing::warn!(%error, "the index's vectors are lost; they are made anew");
+            tracing::warn!(%error, "the index's vectors are lost; they will be computed again");
         }
     }
 
@@ -282,7 +282,7 @@ impl Index {
             "SELECT key, code FROM (SELECT value AS sought FROM json_each(?2)) CROSS JOIN codes
              ON model = ?1 AND key = sought",
         )?;
-        // Reads in storage order, where neighbours are found from each other.
+        // Reads in storage order, since each row is then close to the one before.
         let mut sought = codes.find_nearest(direction, within.as_ref());
         sought.sort_unstable();
         let mut rows = statement.query((direction.model, sql_list(&sought)))?;
@@ -309,20 +309,20 @@ impl Index {
     /// Estimates the cosines of a question with some keys' vectors, from the bits read last.
     pub(super) fn estimate_cosines(&self, direction: &Direction, keys: &KeySet) -> Cosines {
         let Some(codes) = &self.codes else { return Cosines::default() };
-        let parts = parts_by_byte(&direction.values);
+        let parts = compute_byte_sums(&direction.values);
         let all: f32 = direction.values.iter().sum();
         // The cosine between a normally distributed vector and its signs, as a unit vector.
         let scale = SIGNS_COSINE * (direction.values.len() as f32).sqrt();
         let mut found = Cosines::default();
         // Keys are hashes, so their first bits rule out most others.
         let first_bits = |key: i64| usize::try_from(key.cast_unsigned() >> (64 - FIRST_BITS)).unwrap_or(0);
-        let mut may_be = vec![false; 1 << FIRST_BITS];
+        let mut is_sought = vec![false; 1 << FIRST_BITS];
         for key in keys {
-            may_be.get_mut(first_bits(*key)).into_iter().for_each(|may_be| *may_be = true);
+            is_sought.get_mut(first_bits(*key)).into_iter().for_each(|is_sought| *is_sought = true);
         }
         for block in &codes.blocks {
             for (at, key) in block.keys.iter().enumerate() {
-                if may_be.get(first_bits(*key)) == Some(&true) && keys.contains(key) {
+                if is_sought.get(first_bits(*key)) == Some(&true) && keys.contains(key) {
                     found.insert(*key, (2.0 * block.sum_positive(at, &parts) - all) / scale);
                 }
             }
@@ -370,21 +370,21 @@ impl Codes {
             }
         }
         let mut left = MAX_BY_BITS;
-        let most = counts.iter().position(|count| {
+        let cutoff = counts.iter().position(|count| {
             let is_enough = *count >= left;
             left = left.saturating_sub(*count);
             is_enough
         });
-        let most = u16::try_from(most.unwrap_or(counts.len() - 1)).unwrap_or(OUT_OF_REACH - 1);
-        let parts = parts_by_byte(&direction.values);
+        let cutoff = u16::try_from(cutoff.unwrap_or(counts.len() - 1)).unwrap_or(OUT_OF_REACH - 1);
+        let parts = compute_byte_sums(&direction.values);
         let mut near: Vec<(f32, i64)> = Vec::with_capacity(2 * MAX_BY_BITS);
         for (block, distances) in self.blocks.iter().zip(distances.chunks(BLOCK)) {
             // Most vectors are far, so skip sixteen at once.
             for (first, distances) in distances.chunks(16).enumerate() {
-                if distances.iter().fold(u16::MAX, |least, distance| least.min(*distance)) > most {
+                if distances.iter().fold(u16::MAX, |least, distance| least.min(*distance)) > cutoff {
                     continue;
                 }
-                for (at, _) in distances.iter().enumerate().filter(|(_, distance)| **distance <= most) {
+                for (at, _) in distances.iter().enumerate().filter(|(_, distance)| **distance <= cutoff) {
                     let at = 16 * first + at;
                     near.extend(block.keys.get(at).map(|key| (block.sum_positive(at, &parts), *key)));
                 }
@@ -425,7 +425,7 @@ impl Block {
         }
     }
 
-    /// Sums the question's values where a vector is positive. `parts` holds the sum of each byte of bits.
+    /// Sums the question's values where a vector is positive. `parts` holds the sums for each possible byte of the vector's bits.
     fn sum_positive(&self, at: usize, parts: &[ByteSums]) -> f32 {
         let mut sums = [0.0; 8];
         for (column, parts) in self.columns.iter().zip(parts.chunks(8)) {
@@ -441,8 +441,8 @@ impl Block {
 /// For eight dimensions and each byte of their bits, the sum of the values with a set bit.
 type ByteSums = [f32; 256];
 
-/// Computes the sums of each eight dimensions.
-fn parts_by_byte(values: &[f32]) -> Vec<ByteSums> {
+/// Computes the sums for every eight dimensions.
+fn compute_byte_sums(values: &[f32]) -> Vec<ByteSums> {
     let sums = |values: &[f32]| {
         let mut sums = [0.0; 256];
         // Bits beyond the last dimension count as zero.

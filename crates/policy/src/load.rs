@@ -33,7 +33,7 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     }
 }
 
-/// Returns the time of the rule in this line: from the comment above our own, else the file's last change.
+/// Returns the time of the rule in this line: from the comment above it if the program added the rule, else the file's last change.
 fn find_rule_time(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
     amend::find_rule_time(text, line).or_else(|| Some(std::fs::metadata(path).ok()?.modified().ok()?.into()))
 }

@@ -1,5 +1,5 @@
-//! The words of a shell text that may be file names, and the programs it may run. The list is generous: words that are no files are skipped
-//! by the caller.
+//! The words of a shell text that may be file names, and the programs it may run. The list is generous: the caller skips words that
+//! aren't files.
 
 use super::classify;
 
@@ -19,7 +19,7 @@ pub struct NamedWords {
     pub commands: Vec<Vec<String>>,
 }
 
-/// Reads a text, plain or not.
+/// Finds the words and commands of a shell text, plain or not.
 pub fn named_words(text: &str) -> NamedWords {
     let line = classify::classify_line(text);
     let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::list_readings(words)).collect();
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_however_a_text_brings_it() {
+    fn a_file_name_is_found_in_every_form_of_command() {
         for text in [
             "sh tidy.sh",
             "bash < tidy.sh",
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_another_program_is_seen_through() {
+    fn a_command_run_by_another_is_found() {
         for text in ["sh x", "env A=1 timeout 5 sh x", "bash -c 'cd y && sh x'", "/bin/sh x"] {
             let commands = named_words(text).commands;
             assert!(commands.iter().any(|words| words.iter().eq(["sh", "x"])), "{text}: {commands:?}");

@@ -15,7 +15,7 @@ const NOT_FOUND: u8 = 127;
 #[expect(
     clippy::disallowed_methods,
     clippy::print_stderr,
-    reason = "it has nothing of the library, so that it needn't be linked"
+    reason = "it doesn't link the library, which has the allowed functions"
 )]
 pub(crate) fn run_wake_as(name: &str) -> ExitCode {
     // This program may be called through a link, while `wake` is next to the file itself.

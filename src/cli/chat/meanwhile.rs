@@ -1,5 +1,5 @@
-//! Background threads of the chat: repeated work until a value is dropped, and the wakes for due work while nobody
-//! types, with their messages and those of others.
+//! Background threads of the chat. While nobody types, they start wakes for due work, and print the messages of those and
+//! of other wakes.
 
 use std::{
     sync::{
@@ -51,7 +51,7 @@ impl Drop for Meanwhile {
     }
 }
 
-/// Messages to this terminal from wakes of other starters, such as reminders and late answers.
+/// Messages to this terminal from wakes outside the conversation, such as reminders and late answers.
 pub(super) struct News {
     pub(super) config: Config,
     pub(super) session: TerminalSession,
@@ -69,7 +69,7 @@ impl News {
                 store = cycle::open_store(&self.config).ok();
             }
             if let Some(Err(error)) = store.as_mut().map(|store| self.print_new_texts(store, &mut print)) {
-                tracing::debug!(%error, "what came meanwhile is shown later");
+                tracing::debug!(%error, "new messages will be shown later");
             }
         })
     }

@@ -57,7 +57,7 @@ fn a_stale_index_does_not_revert_the_wake() {
 }
 
 #[test]
-fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
+fn a_change_staged_by_the_person_but_undone_in_the_file_stays_staged() {
     let world = World::new();
     let repo = world.local();
     let base = world.read(ACTIVE);
@@ -70,11 +70,11 @@ fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
 }
 
 #[test]
-fn the_index_knows_the_files_as_they_are() {
+fn the_index_has_the_current_sizes_and_times() {
     let world = World::new();
     let repo = world.local();
     repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))])).unwrap();
-    // Without a refresh git compares sizes and times alone.
+    // This command compares only sizes and times, and doesn't refresh the index.
     assert_eq!(world.git(&["diff-files", "--name-only"]), "");
 }
 
@@ -108,7 +108,7 @@ fn an_edit_that_was_staged_during_the_cycle_does_not_revert_us() {
 }
 
 #[test]
-fn a_commit_of_the_persons_during_the_cycle_is_merged() {
+fn a_commit_by_the_person_during_the_cycle_is_merged() {
     let world = World::new();
     let repo = world.local();
     let base = world.read(ACTIVE);
@@ -121,7 +121,7 @@ fn a_commit_of_the_persons_during_the_cycle_is_merged() {
 }
 
 #[test]
-fn a_commit_in_the_very_moment_is_noticed_and_merged() {
+fn a_commit_during_the_merge_is_noticed_and_merged() {
     let world = World::new();
     let repo = world.local();
     let base = world.read(ACTIVE);
@@ -142,7 +142,7 @@ fn a_commit_in_the_very_moment_is_noticed_and_merged() {
 }
 
 #[test]
-fn a_file_saved_in_the_very_moment_keeps_both() {
+fn a_file_saved_during_the_merge_keeps_both_edits() {
     let world = World::new();
     let repo = world.local();
     let base = world.read(ACTIVE);
@@ -150,7 +150,7 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
     world.write("claude.md", orders);
     repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     world.write(ACTIVE, "theirs\n");
-    // The other file has been read and decided on by now.
+    // When this merge runs, `claude.md` has already been read and decided on.
     let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str, by_hand: &ByHand| {
         world.write("claude.md", &orders.replace("five", "theirs"));
         if path == ACTIVE {

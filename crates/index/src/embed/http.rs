@@ -111,7 +111,7 @@ impl EmbedServer {
             408 | 409 | 425 | 429 | 500..=599 => {
                 EmbedError::Later { why, retry_after: retry_after.map(Duration::from_secs), may_have_cost: false }
             }
-            400 | 413 | 422 if code != Some("model_not_found") && !is_of_the_key(&body) => EmbedError::Refused(why),
+            400 | 413 | 422 if code != Some("model_not_found") && !is_key_invalid(&body) => EmbedError::Refused(why),
             _ => EmbedError::SetUp(why),
         }
     }
@@ -134,7 +134,7 @@ impl EmbedServer {
 }
 
 /// Returns whether the key is at fault: Gemini reports a wrong key as a bad request.
-fn is_of_the_key(body: &Value) -> bool {
+fn is_key_invalid(body: &Value) -> bool {
     let details = body.pointer("/error/details").and_then(Value::as_array);
     details.is_some_and(|details| details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID"))
 }

@@ -1,4 +1,4 @@
-//! The encoder on this machine, in a child process. `reveille-embedder` starts with the first batch and ends with this value, which frees
+//! The encoder on this machine, in a helper. `reveille-embedder` starts with the first batch and ends with this value, which frees
 //! its memory. Each line is a batch, and each answer is a line.
 
 use std::{
@@ -36,7 +36,7 @@ pub(super) struct LocalEmbedder {
 }
 
 impl LocalEmbedder {
-    /// Identifies the model in the folder. The child starts later.
+    /// Identifies the model in the folder. The helper starts later.
     pub(super) fn new(folder: &Path) -> Result<Self, EmbedError> {
         let missing = |error| {
             EmbedError::SetUp(format!(
@@ -62,7 +62,7 @@ impl LocalEmbedder {
         };
         let request = EmbedderRequest { texts: texts.to_vec() };
         let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
-        // The fuse kills a child that takes too long. If this call is dropped, `lines` kills its child.
+        // The fuse kills a helper that takes too long. If this call is dropped, `lines` kills the helper.
         let fuse = lines.end_after(BATCH_TIMEOUT);
         lines.send_line(request);
         let Some(line) = lines.next().await else {
@@ -84,7 +84,7 @@ impl LocalEmbedder {
     }
 
     fn start_helper(&self) -> Result<Lines, EmbedError> {
-        // The child needs only the folder.
+        // The helper needs only the folder.
         let spec = Spec::new(&self.program).args([&self.folder]).only_inheriting(&["PATH", "LANG"]);
         Lines::start(&spec, MAX_LINE_BYTES).map_err(|error| EmbedError::SetUp(error.to_string()))
     }

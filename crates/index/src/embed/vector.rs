@@ -27,7 +27,7 @@ pub(super) fn check_vectors(
         }
         let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         if !length.is_finite() {
-            return Err(unusable(format!("number {nth} of {texts} isn't all of finite numbers")));
+            return Err(unusable(format!("number {nth} of {texts} has a number that isn't finite")));
         }
         if length < SHORTEST {
             return Err(unusable(format!("number {nth} of {texts} is zero")));

@@ -23,12 +23,13 @@ fn is_forced(rest: &[&str]) -> bool {
 /// Describes the damage of a git command at a remote; `None` if it does none.
 pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
     let (name, rest) = find_subcommand(arguments)?;
-    let is_forcing = |word: &&str| {
+    let is_destructive_option = |word: &&str| {
         ["--mirror", "--delete", "--prune"].contains(word)
             || word.starts_with(['+', ':'])
             || word.starts_with("--force")
     };
-    let destroys = name == "push" && (is_forced(&rest) || has_flag(&rest, "d") || rest.iter().any(is_forcing));
+    let destroys =
+        name == "push" && (is_forced(&rest) || has_flag(&rest, "d") || rest.iter().any(is_destructive_option));
     destroys.then_some("rewrites or deletes what others may rely on")
 }
 

@@ -3,7 +3,7 @@
 
 use reveille_base::disk;
 
-/// Parts of paths, in lower case: some file systems ignore case.
+/// Parts of paths to keys or private state. They are in lower case, since some file systems ignore case.
 const PARTS: [&str; 45] = [
     ".ssh",
     ".gnupg",
@@ -52,7 +52,7 @@ const PARTS: [&str; 45] = [
     "authorized_keys",
 ];
 
-/// Names of files and folders that count without their path, as a `cd` may have gone before.
+/// Names of sensitive files that count even without their folder, since an earlier `cd` may have entered it.
 const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
 
 /// Returns the reason to ask about a word, if it names such a place.
@@ -61,7 +61,7 @@ pub(crate) fn find_reason(word: &str) -> Option<String> {
     // An option's value may follow its letter directly.
     let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
     let last = |text: &str| text.rsplit(['/', '=', ':']).next().unwrap_or_default().to_owned();
-    let is_named = [last(&lower), last(value)].iter().any(|name| is_env_file(name) || is_by_name(&lower, name));
+    let is_named = [last(&lower), last(value)].iter().any(|name| is_env_file(name) || is_sensitive_name(&lower, name));
     if is_named || PARTS.iter().any(|part| lower.contains(part)) {
         return Some(format!("`{word}` names a place where keys or private state are kept."));
     }
@@ -87,7 +87,7 @@ fn is_env_file(name: &str) -> bool {
 }
 
 /// Recognises sensitive names; `dev` and `proc` count only at the root.
-fn is_by_name(word: &str, name: &str) -> bool {
+fn is_sensitive_name(word: &str, name: &str) -> bool {
     match (name, word.strip_suffix(name).and_then(|word| word.strip_suffix('/'))) {
         ("dev" | "proc", before) => before.is_some_and(|before| is_root(before, word)),
         _ => NAMES.contains(&name),
@@ -121,8 +121,8 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool reads or
-/// writes those, whatever is granted.
+/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool
+/// reads or writes those, whatever is granted.
 pub fn is_private(path: &str) -> bool {
     disk::fold_name(path).split('/').any(|part| PRIVATE.contains(&part))
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_spelling_of_a_private_name_is_another_name() {
+    fn every_spelling_of_a_private_name_is_private() {
         for path in [
             ".ssh/config",
             "a/.SSH",

@@ -10,15 +10,15 @@ use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, render_patter
 impl Rules {
     /// Returns the wording of the rule that allows exactly this call, if any.
     pub(crate) fn find_exact_rule(&self, tool: &str, arguments: &str) -> Option<String> {
-        self.all_exactly(tool, arguments).next().map(Rule::sentence)
+        self.list_rules_for_call(tool, arguments).next().map(Rule::sentence)
     }
 
     /// Returns `true` if a rule that allows exactly this call was made after `since`.
     pub(crate) fn allows_exactly_since(&self, since: DateTime<Utc>, tool: &str, arguments: &str) -> bool {
-        self.all_exactly(tool, arguments).any(|rule| rule.is_since(since))
+        self.list_rules_for_call(tool, arguments).any(|rule| rule.is_since(since))
     }
 
-    fn all_exactly(&self, tool: &str, arguments: &str) -> impl Iterator<Item = &Rule> {
+    fn list_rules_for_call(&self, tool: &str, arguments: &str) -> impl Iterator<Item = &Rule> {
         let mut exact = self.list_exact_rules(tool).peekable();
         let given: Option<Value> = exact.peek().and_then(|_| serde_json::from_str(arguments).ok());
         exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
@@ -48,15 +48,15 @@ impl Rules {
 
     /// Returns `true` if these rules equal `before` plus the single rule of `more`. Line numbers are ignored.
     pub(crate) fn is_with_one_more(&self, before: &Self, more: &Self) -> bool {
-        let said = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
-        let mut mine: Vec<_> = self.rules.iter().map(said).collect();
+        let content = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
+        let mut mine: Vec<_> = self.rules.iter().map(content).collect();
         let is_one = more.rules.len() == 1 && mine.len() == before.rules.len() + 1;
-        let Some(at) = more.rules.first().and_then(|rule| mine.iter().rposition(|mine| *mine == said(rule))) else {
+        let Some(at) = more.rules.first().and_then(|rule| mine.iter().rposition(|mine| *mine == content(rule))) else {
             return false;
         };
         mine.remove(at);
         is_one
-            && mine == before.rules.iter().map(said).collect::<Vec<_>>()
+            && mine == before.rules.iter().map(content).collect::<Vec<_>>()
             && self.readable == before.readable
             && self.writable == before.writable
             && self.hosts == before.hosts

@@ -1,5 +1,5 @@
-//! A person's own rules, from `policy.toml`: calls allowed, asked or denied beyond the table, and granted folders and hosts. The strictest
-//! matching rule applies.
+//! A person's own rules, from `policy.toml`: calls allowed, asked or denied beyond the built-in table, and granted folders and hosts. The
+//! strictest matching rule applies.
 
 mod exact;
 mod pattern;
@@ -135,7 +135,7 @@ impl Rules {
         Self { scratch: Some(folder.to_owned()), ..self }
     }
 
-    /// Adds the memory's work tree, which file tools may read; programs are granted it elsewhere.
+    /// Adds the memory's work tree, which file tools may read. Programs get it from the sandbox, not from these rules.
     #[must_use]
     pub fn with_brain(self, folder: &Path) -> Self {
         self.with_own(folder)
@@ -189,8 +189,8 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// Limits a command's wanted rights to the granted ones. A command that destroys files by the tables, and names a folder granted for
-    /// writing, gets the right to write as well.
+    /// Limits a command's wanted rights to the granted ones. A command that destroys files according to the built-in
+    /// tables, and names a folder granted for writing, gets the right to write as well.
     pub fn limit_access(&self, text: &str, wanted: Access) -> Access {
         let granted = self.granted_folders();
         let is_named = |root: &PathBuf| {
@@ -245,7 +245,7 @@ impl Rules {
         find_strictest(matching).map(|rule| (rule.decision, rule.sentence()))
     }
 
-    /// Decides for a tool that acts on several documents, or on none by name.
+    /// Decides for a tool that acts on several documents, or that names none.
     pub(super) fn decide_paths(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
         let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
         let said = asked.filter_map(|asked| self.decide(tool, &asked));
@@ -262,8 +262,8 @@ impl Rules {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
     }
 
-    /// Returns the reason to refuse a redirect to a URL: a rule about hosts denies it, or asks about it but didn't ask about the judged URL
-    /// (an approval of that one covered its host). `None` if the redirect may be followed.
+    /// Returns the reason to refuse a redirect to the URL `to`; `None` if it may be followed. A rule that denies the host refuses it. A
+    /// rule that asks refuses it unless the same rule asked about the `judged` URL, since the person has then approved.
     pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
         if let Some(why) = self.refusal() {
             // From http to https the port differs, but the host is the same.
@@ -306,7 +306,7 @@ impl Rules {
         self.rules.iter().any(|rule| {
             matches!(rule.target, Target::Command(_))
                 && rule.decision > Decision::Allow
-                && rule.tool.as_ref().is_none_or(|pattern| is_named(pattern, tool))
+                && rule.tool.as_ref().is_none_or(|pattern| is_tool_match(pattern, tool))
         })
     }
 
@@ -316,7 +316,7 @@ impl Rules {
     }
 
     fn is_match(&self, rule: &Rule, tool: &str, asked: &RuleQuestion<'_>) -> bool {
-        if rule.tool.as_ref().is_some_and(|pattern| !is_named(pattern, tool)) {
+        if rule.tool.as_ref().is_some_and(|pattern| !is_tool_match(pattern, tool)) {
             return false;
         }
         match (&rule.target, asked) {
@@ -336,7 +336,9 @@ impl Rules {
                 let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
                 pattern.is_some_and(|pattern| rule.is_path_match(&pattern.to_string_lossy(), &path.to_string_lossy()))
             }
-            (Target::Host(pattern), RuleQuestion::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
+            (Target::Host(pattern), RuleQuestion::Url(url)) => {
+                web_host(url).is_ok_and(|host| is_host_match(pattern, &host))
+            }
             _ => false,
         }
     }
@@ -351,7 +353,7 @@ impl Rules {
 
 /// Returns `true` if a pattern of tool names covers a tool, by its own name or by its group's full name. A pattern with a `*` doesn't match
 /// group names, so that patterns older than the groups cover no more tools than before.
-fn is_named(pattern: &str, tool: &str) -> bool {
+fn is_tool_match(pattern: &str, tool: &str) -> bool {
     pattern::is_text_match(pattern, tool) || VerbGroup::find_by_tool(tool).is_some_and(|group| group.name == pattern)
 }
 
@@ -377,7 +379,7 @@ fn is_command_start(pattern: &[Word], words: &[String]) -> bool {
 }
 
 /// Returns `true` if a host matches the pattern, which may name a port.
-fn is_host(pattern: &str, host: &Host) -> bool {
+fn is_host_match(pattern: &str, host: &Host) -> bool {
     pattern::is_text_match(pattern, &host.name)
         || pattern::is_text_match(pattern, &format!("{}:{}", host.name, host.port))
 }
@@ -433,7 +435,7 @@ impl Rule {
             Target::Arguments(_) => false,
             Target::Host(pattern) => {
                 let host = web_host(example).or_else(|_| web_host(&format!("https://{example}")));
-                host.is_ok_and(|host| is_host(pattern, &host))
+                host.is_ok_and(|host| is_host_match(pattern, &host))
             }
         }
     }
@@ -446,10 +448,10 @@ impl Rule {
             || forbids && pattern::is_path_match(&disk::fold_name(pattern), &disk::fold_name(path))
     }
 
-    /// Returns the free tools that its pattern names but can't make ask.
+    /// Returns the free tools that an asking rule's pattern covers: they never ask, so the rule has no effect on them.
     fn list_spared_tools(&self) -> Vec<&'static str> {
         let pattern = self.tool.as_deref().filter(|_| self.decision == Decision::Ask && self.target == Target::Any);
-        pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| is_named(pattern, tool)).collect())
+        pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| is_tool_match(pattern, tool)).collect())
     }
 
     fn sentence(&self) -> String {

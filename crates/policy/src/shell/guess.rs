@@ -17,7 +17,7 @@ pub(crate) fn guess_commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-fn split_commands(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
+fn split_commands(text: &str, reads_quotes: bool) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let (mut quote, mut has_word, mut is_escaped) = (None, false, false);
     for c in text.chars().chain(['\n']) {
@@ -31,15 +31,15 @@ fn split_commands(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
                 word.push(c);
                 (has_word, is_escaped) = (true, false);
             }
-            ('\\', None | Some('"')) if models_quotes => is_escaped = true,
+            ('\\', None | Some('"')) if reads_quotes => is_escaped = true,
             (c, Some(open)) if c == open => quote = None,
             (c, Some(_)) => word.push(c),
-            ('\'' | '"', None) if models_quotes => (quote, has_word) = (Some(c), true),
+            ('\'' | '"', None) if reads_quotes => (quote, has_word) = (Some(c), true),
             ('\n' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<' | '>', None) => {
                 end_word(&mut words, &mut word, has_word);
                 has_word = false;
                 if !words.is_empty() {
-                    commands.push(without_prefix(std::mem::take(&mut words)));
+                    commands.push(strip_prefixes(std::mem::take(&mut words)));
                 }
             }
             (c, None) if c.is_whitespace() || c.is_control() => {
@@ -56,14 +56,14 @@ fn split_commands(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
         words.push(word);
     }
     if !words.is_empty() {
-        commands.push(without_prefix(words));
+        commands.push(strip_prefixes(words));
     }
     commands.retain(|command| !command.is_empty());
     commands
 }
 
 /// Removes words of the shell's language and assignments before the command.
-fn without_prefix(words: Vec<String>) -> Vec<String> {
+fn strip_prefixes(words: Vec<String>) -> Vec<String> {
     const PREFIXES: [&str; 11] = ["if", "then", "else", "elif", "do", "while", "until", "time", "!", "coproc", "$"];
     let is_prefix = |word: &String| {
         PREFIXES.contains(&word.as_str())

@@ -38,7 +38,7 @@ pub struct ListedJob {
     pub has_model: bool,
     /// Number of failed runs in a row.
     pub failures: u32,
-    /// The reason why it isn't run, or why its last run failed.
+    /// The reason why it doesn't run, or why its last run failed.
     pub problem: Option<String>,
 }
 
@@ -145,18 +145,18 @@ pub fn list_runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
 }
 
 /// Reconstructs the local time of a run's slot from its key. The key is in UTC if the job's rule was an interval, and in
-/// local time otherwise. The job may be gone or changed by now, so both readings are tried, and one by which the run would
-/// have started before it was due is rejected.
+/// local time otherwise. The job may be gone or changed by now, so both readings are tried. A reading is rejected if the run
+/// would have started before it was due.
 fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTime<Utc>>, tz: Tz) -> NaiveDateTime {
     let tz = row.map_or(tz, |row| row.zone(tz));
-    let (civil, counted) = (schedule::resolve_local_time(key, tz), Slot::from_instant(key.and_utc(), tz));
+    let (from_local, from_utc) = (schedule::resolve_local_time(key, tz), Slot::from_instant(key.and_utc(), tz));
     let is_interval = |row: &JobRow| matches!(row.rule, Some(Rule::Interval { .. }));
     let readings = match row.map(is_interval) {
-        Some(true) => [counted, civil],
-        Some(false) => [civil, counted],
+        Some(true) => [from_utc, from_local],
+        Some(false) => [from_local, from_utc],
         // Without the job, the later reading comes first, since a run starts soon after its due time.
-        None if counted.at > civil.at => [counted, civil],
-        None => [civil, counted],
+        None if from_utc.at > from_local.at => [from_utc, from_local],
+        None => [from_local, from_utc],
     };
     let has_come = |slot: &&Slot| started_at.is_none_or(|started| slot.at <= started);
     readings.iter().find(has_come).or(readings.first()).map_or(key, |slot| slot.civil)
@@ -197,13 +197,13 @@ pub fn order_run(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>)
 /// # Errors
 /// If the job doesn't exist, or its file can't be written.
 pub fn pause(
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     now: DateTime<Tz>,
     name: &str,
     is_paused: bool,
 ) -> Result<String, OrderError> {
-    let edits = hand.commit_edits()?;
-    let documents = Documents::new(hand.repo.root(), Vec::new());
+    let edits = session.commit_edits()?;
+    let documents = Documents::new(session.repo.root(), Vec::new());
     let job = find_job(&read(&documents, now), name)?;
     if job.is_paused == is_paused {
         return Ok(format!("The job {name} {}.", if is_paused { "is already paused" } else { "isn't paused" }));
@@ -218,7 +218,7 @@ pub fn pause(
     let content = content.ok_or_else(|| OrderError::Refused(format!("{path} can't be read. Nothing was done.")))?;
     let (verb, did) = if is_paused { ("Pause", "paused") } else { ("Resume", "resumed") };
     let change = FileChange { path, base: Some(text), content: Some(content) };
-    hand.commit_step(&[change], &format!("{verb} the job {name}"), &format!("{did} the job {name}"))?;
+    session.commit_step(&[change], &format!("{verb} the job {name}"), &format!("{did} the job {name}"))?;
     Ok(match is_paused {
         true => format!("The job {name} is paused until you run `wake jobs resume {name}`."),
         false => format!("The job {name} is back on its schedule."),
@@ -259,8 +259,7 @@ mod tests {
         }
     }
 
-    /// Each case has the key, the job's current rule and zone, the start of the run, and the local time shown. A newly reported error
-    /// needs one more line.
+    /// Each case has the key, the job's current rule and zone, the start of the run, and the local time shown.
     #[test]
     fn the_slot_of_a_run_is_shown_in_local_time() {
         let every = Some(Rule::Interval { minutes: 15, anchor: parse_time("2026-11-01T00:00:00Z").unwrap() });

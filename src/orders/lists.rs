@@ -117,7 +117,7 @@ pub fn render_lists(
             more => format!("{}\n\nand {more} more", lines.join("\n")),
         }
     };
-    // The owner also sees other chats' tasks, and each chat has its own limit.
+    // The limit applies to each chat, but the owner also sees other chats' tasks. Above the limit it is therefore not shown.
     let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
     let in_hand = (!active.is_empty())
         .then(|| format!("**In hand** ({}{of}):\n{}", active.len(), lines(memory::ACTIVE, &active)));

@@ -10,7 +10,7 @@ use reveille_model::offline::{
     grammar::{self, OfflineCommand, ParsedMessage},
 };
 use reveille_store::{Change, NewReminder, Order, Reminder, Store, StoreError};
-use reveille_tools::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry};
+use reveille_tools::{Chat, Done, REMINDER_HERE, Registry};
 
 use super::{OrderError, build_world};
 
@@ -113,15 +113,15 @@ pub fn carry_out(
     order: ReminderOrder<'_>,
 ) -> Result<String, OrderError> {
     let done = call_tool(store, config, now, order)?;
-    let fit = |reminder: NewReminder| NewReminder { text: redactor.redact(&reminder.text), ..reminder };
+    let redacted = |reminder: NewReminder| NewReminder { text: redactor.redact(&reminder.text), ..reminder };
     let mut orders: Vec<Order> = Vec::new();
     for change in done.changes {
         match change {
             Change::EndReminder { id } => orders.push(Order::EndReminder { id, to: None }),
             // A reminder set right after an ended one replaces it.
             Change::AddReminder(reminder) => match orders.last_mut() {
-                Some(Order::EndReminder { to: to @ None, .. }) => *to = Some(fit(reminder)),
-                _ => orders.push(Order::Remind(fit(reminder))),
+                Some(Order::EndReminder { to: to @ None, .. }) => *to = Some(redacted(reminder)),
+                _ => orders.push(Order::Remind(redacted(reminder))),
             },
             _ => {}
         }
@@ -164,7 +164,7 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
                 None => called("reminder_set", input, &world),
             }
         }
-        ReminderOrder::Here => called("reminder_move", json!({"reminder": "all", "when": HERE_AND_NOW}), &world),
+        ReminderOrder::Here => called("reminder_move", json!({"reminder": "all", "when": REMINDER_HERE}), &world),
         ReminderOrder::End { which } => called("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();

@@ -83,7 +83,7 @@ pub fn search_memory(
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let then =
+    let past_texts =
         question.as_of.map(|day| repo::read_texts_before(&config.repo_dir(), day_end(day, config))).transpose()?;
     let notes = &mut found.notes;
     let tells = question.tells_of_keywords && config.embed_model.is_none();
@@ -94,17 +94,17 @@ pub fn search_memory(
         let meant: &Option<Meant> =
             meant.get_or_init(|| self::embed_question(config, redactor, question.text, (index, &mut *notes)));
         let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.vector(0)), ..query };
-        match &then {
+        match &past_texts {
             None => index.search(&query),
             Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
-            // The memory didn't exist then, so only texts dated by themselves count.
+            // The memory didn't exist then, so only texts with a date of their own count.
             Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
         }
     };
-    let (place, brain) = (IndexPlace::from_config(config), config.repo_dir());
+    let (place, repo_dir) = (IndexPlace::from_config(config), config.repo_dir());
     let (hits, note) = match wait {
-        IndexWait::Briefly => place.ask(&brain, config.timezone, ask)?,
-        IndexWait::ToTheEnd(tell) => place.ask_all(&brain, config.timezone, tell, ask)?,
+        IndexWait::Briefly => place.ask(&repo_dir, config.timezone, ask)?,
+        IndexWait::ToTheEnd(tell) => place.ask_all(&repo_dir, config.timezone, tell, ask)?,
     };
     found.hits = hits;
     found.notes.extend(note);

@@ -107,23 +107,24 @@ pub struct TaskOrdered {
 /// # Errors
 /// [`OrderError::Refused`] with advice on what to type. Nothing was changed then.
 pub fn carry_out(
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     tools: HandTools<'_>,
     order: &TaskOrder,
 ) -> Result<TaskOrdered, OrderError> {
     let now = tools.clock.now();
     // The person's edits are committed first, so that the order sees them and they stay the person's own.
-    let edits = hand.commit_edits()?;
+    let edits = session.commit_edits()?;
     let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
-    let mut world = build_world(tools.config, hand.readable_store(), now, chat)?;
-    world.memory.documents = Documents::new(hand.repo.root(), Vec::new());
-    world.conversation.shown_tasks = hand.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
+    let mut world = build_world(tools.config, session.readable_store(), now, chat)?;
+    world.memory.documents = Documents::new(session.repo.root(), Vec::new());
+    world.conversation.shown_tasks = session.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
     let registry = Registry::for_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in build_calls(order, world.local_time())? {
         let done = match registry.call(tool, &input.to_string(), &world) {
             Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
             Ok(done) => done,
+            // A refusal that ends as a sentence is complete; a fragment gets this ending.
             Err(refusal) => return Err(refusal.into()),
         };
         for change in done.changes {
@@ -160,12 +161,12 @@ pub fn carry_out(
         )));
     }
     for change in &changes {
-        hand.repo.check_writable(&change.path).map_err(reveille_account::provenance::ProvenanceError::from)?;
+        session.repo.check_writable(&change.path).map_err(reveille_account::provenance::ProvenanceError::from)?;
     }
     let did = did.as_deref().unwrap_or("Changed the tasks");
-    ordered.commit = Some(hand.commit_step(&changes, did, did)?);
+    ordered.commit = Some(session.commit_step(&changes, did, did)?);
     for (key, value) in handled {
-        hand.fenced_store().maintenance_mut().set_handled_value(&key, &value)?;
+        session.fenced_store().maintenance_mut().set_handled_value(&key, &value)?;
     }
     Ok(ordered)
 }

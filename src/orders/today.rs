@@ -36,7 +36,7 @@ pub struct Today {
     pub messages: Vec<WaitingMessage>,
     /// Questions that wait for a person.
     pub questions: Vec<WaitingQuestion>,
-    /// The start of a stop of all work, if there is one. The inner `None` means an unknown time.
+    /// The time when all work was stopped, if it is. The inner `None` means an unknown time.
     pub stopped: Option<Option<DateTime<Utc>>>,
 }
 

@@ -23,6 +23,7 @@ pub fn order_undo(
     now: DateTime<Utc>,
     id: Option<&str>,
 ) -> Result<UndoAsked, StoreError> {
+    // The person at this machine may undo the steps of every chat, so no chats are listed.
     Ok(match find_undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
             let what = describe_wake(config, now, &row);

@@ -152,32 +152,37 @@ pub fn compute_report(
         let tz = config.timezone;
         let (today, month_begin) = (now.with_timezone(&tz).date_naive(), month_begin(now, tz));
         let since = query.since.unwrap_or(month_begin);
-        let week = today.checked_sub_days(Days::new(FORECAST_DAYS)).map_or(month_begin, |day| day_begin(day, tz));
-        let all = store.history().requests_since(since.min(month_begin).min(week), query.chat)?;
-        let from = |since| sum_spent(all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)));
+        let week_begin = today.checked_sub_days(Days::new(FORECAST_DAYS)).map_or(month_begin, |day| day_begin(day, tz));
+        let all = store.history().requests_since(since.min(month_begin).min(week_begin), query.chat)?;
+        // A request with an unreadable time counts in every period, so that no cost is left out.
+        let sum_since = |since| sum_spent(all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)));
         let days = sum_by_day(&all, tz);
-        let month_usd = from(month_begin).cost_usd;
+        let month_usd = sum_since(month_begin).cost_usd;
         let paid: Vec<PaidRequest> = all.iter().filter(|paid| paid.at.is_none_or(|at| at >= since)).cloned().collect();
-        let is_guests = query.chat.is_some();
+        let is_for_guest = query.chat.is_some();
         let first_day = store.history().find_first_request_time()?.map(|at| at.with_timezone(&tz).date_naive());
         Ok(CostReport {
-            today_usd: from(day_begin(today, tz)).cost_usd,
+            today_usd: sum_since(day_begin(today, tz)).cost_usd,
             month_usd,
             month: now.with_timezone(&tz).format("%B").to_string(),
-            budget: if is_guests { None } else { Some(compute_budget_left(&Budget::read(store, config, now)?)) },
+            budget: if is_for_guest { None } else { Some(compute_budget_left(&Budget::read(store, config, now)?)) },
             since,
             by: query.by,
             rows: build_rows(store, &paid, query.by, tz)?,
             total: sum_spent(&paid),
-            forecast: (!is_guests).then(|| forecast_month(&days, first_day, today, month_usd)),
+            forecast: (!is_for_guest).then(|| forecast_month(&days, first_day, today, month_usd)),
             prompts: if query.with_parts { Some(sum_prompt_parts(store, &paid)?) } else { None },
-            unpriced: if is_guests { None } else { offered::describe_unpriced_models(config) },
-            questions: if is_guests { Vec::new() } else { asked_by_day(&store.approvals().asked_since(since)?, tz) },
+            unpriced: if is_for_guest { None } else { offered::describe_unpriced_models(config) },
+            questions: if is_for_guest {
+                Vec::new()
+            } else {
+                count_questions_by_day(&store.approvals().asked_since(since)?, tz)
+            },
         })
     })
 }
 
-fn asked_by_day(asked: &[DateTime<Utc>], tz: Tz) -> Vec<AskedOnDay> {
+fn count_questions_by_day(asked: &[DateTime<Utc>], tz: Tz) -> Vec<AskedOnDay> {
     let mut days: BTreeMap<NaiveDate, usize> = BTreeMap::new();
     for at in asked {
         *days.entry(at.with_timezone(&tz).date_naive()).or_default() += 1;
@@ -271,7 +276,7 @@ fn add_to_group(groups: &mut BTreeMap<String, CostRow>, name: String, requests: 
     row.spent.cost_usd += spent.cost_usd;
 }
 
-/// The kind of a wake, judged by its first reason.
+/// Describes the kind of a wake by its first reason. A request outside any cycle embeds texts for the search.
 fn describe_reason(cycle_id: &str, reasons: Option<&Vec<String>>) -> String {
     let Some(first) = reasons.and_then(|reasons| reasons.first()) else {
         return if cycle_id.is_empty() { "searching by meaning" } else { "no longer known" }.to_owned();
@@ -297,7 +302,7 @@ fn group_by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, St
     for (cycle, mut requests) in of_cycles {
         for turn in store.history().list_cycle_turns(cycle)? {
             let Entry::Turn { content, stop, usage } = turn else { continue };
-            // In order: of two turns with equal use, the earlier belongs to the earlier request.
+            // Turns and requests are matched in order, since two of them may have used the same tokens.
             let Some(place) = requests.iter().position(|paid| paid.spent.tokens == usage && !paid.is_discarded) else {
                 continue;
             };
@@ -371,29 +376,32 @@ impl CostReport {
         }
         if let Some(prompts) = self.prompts.filter(|prompts| prompts.tokens() > 0) {
             let each = |tokens: u64| format_large_number(tokens / prompts.requests.max(1));
-            let of = |part| format!("{} ({:.0} %)", each(part), compute_share(part, prompts.tokens()));
+            let with_share = |part| format!("{} ({:.0} %)", each(part), compute_share(part, prompts.tokens()));
             lines.push(format!(
                 "\nThe last {} had {} tokens on average: orders {}, tools {}, memory {}, exchange {}, estimated by their lengths.",
                 format_count(prompts.requests as usize, "prompt"),
                 each(prompts.tokens()),
-                of(prompts.system),
-                of(prompts.tools),
-                of(prompts.memory),
-                of(prompts.conversation)
+                with_share(prompts.system),
+                with_share(prompts.tools),
+                with_share(prompts.memory),
+                with_share(prompts.conversation)
             ));
         }
         lines.join("\n")
     }
 
     fn render_totals(&self, head: impl Fn(&str) -> String) -> Vec<String> {
-        let of = |budget: Option<f64>, setting: &str, left: Option<f64>| match (budget, left) {
+        let describe_budget = |budget: Option<f64>, setting: &str, left: Option<f64>| match (budget, left) {
             (Some(usd), Some(left)) => format!(" of ${usd:.2} ({setting}), ${left:.2} left"),
             _ => String::new(),
         };
         let budget = self.budget.as_ref();
-        let today =
-            of(budget.map(|budget| budget.daily_usd), "DAILY_BUDGET_USD", budget.map(|budget| budget.left_today_usd));
-        let month = of(
+        let today = describe_budget(
+            budget.map(|budget| budget.daily_usd),
+            "DAILY_BUDGET_USD",
+            budget.map(|budget| budget.left_today_usd),
+        );
+        let month = describe_budget(
             budget.and_then(|budget| budget.monthly_usd),
             "MONTHLY_BUDGET_USD",
             budget.and_then(|budget| budget.left_this_month_usd),
@@ -421,7 +429,7 @@ impl CostReport {
         lines
     }
 
-    /// Lists the questions of the last days with any.
+    /// Describes how many questions there were on each of the last days that had any.
     fn describe_questions(&self) -> Option<String> {
         let all: usize = self.questions.iter().map(|day| day.asked).sum();
         let days = self
@@ -504,14 +512,14 @@ impl Forecast {
             ),
             Self::Heading { days, mean_usd, month_end_usd } => format!(
                 "About ${month_end_usd:.2} by the end of {month}, at the average of the last {} ({} a day).",
-                full_days(*days),
+                format_full_days(*days),
                 format_usd(*mean_usd)
             ),
         }
     }
 }
 
-fn full_days(n: usize) -> String {
+fn format_full_days(n: usize) -> String {
     if n == 1 { "1 full day".to_owned() } else { format!("{n} full days") }
 }
 
@@ -559,13 +567,13 @@ mod tests {
     fn questions_are_counted_by_the_persons_day() {
         let at = |text| reveille_base::clock::parse_time(text).unwrap();
         let asked = [at("2026-11-20T22:30:00Z"), at("2026-11-20T23:30:00Z"), at("2026-11-21T09:00:00Z")];
-        let questions = asked_by_day(&asked, "Europe/Berlin".parse::<Tz>().unwrap());
+        let questions = count_questions_by_day(&asked, "Europe/Berlin".parse::<Tz>().unwrap());
         let text = CostReport { questions, ..costs() }.render_for_chat();
         assert!(text.ends_with("\nI asked you 3 questions: Sat 21 Nov 2, Fri 20 Nov 1."), "{text}");
     }
 
     #[test]
-    fn today_this_month_and_by_model_in_a_chat() {
+    fn a_chat_gets_the_cost_of_today_the_month_and_each_model() {
         insta::assert_snapshot!(costs().render_for_chat(), @r"
         **Today**: $0.50 of $5.00 (DAILY_BUDGET_USD), $4.50 left
         **November**: $12.54
@@ -592,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_has_room_for_a_table_and_for_what_prompts_are_made_of() {
+    fn a_terminal_also_gets_a_table_and_the_parts_of_prompts() {
         let prompts =
             Some(PromptParts { system: 10_000, tools: 50_000, memory: 30_000, conversation: 10_000, requests: 12 });
         insta::assert_snapshot!(CostReport { prompts, ..costs() }.render_for_terminal("Europe/Berlin".parse::<Tz>().unwrap()), @r"
@@ -611,10 +619,10 @@ mod tests {
     }
 
     #[test]
-    fn the_forecast_is_the_mean_of_the_last_full_days_idle_ones_among_them() {
+    fn the_forecast_averages_the_last_full_days_including_idle_ones() {
         let day = |day| NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
         let days = BTreeMap::from([(day(14), 7.0), (day(20), 7.0), (day(21), 1.0)]);
-        // Seven days, two of them with use: a mean of 2 USD a day. Of today 1 USD is still to come, and nine days are left.
+        // Seven days, two of them with use: a mean of 2 USD a day. Another 1 USD is expected today, and nine days are left.
         let heading = |first| forecast_month(&days, Some(first), day(21), 15.0);
         assert_eq!(heading(day(1)), Forecast::Heading { days: 7, mean_usd: 2.0, month_end_usd: 15.0 + 1.0 + 18.0 });
         assert_eq!(heading(day(19)), Forecast::TooLittle { days: 2 });

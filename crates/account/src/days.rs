@@ -90,9 +90,9 @@ pub fn compute_report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64
         let paid = store.history().spent_by_day(&bounds(&days))?;
         let of_week = store.history().spent_by_day(&bounds(&week))?;
         let mut by_day: BTreeMap<NaiveDate, f64> = BTreeMap::new();
-        for one in &of_week {
-            if let Some(day) = week.get(one.day as usize) {
-                *by_day.entry(*day).or_default() += one.spent.cost_usd;
+        for paid in &of_week {
+            if let Some(day) = week.get(paid.day as usize) {
+                *by_day.entry(*day).or_default() += paid.spent.cost_usd;
             }
         }
         let first_day = store.history().find_first_request_time()?.map(|at| at.with_timezone(&tz).date_naive());
@@ -116,7 +116,7 @@ pub fn compute_report(store: &Store, config: &Config, now: DateTime<Utc>, n: u64
     })
 }
 
-/// The counts from the database.
+/// The counts from the database. Each `day` in them is an index into the counted days.
 struct Kept {
     paid: Vec<ModelDay>,
     turns: Vec<TurnTimes>,
@@ -137,6 +137,7 @@ impl Kept {
             };
             for paid in self.paid.iter().filter(|paid| paid.day == at) {
                 figures.tokens += paid.spent.tokens;
+                // A model without a name of its own was merged into the last one.
                 let place =
                     models.iter().position(|model| *model == paid.model).unwrap_or(models.len().saturating_sub(1));
                 if let Some(usd) = figures.cost_usd.get_mut(place) {
@@ -152,7 +153,7 @@ impl Kept {
         (models, figures)
     }
 
-    /// The models by cost, the most expensive first. The last name stands for all that exceed the maximum.
+    /// Lists the models by cost, the most expensive first. Those beyond the maximum share the last name.
     fn list_models(&self) -> Vec<String> {
         let mut usd: BTreeMap<&str, f64> = BTreeMap::new();
         for paid in &self.paid {

@@ -56,6 +56,7 @@ pub fn estimate_parts<'a>(system: &str, tools: &str, journal: impl IntoIterator<
                 memory += in_memory;
                 conversation += message_bytes(raw).saturating_sub(in_memory);
             }
+            // Both begin a new conversation.
             Entry::Folded { raw, .. } | Entry::Handed { raw, .. } => {
                 if let Entry::Handed { system, tools, .. } = entry {
                     fixed = [system.len(), tools.len()];

@@ -1,4 +1,4 @@
-//! Reads a cycle's story from the store. The journal is reduced line by line, as in the cycle itself.
+//! Reads a cycle's story from the store. The journal's entries are applied one by one, as in the cycle itself.
 
 use chrono::{DateTime, Utc};
 
@@ -211,12 +211,12 @@ impl StoryFold<'_> {
             why: (self.masked)(why),
         };
         if is_limit(call) {
-            let limits = story.steps.iter_mut().rev();
-            let open = limits.filter_map(|step| match step {
+            let latest_first = story.steps.iter_mut().rev();
+            let decisions = latest_first.filter_map(|step| match step {
                 StoryStep::Limit { decided, .. } => Some(decided),
                 _ => None,
             });
-            open.take(1).for_each(|decided| *decided = Some(decision.clone()));
+            decisions.take(1).for_each(|decided| *decided = Some(decision.clone()));
         } else if let Some(found) = find_call(story, call) {
             found.decided = Some(decision);
         }
@@ -242,12 +242,12 @@ impl StoryFold<'_> {
     }
 }
 
-/// Returns true if the id is that of the question whether to continue at a limit, which isn't a tool call.
+/// Returns true if the id belongs to a question whether to continue at a limit, rather than to a tool call.
 fn is_limit(call: &str) -> bool {
     call.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The latest call with this id.
+/// Finds the latest call with this id.
 fn find_call<'a>(story: &'a mut WakeStory, id: &str) -> Option<&'a mut StoryCall> {
     let turns = story.steps.iter_mut().rev().filter_map(|step| match step {
         StoryStep::Turn(turn) => Some(turn),

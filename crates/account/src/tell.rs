@@ -39,7 +39,7 @@ pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
         teller.render_head(),
         teller.render_plan(),
         teller.render_steps(),
-        teller.left_undone(),
+        teller.render_steps_not_done(),
         teller.render_texts(),
         teller.describe_journal(),
     ];
@@ -56,8 +56,8 @@ impl StoryTeller<'_> {
         let story = self.story;
         let at =
             story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, self.how.tz));
-        let ended = story.took_ms().map(|ms| format!(", took {}", format_duration(ms))).unwrap_or_default();
-        let mut text = format!("Wake {}, {at}{ended}: {}\n", story.wake_id, describe_state(story));
+        let took = story.took_ms().map(|ms| format!(", took {}", format_duration(ms))).unwrap_or_default();
+        let mut text = format!("Wake {}, {at}{took}: {}\n", story.wake_id, describe_state(story));
         let reasons = if story.reasons.is_empty() { "upkeep".to_owned() } else { story.reasons.join("; ") };
         text.push_str(&format!(
             "Why: {} (started by {})\n",
@@ -107,7 +107,7 @@ impl StoryTeller<'_> {
         let Some(plan) = &self.story.plan else { return String::new() };
         let mut text =
             format!("Plan ({}): {}\n", plan.complexity.name(), self.format_line(&plan.understood, MAX_SAID_CHARS));
-        // A step planned twice can be undone once.
+        // Each unfinished step marks one line, since a plan may name the same step twice.
         let mut not_done = self.story.not_done.clone().unwrap_or_default();
         for (at, step) in plan.steps.iter().enumerate() {
             let place = not_done.iter().position(|what| *what == step.what);
@@ -202,7 +202,7 @@ impl StoryTeller<'_> {
                 self.format_line(&call.tool, 100),
                 self.render_block(&call.input, MAX_CHARS, "    ")
             ),
-            false if self.is_told_above(call) => format!("  > plan, as above{took}\n"),
+            false if self.is_shown_above(call) => format!("  > plan, as above{took}\n"),
             false => format!(
                 "  > {} {}{took}\n",
                 self.format_line(&call.tool, 100),
@@ -221,8 +221,8 @@ impl StoryTeller<'_> {
         text
     }
 
-    /// Returns true for the call that made the plan shown above.
-    fn is_told_above(&self, call: &StoryCall) -> bool {
+    /// Returns true for the call whose plan is shown above.
+    fn is_shown_above(&self, call: &StoryCall) -> bool {
         call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
 
@@ -243,7 +243,7 @@ impl StoryTeller<'_> {
         }
     }
 
-    fn left_undone(&self) -> String {
+    fn render_steps_not_done(&self) -> String {
         match self.story.not_done.as_deref() {
             None | Some([]) => String::new(),
             Some(not_done) => {

@@ -6,12 +6,12 @@ pub use reveille_base::words::{format_large_number, format_usd};
 
 /// Formats tokens: `1200 tokens in (80 % from the cache), 40 out`.
 pub fn format_tokens(usage: &Usage) -> String {
-    let read = count_prompt_tokens(usage);
+    let prompt = count_prompt_tokens(usage);
     let cached = match usage.cache_read {
         0 => String::new(),
-        cached => format!(" ({:.0} % from the cache)", compute_share(cached, read)),
+        cached => format!(" ({:.0} % from the cache)", compute_share(cached, prompt)),
     };
-    format!("{} tokens in{cached}, {} out", format_large_number(read), format_large_number(usage.output))
+    format!("{} tokens in{cached}, {} out", format_large_number(prompt), format_large_number(usage.output))
 }
 
 /// The number of tokens in the prompts.
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_durations_and_tokens_are_formatted_for_people() {
+    fn money_durations_and_tokens_are_formatted_for_people() {
         assert_eq!([0.0, 0.00421, 0.5, 12.345].map(format_usd), ["$0.00", "$0.0042", "$0.5000", "$12.35"]);
         assert_eq!(
             [-5, 12, 2_140, 200_000, 7_500_000].map(format_duration),

@@ -38,6 +38,7 @@ impl WakeSources<'_> {
             _ => None,
         };
         let commit = match (self.repo, commit) {
+            // The change is shown in full: no file is left out.
             (Some(repo), Some(commit)) => repo.history().find_full_commit(commit, |_| false)?,
             _ => None,
         };

@@ -25,7 +25,7 @@ use super::{
 /// The variables with proxy addresses, for us and our child programs.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
-/// The variables that lead to a desktop session. macOS has no such variable, and always one session.
+/// The variables that lead to a desktop session. macOS sets none of them, since it always has a session.
 const DESKTOPS: [&str; 3] = ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"];
 
 /// The source of a setting.
@@ -68,7 +68,7 @@ pub(super) struct Raw {
     pub(super) has_desktop: bool,
     /// Passwords in proxy addresses, to be masked.
     pub(super) proxy_secrets: Vec<Secret>,
-    /// The files named for secrets.
+    /// The files that hold one secret each, named by `…_FILE` settings.
     pub(super) key_files: Vec<PathBuf>,
     /// `None` only together with a problem that explains it.
     pub(super) workspace_dir: Option<PathBuf>,
@@ -107,7 +107,7 @@ impl Raw {
                 raw.record_value(name, value, Source::Environment);
             }
         }
-        // The place of the file determines the workspace.
+        // The workspace can't change here, since it determines which file these changes belong to.
         for (&name, value) in changes.iter().filter(|(name, _)| **name != "WORKSPACE_DIR") {
             raw.changed.insert(name);
             if let Some(value) = value {
@@ -175,18 +175,18 @@ impl Raw {
 
     /// Finds the workspace and reads the only settings file: the named one, else the workspace's `.env`.
     fn read_env_file(&mut self, named: Option<&Path>) {
-        let told = self.said.contains_key("WORKSPACE_DIR");
+        let is_in_environment = self.said.contains_key("WORKSPACE_DIR");
         if let Some(path) = named {
-            self.take_file(path);
+            self.read_settings_file(path);
         }
-        let is_named = self.said.contains_key("WORKSPACE_DIR");
-        self.workspace_dir = if is_named { self.said_workspace() } else { self.default_workspace() };
+        let is_set = self.said.contains_key("WORKSPACE_DIR");
+        self.workspace_dir = if is_set { self.parse_workspace() } else { self.default_workspace() };
         // fault: current-directorys-settings-count
         let own = self.workspace_dir.as_deref().and_then(find_env_file).filter(|_| named.is_none());
         if let Some(path) = own {
             let workspace = self.workspace_dir.clone();
-            self.take_file(&path);
-            if !told && self.get("WORKSPACE_DIR").is_some() && self.said_workspace() != workspace {
+            self.read_settings_file(&path);
+            if !is_in_environment && self.get("WORKSPACE_DIR").is_some() && self.parse_workspace() != workspace {
                 let what = "the .env inside a workspace can't name another workspace; set it in the environment, or in a file given with --env-file";
                 self.add_problem("WORKSPACE_DIR", what);
             }
@@ -197,7 +197,7 @@ impl Raw {
         }
     }
 
-    fn said_workspace(&mut self) -> Option<PathBuf> {
+    fn parse_workspace(&mut self) -> Option<PathBuf> {
         let said = self.get("WORKSPACE_DIR")?;
         match values::absolute_path(&said.value, self.home.as_deref()) {
             Ok(path) => Some(path),
@@ -214,7 +214,7 @@ impl Raw {
         Some(data_home?.join("reveille"))
     }
 
-    fn take_file(&mut self, path: &Path) {
+    fn read_settings_file(&mut self, path: &Path) {
         self.env_file = Some(path.to_owned());
         let private = match read_private(path) {
             Ok(private) => private,
@@ -227,7 +227,7 @@ impl Raw {
         for (number, line) in number_lines(&private.text) {
             match env_file::parse_line(line) {
                 EnvLine::Nothing => {}
-                EnvLine::Said(name, value) => self.take_line(path, &mut seen, name, value),
+                EnvLine::Said(name, value) => self.record_line(path, &mut seen, name, value),
                 // Don't show the line, which may hold a secret.
                 EnvLine::Unreadable => {
                     let what = format!(
@@ -239,7 +239,7 @@ impl Raw {
         }
     }
 
-    fn take_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
+    fn record_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
         let Some(known) = VARIABLES.into_iter().find(|known| *known == name) else {
             let near = VARIABLES.into_iter().map(|known| (words::count_edits(name, known), known)).min();
             let meant = near.filter(|(edits, known)| *edits <= known.len() / 4).map(|(_, known)| known);
@@ -306,7 +306,7 @@ fn number_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines())
 }
 
-/// The path of an ignored `.env` in a directory, with the names of our settings in it. Their values aren't used, because the file's
+/// Finds an ignored `.env` in a directory, and the names of our settings in it. Their values aren't used, because the file's
 /// author is unknown.
 pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
     let path = find_env_file(dir)?;

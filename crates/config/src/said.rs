@@ -21,8 +21,8 @@ use super::{
 /// The wanted changes: a setting's new value, or `None` to remove the setting.
 pub type SettingChanges = BTreeMap<&'static str, Option<String>>;
 
-/// The zone that `TZ` names for this process, if known: `Europe/Berlin`, `:Europe/Berlin`.
-fn zone_of_process(env: &BTreeMap<String, String>) -> Option<String> {
+/// Finds the zone in this process's `TZ`, if known: `Europe/Berlin`, or `:Europe/Berlin`.
+fn find_process_zone(env: &BTreeMap<String, String>) -> Option<String> {
     let named = env.get("TZ")?.trim_start_matches(':');
     named.parse::<Tz>().is_ok().then(|| named.to_owned())
 }
@@ -30,7 +30,7 @@ fn zone_of_process(env: &BTreeMap<String, String>) -> Option<String> {
 /// The given value and the source of each setting. Not printable, because it holds secrets.
 pub struct GivenSettings {
     env: BTreeMap<String, String>,
-    /// A workspace chosen in the meantime.
+    /// The workspace chosen by the person, which overrides the environment's.
     workspace: Option<String>,
     named_file: Option<PathBuf>,
     system_zone: Option<String>,
@@ -42,7 +42,7 @@ impl GivenSettings {
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let env = read_environment();
-        let zone = zone_of_process(&env).or_else(|| iana_time_zone::get_timezone().ok());
+        let zone = find_process_zone(&env).or_else(|| iana_time_zone::get_timezone().ok());
         Self::from_sources(env, named, zone)
     }
 
@@ -129,7 +129,8 @@ impl GivenSettings {
         Ok(config)
     }
 
-    /// The settings after these changes without the wrong ones, and the problems. `None` if this doesn't help.
+    /// Resolves the settings with these changes, leaves out the wrong ones, and returns their problems. The settings are `None` if they
+    /// can't be resolved even so.
     pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
         let mut raw = self.gather_raw(changes);
         let mut problems = std::mem::take(&mut raw.problems);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_counts_as_if_it_stood_in_the_file_and_the_environment_wins() {
+    fn a_change_counts_like_a_line_of_the_file_and_the_environment_overrides_it() {
         let (_dir, said) = said(&[("AUTONOMY", "2")], "DAILY_BUDGET_USD=1\nREPO_NAME=mind\n");
         let changes = SettingChanges::from([
             ("DAILY_BUDGET_USD", Some("3".to_owned())),
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_left_out_and_named() {
+    fn wrong_settings_are_left_out_and_named() {
         let (_dir, said) = said(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
         assert!(said.resolve_with_changes(&SettingChanges::new()).is_err());
         let (config, problems) = said.with_what_is_right(&SettingChanges::new());

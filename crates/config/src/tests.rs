@@ -387,7 +387,7 @@ fn only_one_env_file_is_read_and_a_named_one_is_preferred() {
 }
 
 #[test]
-fn an_env_file_in_the_current_directory_is_noted_only_if_its_settings_are_missed() {
+fn a_current_directorys_env_file_is_noted_if_it_has_settings_and_the_workspace_has_no_file() {
     let place = Place::new();
     let cwd = place.path("cwd");
     let notes = |place: &Place, env: &[(&str, &str)]| {

@@ -17,14 +17,14 @@ pub enum EmbedModel {
     Gemini(String),
 }
 
-/// The level of autonomy. Destructive acts ask at every level.
+/// The level of autonomy. Every level asks before destructive acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Autonomy {
-    /// 0: everything asks except planning, replying to the asking chat, notes and reading memory.
+    /// 0: asks before everything except planning, replying to the asking chat, notes and reading memory.
     AskAll,
-    /// 1: safe acts run, risky acts ask.
+    /// 1: asks before risky acts.
     Smart,
-    /// 2: only destructive acts ask.
+    /// 2: asks only before destructive acts.
     Full,
 }
 
@@ -38,7 +38,7 @@ impl Autonomy {
         }
     }
 
-    /// Describes the level for a choice.
+    /// Describes the level in a list of choices.
     pub fn describe(self) -> &'static str {
         match self {
             Self::AskAll => "ask before everything but answering, taking notes and reading its memory",

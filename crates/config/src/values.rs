@@ -181,7 +181,7 @@ pub(super) fn database_url(value: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a password without control characters.
+/// Parses a password, which must not contain control characters.
 pub(super) fn parse_password(value: &str) -> Result<String, String> {
     match value.chars().any(char::is_control) {
         true => Err("a password on one line".to_owned()),
@@ -219,7 +219,7 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
         return Err("a plain directory name: letters, digits, - _ and ., not starting with a dot or a dash".to_owned());
     }
-    // SQLite keeps files next to its database (`messages.db-wal`), and macOS ignores case.
+    // SQLite keeps files next to its database (`messages.db-wal`), plan files are named `plan-…`, and macOS ignores case.
     let lower = value.to_ascii_lowercase();
     let taken = TAKEN.contains(&lower.as_str()) || lower.starts_with("messages.db") || lower.starts_with("index.db");
     if taken || lower.starts_with("plan-") {
@@ -324,6 +324,7 @@ pub(super) fn parse_autonomy(value: &str) -> Result<Autonomy, String> {
 pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
     let amount =
         value.strip_prefix('$').unwrap_or(value).parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
+    // The absolute value turns `-0` into 0.
     amount.map(f64::abs).ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
 }
 

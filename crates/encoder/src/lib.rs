@@ -1,7 +1,7 @@
 //! Sentence embeddings on this machine, and the protocol between the embedding program and its caller.
 //!
-//! The encoder is the Cargo feature `embed`. Without it everything compiles, [`IS_BUILT`] is false, and opening an encoder is
-//! [`EncoderError::NotBuilt`].
+//! The encoder is the Cargo feature `embed`. Without it everything compiles, [`IS_BUILT`] is false, and opening an encoder
+//! fails with [`EncoderError::NotBuilt`].
 
 #[cfg(feature = "embed")]
 mod encoder;
@@ -33,7 +33,7 @@ pub struct EmbedderRequest {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EmbedderAnswer {
-    /// One vector each in base64; see [`to_text`].
+    /// One vector for each text, in base64; see [`to_text`].
     pub vectors: Vec<String>,
     /// The reason there are none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,8 @@ pub struct Forgetting {
     pub documents: Vec<ForgottenLines>,
     /// The rows of the database with the words.
     pub rows: HeldInRows,
-    /// The messages that the removed lines came from, if they state the same in other words. They stay.
+    /// The messages from which the removed lines came but which don't contain the words. They may say the same in other words, and
+    /// are kept.
     pub sources: Vec<Incoming>,
     /// The documents that contain the words but can't be written.
     pub unwritable: Vec<String>,
@@ -49,11 +50,11 @@ impl Forgetting {
 /// Plans the removal without writing anything.
 pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<Forgetting, ProvenanceError> {
     let mut forgetting = Forgetting::default();
-    let mut said = BTreeSet::new();
+    let mut message_ids = BTreeSet::new();
     for path in repo.history().all_markdown()? {
         let Ok(Some(text)) = repo.read_work_tree(&path) else { continue };
         let Some(found) = remove_words(DocKind::from_path(&path), &text, sought) else { continue };
-        said.extend(found.lines.iter().filter_map(|(_, line)| parse_origin(line)?.message));
+        message_ids.extend(found.lines.iter().filter_map(|(_, line)| parse_origin(line)?.message));
         if repo.check_writable(&path).is_err() {
             forgetting.unwritable.push(path.clone());
         }
@@ -62,10 +63,10 @@ pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<
     }
     if let Some(store) = store {
         forgetting.rows = store.retention().find_held_words(&match_words(sought))?;
-        let said: Vec<i64> = said.into_iter().collect();
+        let message_ids: Vec<i64> = message_ids.into_iter().collect();
         let is_removed = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
         forgetting.sources =
-            store.inbox().list_messages(&said)?.into_iter().filter(|message| !is_removed(message)).collect();
+            store.inbox().list_messages(&message_ids)?.into_iter().filter(|message| !is_removed(message)).collect();
         forgetting.sources.retain(|message| message.text != reveille_store::FORGOTTEN_ROW);
     }
     Ok(forgetting)
@@ -80,27 +81,27 @@ fn match_words(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
 /// # Errors
 /// [`ProvenanceError::Refused`] if a wake's work is unfinished, or if the plan has changed since it was shown.
 pub fn carry_out(
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     sought: &SoughtWords,
     shown: &Forgetting,
 ) -> Result<(Option<PersonsCommit>, bool), ProvenanceError> {
-    let now = plan(&hand.repo, Some(hand.readable_store()), sought)?;
+    let now = plan(&session.repo, Some(session.readable_store()), sought)?;
     if now != *shown {
         let why = "The text with these words has changed since then. Nothing was removed; please ask again.";
         return Err(ProvenanceError::Refused(why.to_owned()));
     }
-    let is_rewritten = hand.fenced_store().retention_mut().forget_words(&now.rows, &match_words(sought))?;
-    hand.fenced_store().inbox_mut().note_spoken_change()?;
+    let is_rewritten = session.fenced_store().retention_mut().forget_words(&now.rows, &match_words(sought))?;
+    session.fenced_store().inbox_mut().note_spoken_change()?;
     if now.documents.is_empty() {
-        hand.scrub_index()?;
+        session.scrub_index()?;
         return Ok((None, is_rewritten));
     }
     let lines = now.documents.iter().map(|document| document.lines.len()).sum();
     let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
     // The subject must not contain the words, as it stays in the history.
     let subject = format!("Forget {} of the memory", format_count(lines, "line"));
-    let made = hand.commit(&changes, &subject)?;
-    hand.scrub_index()?;
+    let made = session.commit(&changes, &subject)?;
+    session.scrub_index()?;
     Ok((Some(made), is_rewritten))
 }
 

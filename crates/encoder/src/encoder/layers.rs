@@ -76,6 +76,7 @@ impl Norm {
 struct Layer {
     /// Queries, keys and values side by side.
     attention: Linear,
+    /// Mixes the heads' results.
     attended: Linear,
     after_attention: Norm,
     widen: Linear,
@@ -113,27 +114,27 @@ impl Layer {
     }
 }
 
-/// Computes the attention of each token to the others of its text, head by head.
-fn compute_attention(mixed: &Array2<f32>, lengths: &[usize], heads: usize) -> Array2<f32> {
-    let width = mixed.ncols() / 3;
-    let mut out = Array2::zeros((mixed.nrows(), width));
+/// Computes the attention of each token to the others of its text, head by head. `projected` has queries, keys and values side by side.
+fn compute_attention(projected: &Array2<f32>, lengths: &[usize], heads: usize) -> Array2<f32> {
+    let width = projected.ncols() / 3;
+    let mut out = Array2::zeros((projected.nrows(), width));
     let mut begin = 0;
     for length in lengths {
         let of_text = Slice::from(begin..begin + length);
-        compute_text_attention(&mixed.slice_axis(Axis(0), of_text), out.slice_axis_mut(Axis(0), of_text), heads);
+        compute_text_attention(&projected.slice_axis(Axis(0), of_text), out.slice_axis_mut(Axis(0), of_text), heads);
         begin += length;
     }
     out
 }
 
-fn compute_text_attention(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, heads: usize) {
+fn compute_text_attention(projected: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_, f32>, heads: usize) {
     let width = out.ncols();
-    let of_head = width / heads;
-    let scale = 1.0 / (of_head as f32).sqrt();
-    let columns = |at: usize| Slice::from(at..at + of_head);
-    let mut scores = Array2::zeros((mixed.nrows(), mixed.nrows()));
-    for at in (0..width).step_by(of_head) {
-        let part = |nth: usize| mixed.slice_axis(Axis(1), columns(nth * width + at));
+    let head_width = width / heads;
+    let scale = 1.0 / (head_width as f32).sqrt();
+    let columns = |at: usize| Slice::from(at..at + head_width);
+    let mut scores = Array2::zeros((projected.nrows(), projected.nrows()));
+    for at in (0..width).step_by(head_width) {
+        let part = |nth: usize| projected.slice_axis(Axis(1), columns(nth * width + at));
         general_mat_mul(scale, &part(0), &part(1).t(), 0.0, &mut scores);
         for mut row in scores.rows_mut() {
             if let Some(row) = row.as_slice_mut() {
@@ -148,8 +149,10 @@ fn compute_text_attention(mixed: &ArrayView2<'_, f32>, mut out: ArrayViewMut2<'_
 #[derive(Debug)]
 pub(super) struct Layers {
     weights: Weights,
+    /// The offset of the vocabulary's rows in the file.
     words_at: u64,
     positions: Array2<f32>,
+    /// The row for the first kind of sentence; the second isn't used.
     kind: Array1<f32>,
     after_words: Norm,
     layers: Vec<Layer>,

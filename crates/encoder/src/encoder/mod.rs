@@ -31,7 +31,7 @@ use weights::Weights;
 
 /// The most threads, to leave room for other programs.
 const MAX_THREADS: usize = 4;
-/// The tokens that go through the layers at once: more gain nothing, and each text's attention adds to them.
+/// The most tokens in one pass through the layers: more would take memory and save no time.
 const TOKENS_AT_ONCE: usize = 512;
 
 /// A sentence encoder in memory.
@@ -71,7 +71,7 @@ impl Encoder {
         self.settings.width
     }
 
-    /// Returns the text's token numbers, with the marks at both ends.
+    /// Returns the text's token numbers, with the markers at both ends.
     pub fn tokenize(&self, text: &str) -> Vec<u32> {
         self.words.encode(text, self.settings.most_tokens)
     }

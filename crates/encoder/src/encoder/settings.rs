@@ -9,7 +9,7 @@ use crate::EncoderError;
 
 /// The largest settings file read, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
-/// The widest model read, as a bound against a damaged file.
+/// The largest dimension accepted, as a bound against a damaged file.
 const MAX_SIDE: usize = 1 << 18;
 
 /// `config.json`.
@@ -83,9 +83,9 @@ pub(super) struct EncoderSettings {
     /// The kinds of sentences: BERT knows a first and a second.
     pub(super) kinds: usize,
     pub(super) epsilon: f32,
-    /// The most tokens read of a text.
+    /// The most tokens read from a text.
     pub(super) most_tokens: usize,
-    /// `true` to represent a text by its first mark's row instead of the mean of all rows.
+    /// `true` to represent a text by the first marker's row instead of the mean of all rows.
     pub(super) is_first_row: bool,
     pub(super) spelling: Spelling,
 }
@@ -94,18 +94,20 @@ impl EncoderSettings {
     /// Reads a folder's files, of which only `config.json` is required.
     pub(super) fn load(folder: &Path) -> Result<Self, EncoderError> {
         let model: ModelFile = read_json(&folder.join("config.json"))?;
-        let tokenizer: TokenizerFile = read_if_there(&folder.join("tokenizer_config.json"))?;
-        let length: LengthFile = read_if_there(&folder.join("sentence_bert_config.json"))?;
-        let pooling: PoolingFile = read_if_there(&folder.join("1_Pooling/config.json"))?;
+        let tokenizer: TokenizerFile = read_json_or_default(&folder.join("tokenizer_config.json"))?;
+        let length: LengthFile = read_json_or_default(&folder.join("sentence_bert_config.json"))?;
+        let pooling: PoolingFile = read_json_or_default(&folder.join("1_Pooling/config.json"))?;
         let unfit = |why: String| Err(EncoderError::Unfit(why));
         if model.model_type != "bert" || model.position_embedding_type != "absolute" {
-            return unfit(format!("it is of the kind {}, and only bert is read", model.model_type));
+            return unfit(format!("it is of the kind {}, and only bert is supported", model.model_type));
         }
         if model.hidden_act != "gelu" {
-            return unfit(format!("its activation is {}, and only gelu is read", model.hidden_act));
+            return unfit(format!("its activation is {}, and only gelu is supported", model.hidden_act));
         }
         if pooling.pooling_mode_cls_token == pooling.pooling_mode_mean_tokens {
-            return unfit("it makes a vector of its tokens in a way that isn't read: only mean and cls are".to_owned());
+            return unfit(
+                "it combines tokens into a vector in an unsupported way: only mean and cls are supported".to_owned(),
+            );
         }
         let sides = [model.hidden_size, model.intermediate_size, model.num_attention_heads, model.num_hidden_layers];
         let more = [model.max_position_embeddings, model.type_vocab_size, model.vocab_size];
@@ -139,6 +141,6 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, EncoderError> {
     serde_json::from_str(&text).map_err(|error| EncoderError::for_damaged_file(path, error.to_string()))
 }
 
-fn read_if_there<T: DeserializeOwned + Default>(path: &Path) -> Result<T, EncoderError> {
+fn read_json_or_default<T: DeserializeOwned + Default>(path: &Path) -> Result<T, EncoderError> {
     if path.exists() { read_json(path) } else { Ok(T::default()) }
 }

@@ -48,7 +48,7 @@ impl WordPieces {
         Ok(Self { ids, longest_bytes, unknown, begin, end, spelling })
     }
 
-    /// Returns the number of tokens.
+    /// Returns the number of rows that the vocabulary needs in the model: the highest token number plus one.
     pub(super) fn count_tokens(&self) -> usize {
         self.ids.values().max().map_or(0, |most| *most as usize + 1)
     }
@@ -64,16 +64,16 @@ impl WordPieces {
             }
             let stands_alone = is_punctuation(c) || (self.spelling.splits_ideographs && is_ideograph(c));
             if c.is_whitespace() || stands_alone {
-                self.push(&mut tokens, &word);
+                self.push_word(&mut tokens, &word);
                 word.clear();
             } else {
                 word.push(c);
             }
             if stands_alone {
-                self.push(&mut tokens, c.encode_utf8(&mut [0; 4]));
+                self.push_word(&mut tokens, c.encode_utf8(&mut [0; 4]));
             }
         }
-        self.push(&mut tokens, &word);
+        self.push_word(&mut tokens, &word);
         tokens.truncate(room);
         tokens.push(self.end);
         tokens
@@ -93,8 +93,8 @@ impl WordPieces {
         if is_lower { Box::new(bare.flat_map(char::to_lowercase)) } else { bare }
     }
 
-    /// Splits a word from its beginning into the longest known pieces. If no piece fits, the whole word is unknown.
-    fn push(&self, tokens: &mut Vec<u32>, word: &str) {
+    /// Appends a word, split from its beginning into the longest known pieces. If a part fits no piece, the whole word is unknown.
+    fn push_word(&self, tokens: &mut Vec<u32>, word: &str) {
         if word.is_empty() {
             return;
         }

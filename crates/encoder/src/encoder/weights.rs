@@ -39,23 +39,23 @@ pub(super) struct Weights {
 
 impl Weights {
     pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
-        let missing = |source| EncoderError::Unreadable { path: path.to_owned(), source };
-        let file = File::open(path).map_err(missing)?;
-        let length = file.metadata().map_err(missing)?.len();
+        let unreadable = |source| EncoderError::Unreadable { path: path.to_owned(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
         let mut size = [0; 8];
-        file.read_exact_at(&mut size, 0).map_err(missing)?;
+        file.read_exact_at(&mut size, 0).map_err(unreadable)?;
         let size = u64::from_le_bytes(size);
         let damaged = |why: &str| EncoderError::for_damaged_file(path, why);
         if size > MAX_HEAD_BYTES || size.saturating_add(8) > length {
             return Err(damaged("it doesn't begin as a safetensors file"));
         }
         let mut head = vec![0; usize::try_from(size).unwrap_or(0)];
-        file.read_exact_at(&mut head, 8).map_err(missing)?;
+        file.read_exact_at(&mut head, 8).map_err(unreadable)?;
         let mut head: BTreeMap<String, serde_json::Value> =
             serde_json::from_slice(&head).map_err(|_| damaged("its head isn't JSON"))?;
         head.remove("__metadata__");
         let tensor = |(name, value): (String, serde_json::Value)| {
-            // A model with a task on top prefixes its encoder's names.
+            // A model saved with a task's head prefixes the names of its encoder's tensors.
             let name = name.strip_prefix("bert.").map_or(name.clone(), str::to_owned);
             serde_json::from_value(value).map(|tensor: Tensor| (name, tensor))
         };

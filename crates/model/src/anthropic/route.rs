@@ -140,7 +140,7 @@ pub(super) struct Route {
     proof: Proof,
     /// The first fields of the body.
     pub(super) first_fields: String,
-    /// The server caches conversations by itself. Otherwise the end of the last message is marked.
+    /// True if the server caches conversations by itself. Otherwise we mark the end of the last message for caching.
     pub(super) caches_by_itself: bool,
     /// The secrets to mask in answers.
     pub(super) secrets: Vec<Secret>,
@@ -164,8 +164,8 @@ impl Route {
             }
             ClaudeRoute::Vertex { project, location, workspace, base_url, login, clock } => {
                 let url = vertex_url(base_url, &project, &location, workspace.as_deref(), model)?;
-                let is_anthropics = workspace.is_some();
-                let (headers, first_fields) = if is_anthropics {
+                let is_run_by_anthropic = workspace.is_some();
+                let (headers, first_fields) = if is_run_by_anthropic {
                     (build_base_headers(), format_model_field(model))
                 } else {
                     (HeaderMap::from_iter([(CONTENT_TYPE, JSON)]), format!(r#""anthropic_version":"{VERTEX_VERSION}""#))
@@ -173,7 +173,7 @@ impl Route {
                 let proof = Proof::Token(GoogleTokens::new(login, clock));
                 let secrets = find_password(&url);
                 // Anthropic's own servers support everything that its API does.
-                let caches_by_itself = is_anthropics;
+                let caches_by_itself = is_run_by_anthropic;
                 Ok(Self { url, words: VERTEX_WORDS, headers, proof, first_fields, caches_by_itself, secrets })
             }
         }
@@ -327,16 +327,16 @@ fn vertex_url(
     let base = base_url.unwrap_or_else(|| match (workspace, location) {
         (Some(_), _) => "https://claude.googleapis.com/v1".to_owned(),
         (None, "global") => "https://aiplatform.googleapis.com/v1".to_owned(),
-        // Locations of several countries.
+        // These locations span several countries.
         (None, "us" | "eu") => format!("https://aiplatform.{location}.rep.googleapis.com/v1"),
         (None, _) => format!("https://{location}-aiplatform.googleapis.com/v1"),
     });
     let mut url = http_url(&base, setting)?;
     let mut segments = vec!["projects", project, "locations", location];
-    let asked = format!("{model}:streamRawPredict");
+    let method = format!("{model}:streamRawPredict");
     match workspace {
         Some(workspace) => segments.extend(["workspaces", workspace, "invoke", "v1", "messages"]),
-        None => segments.extend(["publishers", "anthropic", "models", &asked]),
+        None => segments.extend(["publishers", "anthropic", "models", &method]),
     }
     url.path_segments_mut().map_err(|()| OptionsError::BaseUrl { setting })?.pop_if_empty().extend(segments);
     Ok(url)
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn google_is_asked_where_the_location_is() {
+    fn googles_host_depends_on_the_location() {
         let tail = "publishers/anthropic/models/claude-sonnet-5-5@20260901:streamRawPredict";
         for (location, host) in [
             ("global", "aiplatform.googleapis.com"),

@@ -46,7 +46,7 @@ impl Handler for RunHandler {
         match call.meta.get(CALL_ID).and_then(|id| id.as_str()) {
             Some(id) => Box::pin(self.0.wait_for_result(id)),
             None => Box::pin(std::future::ready(Answer {
-                text: "This is no call of a turn. Nothing was done.".to_owned(),
+                text: "This call belongs to no turn. Nothing was done.".to_owned(),
                 is_error: true,
                 image: None,
             })),
@@ -65,26 +65,26 @@ mod tests {
     #[tokio::test]
     async fn a_call_waits_for_its_own_result() {
         let results = Rc::new(Results::default());
-        let mut desk = RunHandler(Rc::clone(&results));
+        let mut handler = RunHandler(Rc::clone(&results));
         let call = |meta: serde_json::Value| Call { name: "note".to_owned(), input: "{}".to_owned(), meta };
         let of = |id: &str| call(serde_json::json!({ CALL_ID: id }));
         let (first, second, next, none) = (of("a"), of("b"), of("c"), call(serde_json::Value::Null));
-        let telling = async {
+        let publishing = async {
             tokio::task::yield_now().await;
             results.publish([("a".to_owned(), answer("A")), ("b".to_owned(), answer("B"))].into());
         };
-        let (told, ()) = tokio::join!(desk.call(&second), telling);
+        let (told, ()) = tokio::join!(handler.call(&second), publishing);
         assert_eq!(told, answer("B"));
-        assert_eq!(desk.call(&first).await, answer("A"));
-        assert!(desk.call(&none).await.is_error);
+        assert_eq!(handler.call(&first).await, answer("A"));
+        assert!(handler.call(&none).await.is_error);
 
         // A call of the next turn, while the results of the last one are still there.
         tokio::select! {
             biased;
-            told = desk.call(&next) => panic!("nothing was told of it: {told:?}"),
+            told = handler.call(&next) => panic!("its result isn't published yet: {told:?}"),
             () = tokio::task::yield_now() => {}
         }
         results.publish([("c".to_owned(), answer("C"))].into());
-        assert_eq!(desk.call(&next).await, answer("C"));
+        assert_eq!(handler.call(&next).await, answer("C"));
     }
 }

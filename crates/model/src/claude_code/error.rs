@@ -14,7 +14,7 @@ use crate::{ModelError, TOO_LONG, complaint::Complaint};
 /// Maximum characters quoted from the command.
 const MAX_SAID_CHARS: usize = 500;
 
-/// Builds an error that may be gone at the next try.
+/// Builds an error that may not recur at the next try.
 pub(super) fn build_transient(why: impl Into<String>, spent: Usage) -> ModelError {
     ModelError::Transient { why: why.into(), retry_after: None, spent }
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_says_what_to_do() {
+    fn each_end_becomes_the_kind_of_error_that_fits() {
         for status in [408, 429, 500, 529] {
             assert!(matches!(fault(Some(status), Some("unknown"), "no"), ModelError::Transient { .. }), "{status}");
         }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_is_one_bounded_line() {
+    fn the_commands_words_become_one_bounded_line() {
         let why = fault(Some(500), None, &"many\nwords ".repeat(200)).to_string();
         assert!(why.chars().count() < 600 && !why.contains('\n') && why.ends_with("…`"), "{why}");
     }

@@ -18,11 +18,11 @@ impl RunDirectory {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let place = Self(dir.to_owned());
-        for part in [place.0.clone(), place.home_dir(), place.work_dir(), place.temp_dir()] {
+        let directory = Self(dir.to_owned());
+        for part in [directory.0.clone(), directory.home_dir(), directory.work_dir(), directory.temp_dir()] {
             create_private_dir(&part)?;
         }
-        Ok(place)
+        Ok(directory)
     }
 
     /// Writes a private file.
@@ -63,16 +63,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_private_and_goes_and_what_was_left_goes_before() {
+    fn the_directory_is_private_replaces_remains_and_is_removed_on_drop() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("claude-code");
         std::fs::create_dir_all(dir.join("home/.claude")).unwrap();
-        let place = RunDirectory::make(&dir).unwrap();
+        let directory = RunDirectory::make(&dir).unwrap();
         assert!(!dir.join("home/.claude").exists());
-        let file = place.write_file("mcp.json", "{}").unwrap();
+        let file = directory.write_file("mcp.json", "{}").unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&dir), mode(&place.home_dir()), mode(&file)), (0o700, 0o700, 0o600));
-        drop(place);
+        assert_eq!((mode(&dir), mode(&directory.home_dir()), mode(&file)), (0o700, 0o700, 0o600));
+        drop(directory);
         assert!(!dir.exists());
     }
 }

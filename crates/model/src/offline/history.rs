@@ -1,7 +1,7 @@
 //! The history of the conversation, which resolves "yes", "in 20 minutes" and "it".
 //!
-//! The assistant's own words show only its questions and reminders; commands are parsed anew from the person's words. Withheld text,
-//! possibly from others, resolves nothing.
+//! Of the assistant's own words, only questions and reminders are used; commands are parsed anew from the person's words. Withheld
+//! text may be untrusted, so it resolves nothing.
 
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::Value;
@@ -90,7 +90,7 @@ impl History {
         if self.find_reminder_text().is_some() {
             return None;
         }
-        // The message refers to the kept one before it, whose meaning is unknown.
+        // If the message before was kept without being understood, this one may refer to it, so its meaning is unknown.
         if self
             .find_last_answer()
             .is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
@@ -106,7 +106,7 @@ impl History {
         grammar::complete_message(text, last, self.find_last_list().as_deref(), at)
     }
 
-    /// The assistant's last words if nothing followed, and the words that they answered.
+    /// Returns the assistant's last words if nothing followed, and the words that they answered.
     fn last_exchange(&self) -> Option<(&str, Answered<'_>)> {
         let mut back = self.0.iter().rev();
         let Some(Said::Me(mine)) = back.next() else { return None };
@@ -118,7 +118,7 @@ impl History {
         Some((mine, answered))
     }
 
-    /// Returns the command offered last, derived from the person's words, and the time of these.
+    /// Returns the command offered last, derived from the person's words, and the time of those words.
     pub(super) fn find_offer(&self) -> Option<(String, DateTime<Tz>)> {
         let (mine, answered) = self.last_exchange()?;
         let (theirs, at) = answered?;
@@ -172,10 +172,10 @@ impl History {
 
     /// Finds kept words of the person that contain most of the question's significant words.
     pub(super) fn find_kept_words(&self, question: &str) -> Option<&str> {
-        let asked = counting_words(question);
+        let asked = significant_words(question);
         let needed = asked.len().div_ceil(2).max(if asked.len() > 1 { 2 } else { 1 });
         let hits = |text: &str| {
-            let own = counting_words(text);
+            let own = significant_words(text);
             asked.iter().filter(|word| own.contains(*word)).count()
         };
         let kept = self.0.iter().rev().filter_map(|said| match said {
@@ -214,7 +214,7 @@ impl History {
                     };
                     return find_command_referent(&done);
                 }
-                ParsedMessage::Commands(commands) if commands.iter().all(is_company) => {}
+                ParsedMessage::Commands(commands) if commands.iter().all(keeps_referent) => {}
                 ParsedMessage::Commands(commands) => return find_command_referent(&commands),
                 _ => {
                     let (asked, asked_at) = before?;
@@ -228,20 +228,22 @@ impl History {
     }
 }
 
-/// Strips Markdown and line breaks, so that a quotation from Telegram compares with the sent text.
+/// Strips Markdown and line breaks, so that a quotation from Telegram can be compared with the sent text.
 fn strip_markup(text: &str) -> String {
     let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
     words::one_line(&bare)
 }
 
 /// Returns the significant words of a text without their endings.
-fn counting_words(text: &str) -> Vec<String> {
+fn significant_words(text: &str) -> Vec<String> {
     const SMALL: &str = "the a an is are was were what whats when whens where wheres who whos which how hows do does did my our your i me we us you it its that \
                          this these those of on in at to for from with and or again now then please have has had got get be been much many long far any";
     let lower = text.to_lowercase().replace(['\'', '’'], "");
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let counting = words.filter(|word| !SMALL.split_whitespace().any(|small| small == *word));
-    counting.map(|word| if word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.to_owned() }).collect()
+    let significant = words.filter(|word| !SMALL.split_whitespace().any(|small| small == *word));
+    significant
+        .map(|word| if word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.to_owned() })
+        .collect()
 }
 
 /// True if a message is nothing but courtesy.
@@ -253,7 +255,7 @@ fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
 }
 
 /// True for a command that leaves the referent of "it" unchanged.
-fn is_company(command: &OfflineCommand) -> bool {
+fn keeps_referent(command: &OfflineCommand) -> bool {
     matches!(
         command,
         OfflineCommand::Small(_)
@@ -273,14 +275,14 @@ fn find_command_referent(commands: &[OfflineCommand]) -> Option<Referent> {
         }
         OfflineCommand::TaskAdd { title, .. } => (Some(ThingKind::Task), title.clone()),
         OfflineCommand::TaskRename { to, .. } => (Some(ThingKind::Task), to.clone()),
-        OfflineCommand::TaskMove { which, .. } => (Some(ThingKind::Task), name(which)?),
-        OfflineCommand::Postpone { which, kind, .. } => (*kind, name(which)?),
+        OfflineCommand::TaskMove { which, .. } => (Some(ThingKind::Task), find_name(which)?),
+        OfflineCommand::Postpone { which, kind, .. } => (*kind, find_name(which)?),
         _ => return None,
     };
     Some(Referent { kind, text })
 }
 
-fn name(which: &Which) -> Option<String> {
+fn find_name(which: &Which) -> Option<String> {
     match which {
         Which::Text(text) | Which::Title(text) => Some(text.clone()),
         Which::Number(_) | Which::It => None,
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_offered_yesterday_is_read_as_of_yesterday() {
+    fn yesterdays_offer_is_read_with_yesterdays_date() {
         let theirs = said("the person", "dentist tomorrow at 10");
         let mine = said("you", "Did you mean: *remind me: dentist tomorrow at 10*? Nothing has been set or saved yet.");
         let (form, at) = history(&format!("{theirs}\n{mine}")).find_offer().unwrap();
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_a_reminder_corrects_no_fact() {
+    fn a_reply_to_a_reminder_corrects_no_fact() {
         let fact = said("the person", "my shoe size is 43");
         let mine = said("you", "Remembered: my shoe size is 43");
         let full = |exchange: &str| history(exchange).complete_message("sorry, 44", now());
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reminded_of_last_can_be_snoozed() {
+    fn the_text_of_the_last_reminder_is_found() {
         assert_eq!(history(&said("you", "⏰ call Bob\n\n(It was due at 9.)")).find_reminder_text(), Some("call Bob"));
         assert_eq!(history(&said("the person", "⏰ call Bob")).find_reminder_text(), None);
         assert_eq!(history(&said("you", "Hello")).find_reminder_text(), None);

@@ -40,7 +40,7 @@ const RICH_CONTENT: &str = concat!(
     r#"{"type":"tool_use","id":"t2","name":"note","input":{}},{"type":"novelty","deep":{"b":1,"a":[2, 3]}}]"#,
 );
 
-fn assembled(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
+fn assemble(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
     let mut stream = TurnStream::default();
     for piece in pieces {
         if stream.push(piece)? {
@@ -52,7 +52,7 @@ fn assembled(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
 }
 
 fn turn_of(data: &[&str]) -> Turn {
-    assembled(&[events(data).as_bytes()]).unwrap()
+    assemble(&[events(data).as_bytes()]).unwrap()
 }
 
 fn spent(error: &ModelError) -> Usage {
@@ -71,7 +71,7 @@ fn a_rich_turn_is_assembled_in_the_order_of_its_indexes() {
 }
 
 #[test]
-fn what_is_written_to_the_cache_for_an_hour_is_counted_for_its_price() {
+fn tokens_cached_for_an_hour_are_counted_separately() {
     let start = |detail: &str| {
         let usage = format!(r#"{{"input_tokens":1,"cache_creation_input_tokens":30,"output_tokens":1{detail}}}"#);
         let mut stream = TurnStream::default();
@@ -94,7 +94,7 @@ proptest! {
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect();
-        prop_assert_eq!(assembled(&pieces).unwrap().content, RICH_CONTENT);
+        prop_assert_eq!(assemble(&pieces).unwrap().content, RICH_CONTENT);
     }
 
     #[test]
@@ -113,7 +113,7 @@ proptest! {
         let mut bytes = events(RICH).into_bytes();
         let at = at % bytes.len();
         bytes.splice(at..at, text.into_bytes());
-        match assembled(&[&bytes]) {
+        match assemble(&[&bytes]) {
             Ok(turn) => prop_assert!(serde_json::from_str::<serde_json::Value>(&turn.content).is_ok()),
             Err(ModelError::Transient { .. }) => {}
             Err(other) => prop_assert!(false, "{other:?}"),
@@ -122,23 +122,23 @@ proptest! {
 }
 
 #[test]
-fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
+fn a_stream_cut_off_anywhere_is_transient_and_counts_its_tokens() {
     let text = events(RICH);
     // Without the empty line after the event.
     let first_event = event(RICH[0]).len() - 2;
     let reason = text.find(r#"{"type":"message_delta""#).unwrap() + RICH[15].len();
     for end in 0..reason {
-        let error = assembled(&[&text.as_bytes()[..end]]).unwrap_err();
+        let error = assemble(&[&text.as_bytes()[..end]]).unwrap_err();
         let input = if end < first_event { 0 } else { 12 };
         assert_eq!(spent(&error).input, input, "cut at {end}");
     }
     for end in reason..text.len() {
-        assert_eq!(assembled(&[&text.as_bytes()[..end]]).unwrap().content, RICH_CONTENT, "all is said at {end}");
+        assert_eq!(assemble(&[&text.as_bytes()[..end]]).unwrap().content, RICH_CONTENT, "complete at {end}");
     }
 }
 
 #[test]
-fn what_has_come_of_an_answer_counts_before_the_server_counts_it() {
+fn a_partial_answer_is_counted_by_its_length_until_the_server_counts_it() {
     let mut stream = TurnStream::default();
     assert_eq!(stream.usage(), Usage::default());
     let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"0123456789"}}"#;
@@ -154,7 +154,7 @@ fn what_has_come_of_an_answer_counts_before_the_server_counts_it() {
         .push_event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":300}}"#)
         .unwrap();
     stream.push_event(r#"{"type":"message_stop"}"#).unwrap();
-    assert_eq!(stream.finish(None).unwrap().usage.output, 300, "its own count in the end");
+    assert_eq!(stream.finish(None).unwrap().usage.output, 300, "the server's own count at the end");
 }
 
 #[test]
@@ -162,25 +162,25 @@ fn an_error_event_ends_the_turn_by_its_kind() {
     let start = RICH[0];
     for kind in ["overloaded_error", "api_error", "rate_limit_error", "timeout_error", "some_new_error"] {
         let data = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"Busy"}}}}"#);
-        let error = assembled(&[events(&[start, &data]).as_bytes()]).unwrap_err();
+        let error = assemble(&[events(&[start, &data]).as_bytes()]).unwrap_err();
         assert_eq!(spent(&error).cache_read, 400);
         assert!(error.to_string().contains("Busy"), "{error}");
     }
     let data = r#"{"type":"error","error":{"type":"billing_error","message":"Pay"}}"#;
-    assert!(matches!(assembled(&[events(&[start, data]).as_bytes()]), Err(ModelError::Account { .. })));
+    assert!(matches!(assemble(&[events(&[start, data]).as_bytes()]), Err(ModelError::Account { .. })));
     let data = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Bad"}}"#;
-    assert!(matches!(assembled(&[events(&[start, data]).as_bytes()]), Err(ModelError::Rejected { status: 400, .. })));
+    assert!(matches!(assemble(&[events(&[start, data]).as_bytes()]), Err(ModelError::Rejected { status: 400, .. })));
 }
 
 #[test]
-fn what_is_no_event_stream_is_transient() {
+fn a_malformed_event_stream_is_transient() {
     for data in [
         "data: {\n\n",
         "data: {\"type\":\"content_block_delta\",\"index\":7,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n",
         "data: {\"type\":\"content_block_start\",\"index\":0}\n\n",
         "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":[]}\n\n",
     ] {
-        assert!(matches!(assembled(&[data.as_bytes()]), Err(ModelError::Transient { .. })), "{data}");
+        assert!(matches!(assemble(&[data.as_bytes()]), Err(ModelError::Transient { .. })), "{data}");
     }
 }
 
@@ -224,7 +224,7 @@ fn every_stop_reason_is_mapped() {
 }
 
 #[test]
-fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
+fn an_empty_text_block_is_kept_only_before_signed_thinking() {
     let text = |index: u8| {
         format!(r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"text","text":""}}}}"#)
     };
@@ -234,10 +234,10 @@ fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
     assert_eq!(turn.content, r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#);
 }
 
-/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, and the result (the content of a
-/// turn, or the action and the beginning of the error's text).
+/// Answers as servers send them, all with status 200. Each reported answer is one row: its name, its bytes, and the expected result (the
+/// content of a turn, or the action and a part of the error's text).
 #[test]
-fn each_servers_answer_is_understood_or_is_no_turn() {
+fn each_servers_answer_becomes_a_turn_or_the_right_error() {
     const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
     const HI: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n";
     const END: &str = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n";
@@ -252,7 +252,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("a code, whole", r#"{"code":429,"message":"busy"}"#.into(), Err(("wait", "busy"))),
         ("a code, as an event", "data: {\"code\":429,\"message\":\"busy\"}\n\n".into(), Err(("wait", "busy"))),
         ("another API's error", "data: {\"error\":{\"message\":\"died\",\"code\":500}}\n\n".into(), Err(("wait", "died"))),
-        ("an error of words", r#"{"type":"error","error":"no key"}"#.into(), Err(("wait", "no key"))),
+        ("an error as text", r#"{"type":"error","error":"no key"}"#.into(), Err(("wait", "no key"))),
         ("too long, in the stream", "data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}}\n\n".into(), Err(("too long", "prompt"))),
         ("too large", r#"{"type":"error","error":{"type":"request_too_large","message":"x"}}"#.into(), Err(("too long", "x"))),
         ("a key", r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#.into(), Err(("person", "invalid x-api-key"))),
@@ -278,10 +278,10 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("odd usage", format!("{START}{HI}{}", END.replace("{\"output_tokens\":2}", "[\"none\"]")), Ok(SAID)),
         ("whole", r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}"#.into(), Ok(SAID)),
         ("CR LF and a BOM", format!("\u{feff}{}", format!("{START}{HI}{END}{STOP}").replace('\n', "\r\n")), Ok(SAID)),
-        ("lines that nothing parts", format!("{START}{HI}{END}{STOP}").replace("\n\n", "\n"), Ok(SAID)),
+        ("no empty lines between events", format!("{START}{HI}{END}{STOP}").replace("\n\n", "\n"), Ok(SAID)),
     ];
     for (name, body, wanted) in &rows {
-        let read = |size: usize| assembled(&body.as_bytes().chunks(size).collect::<Vec<_>>());
+        let read = |size: usize| assemble(&body.as_bytes().chunks(size).collect::<Vec<_>>());
         let got = read(body.len().max(1));
         for size in [1, 2, 7, 64] {
             assert_eq!(read(size), got, "{name} in pieces of {size}");
@@ -300,7 +300,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
 }
 
 #[test]
-fn a_prompts_tokens_that_are_told_once_are_not_forgotten() {
+fn a_later_usage_without_prompt_tokens_keeps_the_first_count() {
     let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":12,"cache_read_input_tokens":3.0}}}"#;
     let text = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}"#;
     let end =
@@ -318,8 +318,8 @@ fn a_prompts_tokens_that_are_told_once_are_not_forgotten() {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_come_to_the_same(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), size in 1..40_usize) {
-        let read = |size: usize| assembled(&bytes.chunks(size).collect::<Vec<_>>());
+    fn any_bytes_give_the_same_result_in_any_pieces(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), size in 1..40_usize) {
+        let read = |size: usize| assemble(&bytes.chunks(size).collect::<Vec<_>>());
         prop_assert_eq!(read(size), read(10_000));
     }
 }

@@ -37,8 +37,9 @@ const PLACES: &[(&str, &str)] = &[
 
 pub(super) fn parse_days(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
-    let has_got = sentence.strip_phrase("how long has|does ?the|my").filter(|rest| rest.len() <= 5);
-    if has_got.is_some_and(|rest| (1..rest.len()).any(|at| rest.part_from(at).is_all_of("got|have ?left"))) {
+    // A timer is a reminder: “how long has the oven timer got left?” lists the reminders.
+    let timer = sentence.strip_phrase("how long has|does ?the|my").filter(|rest| rest.len() <= 5);
+    if timer.is_some_and(|rest| (1..rest.len()).any(|at| rest.part_from(at).is_all_of("got|have ?left"))) {
         return Some(Reading::Command(OfflineCommand::ListReminders));
     }
     let left = sentence
@@ -99,6 +100,7 @@ pub fn find_awaited_event(question: &str) -> Option<String> {
 /// Describes the distance to the day that a fact names. `None` without a day, or if the day has passed.
 pub fn describe_day_distance(fact: &str, now: DateTime<Tz>) -> Option<String> {
     const SAID_ON: &str = " (said on ";
+    // A search result names the fact's file at its end.
     let fact = fact.split_once(" (memory/").map_or(fact, |(fact, _)| fact);
     let (fact, said_at) = match fact.split_once(SAID_ON) {
         Some((fact, day)) => {
@@ -131,13 +133,13 @@ pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> 
         let part = whole.part_from(from);
         let is_whole = part.len() >= len;
         let part = part.part_until(len);
-        let names_day = is_timed_word(&part);
+        let names_day = names_a_day(&part);
         if is_whole && names_day { parse_day(&part, said_at) } else { None }
     })
 }
 
 /// True if the words name a month, a weekday or a relative day, as opposed to a bare number.
-fn is_timed_word(part: &Sentence<'_>) -> bool {
+fn names_a_day(part: &Sentence<'_>) -> bool {
     (0..part.len()).any(|at| {
         let word = part.part_from(at).cursor();
         word.read_month().is_some()
@@ -147,6 +149,7 @@ fn is_timed_word(part: &Sentence<'_>) -> bool {
     })
 }
 
+/// Questions for the time until a day; `true` if it is counted in weeks.
 const UNTIL: &[(&str, bool)] = &[
     ("how many days ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", false),
     ("how long ?is ?it ?to ?go until|till|til", false),
@@ -168,12 +171,12 @@ fn answer_days_until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Strin
     let days = (day - now.date_naive()).num_days();
     let is_past = days < 0;
     let days = days.abs();
-    let (whole, rest) = (days / 7, days % 7);
+    let (weeks, left) = (days / 7, days % 7);
     let far = match (in_weeks, days) {
         (_, 0) => "That is today".to_owned(),
         (_, 1) => "1 day".to_owned(),
-        (true, _) if rest == 0 => format_count(whole, "week"),
-        (true, _) => format!("{} and {}", format_count(whole, "week"), format_count(rest, "day")),
+        (true, _) if left == 0 => format_count(weeks, "week"),
+        (true, _) => format!("{} and {}", format_count(weeks, "week"), format_count(left, "day")),
         (false, days) => format!("{days} days"),
     };
     let ago = if is_past { " ago" } else { "" };
@@ -205,6 +208,7 @@ fn answer_days_between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Str
     Some(format!("{far}: {} to {}.", from.format("%A, %-d %B %Y"), to.format("%A, %-d %B %Y")))
 }
 
+/// Questions for a date or a weekday; the day follows.
 const DATE: &[&str] = &[
     "what|which weekday|day|date ?of ?the ?week is|will|was ?it ?be ?on",
     "what's|what ?is|will|was ?the date|day ?be ?is ?it ?on|of",
@@ -227,7 +231,7 @@ fn answer_date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
         let day = now.date_naive() - TimeDelta::days(1);
         return Some(format!("Yesterday was {}.", day.format("%A, %-d %B %Y")));
     }
-    if let Some(told) = is_it(sentence, now) {
+    if let Some(told) = answer_weekday_check(sentence, now) {
         return Some(told);
     }
     let asked = sentence.extract_question();
@@ -247,7 +251,7 @@ fn answer_date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
 }
 
 /// Answers "11 September is a Saturday, right?" and "is the 3rd a Monday?" with the weekday.
-fn is_it(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+fn answer_weekday_check(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let body = sentence.body();
     let rest = body.skip_phrase("is|was");
     let is_asked = rest.len() < body.len() || sentence.is_bare_question();
@@ -266,7 +270,7 @@ fn parse_day(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     let text = body.text();
     // A date with its year may be in the past.
     if let Some(Err(TimeTrouble::Past)) = parse_only_day(text, now)
-        && let Some(day) = past_day(text)
+        && let Some(day) = parse_past_day(text)
     {
         return Some(day);
     }
@@ -279,13 +283,14 @@ fn parse_day(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
 }
 
 /// Parses "14 July 1989", "July 14, 1989", `1989-07-14`.
-fn past_day(text: &str) -> Option<NaiveDate> {
+fn parse_past_day(text: &str) -> Option<NaiveDate> {
     let text = words::one_line(&text.replace(',', " "));
     ["%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y", "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y"]
         .iter()
         .find_map(|form| NaiveDate::parse_from_str(&text, form).ok())
 }
 
+/// Questions for the agenda; the day follows.
 const AGENDA: &[&str] = &[
     "what's|what ?is ?have ?i ?got on|up|planned|due|happening|scheduled|for ?on|for",
     "what ?do|have i ?have|got ?to ?do ?on|planned|scheduled|due ?for ?on",
@@ -315,6 +320,7 @@ fn parse_agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     Some(Reading::Command(OfflineCommand::Agenda { day: day.to_string() }))
 }
 
+/// Orders for a timer; its length follows.
 const TIMER: &[&str] = &[
     "set|start|make|create|run|put|give|begin ?me ?us ?up ?on a|another|the|one|my timer ?going ?for|of|to|:",
     "set|start ?me ?up timer ?for|of|to",
@@ -336,24 +342,24 @@ fn parse_stop_timer(sentence: &Sentence<'_>) -> Option<Reading> {
 
 /// Parses "Set a timer for 10 minutes" and "10 minute timer". Such orders are unambiguous, so the timer is set without a question.
 fn parse_timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let set = |time: &Sentence<'_>, of: &Sentence<'_>| {
+    let set = |time: &Sentence<'_>, purpose: &Sentence<'_>| {
         let when = match parse_only_time(&format!("in {}", time.text().replace('-', " ")), now)?.ok()? {
             when @ When::At(_) => when,
             When::Every(_) => return None,
         };
-        let of = of.body().skip_phrase("?called|named|for|to|on ?the").body();
-        let what = match of.is_blank() {
+        let purpose = purpose.body().skip_phrase("?called|named|for|to|on ?the").body();
+        let what = match purpose.is_blank() {
             true => "the timer is up".to_owned(),
-            false => format!("the timer is up: {}", of.text()),
+            false => format!("the timer is up: {}", purpose.text()),
         };
         Some(Reading::Command(OfflineCommand::Remind { what, when, missed: Missed::default() }))
     };
     if let Some(end) = TIMER.iter().find_map(|pattern| sentence.cursor().match_phrase(pattern)) {
         let rest = sentence.skip_to(end).body();
         return (1..=rest.len()).rev().find_map(|end| {
-            let of = rest.part_from(end);
-            let is_joined = of.is_blank() || of.cursor().match_phrase("for|called|named|to").is_some();
-            if is_joined { set(&rest.part_until(end), &of) } else { None }
+            let purpose = rest.part_from(end);
+            let is_joined = purpose.is_blank() || purpose.cursor().match_phrase("for|called|named|to").is_some();
+            if is_joined { set(&rest.part_until(end), &purpose) } else { None }
         });
     }
     let begun = sentence.skip_phrase("?set|start|make|create|run|give ?me ?us ?up ?a|an|another");

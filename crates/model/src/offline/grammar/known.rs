@@ -20,14 +20,18 @@ enum Whole {
     Time,
     Date,
     Undo,
+    /// Stop a reminder, unlike [`Small::Stop`].
     Stop,
+    /// Move the reminders to the local time zone, unlike [`Small::Here`].
     Here,
     KnowAll,
     CancelTimer,
+    /// All tasks are done at once, which is answered with advice.
     EachTask,
     Small(Small),
 }
 
+/// The known sentences by phrase. In a phrase, `a|b` matches either word and `?a` is optional; `/` begins a chat command.
 const WHOLE: &[(&str, Whole)] = &[
     ("?/ status ?report", Whole::Status),
     ("what|what's|show|give ?is ?me ?us ?your|the ?current status", Whole::Status),
@@ -409,6 +413,7 @@ fn parse_small_part(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCom
 const EACH_TASK: &str = "I finish tasks one by one, so nothing has changed. “list tasks” shows them with their numbers; then say “2 done”, for \
                          example.";
 
+/// Parses a sentence known as a whole. The time is unused, but all parsers have the same signature.
 pub(super) fn parse_known(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let known = WHOLE.iter().find(|(pattern, _)| sentence.is_all_of(pattern)).map(|(_, known)| *known)?;
     Some(Reading::Command(match known {
@@ -427,6 +432,7 @@ pub(super) fn parse_known(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option
         Whole::Here => OfflineCommand::RemindersHere,
         Whole::Stop => OfflineCommand::StopReminder,
         Whole::KnowAll => OfflineCommand::Know { topic: None },
+        // A timer is a reminder with this text.
         Whole::CancelTimer => OfflineCommand::CancelReminder { which: Which::Text("the timer is up".to_owned()) },
         Whole::EachTask => return Some(ask_back(EACH_TASK)),
         Whole::Small(small) => OfflineCommand::Small(small),

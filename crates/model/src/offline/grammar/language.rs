@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_is_told_by_its_common_words() {
+    fn a_language_is_detected_by_its_common_words() {
         for (text, language) in [
             ("Erinnere mich morgen um 9 an den Zahnarzt", Language::German),
             ("meine Frau heißt Anna", Language::German),

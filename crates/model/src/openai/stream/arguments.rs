@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_adds_to_arguments_is_taken_off() {
+    fn a_servers_additions_to_arguments_are_removed() {
         for (name, arguments, wanted) in [
             ("whole", r#"{"n": 1.50}"#, r#"{"n": 1.50}"#),
             ("an empty object before them", r#"{}{"a":1}"#, r#"{"a":1}"#),

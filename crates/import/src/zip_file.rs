@@ -201,7 +201,8 @@ impl ZipFile {
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
-    /// Returns the bytes of an uncompressed file, as a range of this archive's own bytes. `None` for a compressed file, or in memory.
+    /// Returns the bytes of an uncompressed file, as a range of this archive's own bytes. `None` if the file is compressed, or the archive is
+    /// in memory.
     pub(super) fn find_part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
         let mut archive = self.archive.borrow_mut();
         let found = archive.by_index_raw(entry.at).ok()?;

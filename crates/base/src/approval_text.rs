@@ -17,9 +17,9 @@ pub const PROPOSE_CHANGE: &str = "propose_change";
 const CONTEXT_LINES: usize = 3;
 
 /// Lists the files that an action names or runs, with their full text where possible. `line` formats one line.
-fn render_file_lines(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
+fn render_file_lines(bound: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
-    for file in &named.files {
+    for file in &bound.files {
         let path = escape_hidden(&file.path.to_string_lossy()).replace('`', "'");
         let verb = if file.is_run { "It runs" } else { "It names" };
         let digest = if has_digests {
@@ -41,20 +41,20 @@ fn render_file_lines(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) 
             None => text.push_str(&format!(" ({} bytes), which can't be shown here.\n", file.bytes)),
         }
     }
-    if named.beside.is_some() {
+    if bound.beside.is_some() {
         text.push_str("The files that it loads from my scratch folder must not change before you allow it.\n");
     }
     text
 }
 
 /// Lists the files of an action as Markdown with wrapping lines.
-pub fn render_files(named: &BoundFiles) -> String {
-    render_file_lines(named, false, render_inline_code)
+pub fn render_files(bound: &BoundFiles) -> String {
+    render_file_lines(bound, false, render_inline_code)
 }
 
 /// Lists the files of an action as plain text.
-pub fn named_plain(named: &BoundFiles) -> String {
-    render_file_lines(named, false, |line| format!("    {line}"))
+pub fn named_plain(bound: &BoundFiles) -> String {
+    render_file_lines(bound, false, |line| format!("    {line}"))
 }
 
 /// Renders edits as a diff; `None` if an edit has keys besides `path`, `old` and `new`, which the person must see.
@@ -163,12 +163,12 @@ pub fn hash_action(action: &str) -> String {
 }
 
 /// Renders the file that is attached to question `id` when the action or its files don't fit in a message.
-pub fn render_file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
+pub fn render_file(id: i64, (tool, arguments): (&str, &str), bound: &BoundFiles, reasons: &[String]) -> String {
     let described = describe_action(tool, arguments);
-    let files = render_file_lines(named, true, |line| format!("    {line}"));
-    let bound = if named.is_empty() { "" } else { ", and the files that it names as they are above" };
+    let files = render_file_lines(bound, true, |line| format!("    {line}"));
+    let files_clause = if bound.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
-        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove, they \
+        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{files_clause}. Their SHA-256 is\n{}\nAbove, they \
          are made readable: characters that a screen would hide or reorder are spelled out, as in \\u{{200b}}. On my machine,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
         described.plain_sentence(),

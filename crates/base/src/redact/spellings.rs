@@ -93,13 +93,13 @@ impl Spellings {
         // Most texts have no cut and skip the second pass.
         let beginnings = if squeezed.text.contains(CUT) { self.beginnings() } else { None };
         let found = beginnings.map(|beginnings| beginnings.automaton.find_overlapping_iter(&squeezed.text));
-        found.into_iter().flatten().filter_map(move |begun| {
-            let spelling = self.all.get(*beginnings?.begun.get(begun.pattern().as_usize())?)?;
-            let rest = squeezed.text.as_bytes().get(begun.start()..)?;
+        found.into_iter().flatten().filter_map(move |beginning| {
+            let spelling = self.all.get(*beginnings?.begun.get(beginning.pattern().as_usize())?)?;
+            let rest = squeezed.text.as_bytes().get(beginning.start()..)?;
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
             let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
             // A character cut in two can't match, because the mark of a cut begins at a boundary.
-            is_cut.then(|| squeezed.to_original(begun.start()..begun.start() + same)).flatten()
+            is_cut.then(|| squeezed.to_original(beginning.start()..beginning.start() + same)).flatten()
         })
     }
 }

@@ -145,9 +145,9 @@ pub fn read_source(
     };
     found.left_out.extend(source.left_out().iter().cloned());
     // The notes of the old assistant are the likeliest place for its secrets.
-    let old_secrets = Redactor::new(&found.secrets);
+    let olds = Redactor::new(&found.secrets);
     // fault: old-assistants-secrets-come
-    found.mask_secrets(&|text| tools.redactor.redact(&old_secrets.redact(text)));
+    found.mask_secrets(&|text| tools.redactor.redact(&olds.redact(text)));
     Ok((kind, found))
 }
 

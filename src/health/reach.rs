@@ -1,6 +1,6 @@
-//! Asks other servers: if Telegram accepts the token and delivers messages to us, and if the model can be reached. Only
-//! configured servers are asked, in parallel, each with a short time limit. Asking is free and changes nothing. An
-//! unknown answer is no problem: a network that is down doesn't mean wrong settings.
+//! Asks other servers whether Telegram accepts the token and delivers messages to us, and whether the model can be
+//! reached. Only configured servers are asked, in parallel, each with a short time limit. Asking is free and changes
+//! nothing. A missing answer isn't reported as a problem, because the network may be down while the settings are right.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use reveille_config::{Config, Provider};
 use crate::setup::{self, CheckTools, Checked, SetupStep};
 
 /// Time limit for each server.
-const BOUND: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// The answers. `None` if a part isn't set, or asking would cost money.
+/// The answers of the servers. `None` if a server isn't configured, or asking it would cost money.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OthersSaid {
     pub(super) bot: Option<BotReached>,
@@ -23,14 +23,14 @@ pub(super) struct OthersSaid {
 /// Telegram's answer about the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BotReached {
-    /// The token is valid, and only pollers get messages.
+    /// The token is valid, and no webhook takes the messages away from the bot, which polls for them.
     Fine {
         /// The name after the `@`.
         username: String,
     },
     /// Telegram rejects the token.
     Refused,
-    /// A webhook gets the bot's messages.
+    /// Telegram sends the bot's messages to a webhook, so the bot gets none.
     Webhook {
         /// The webhook's host.
         host: String,
@@ -55,14 +55,14 @@ pub(super) fn ask_servers(config: &Config) -> OthersSaid {
 async fn ask_bot(config: &Config) -> Option<BotReached> {
     let token = config.telegram_token.as_ref()?;
     let telegram = match Telegram::new(&config.telegram_api_url, token.expose().to_owned()) {
-        Ok(telegram) => telegram.with_timeouts(BOUND, BOUND),
+        Ok(telegram) => telegram.with_timeouts(TIME_LIMIT, TIME_LIMIT),
         Err(error) => return Some(to_unknown(&error)),
     };
-    let asked = async {
+    let answers = async {
         let (me, webhook) = tokio::join!(telegram.get_me(), telegram.get_webhook_info());
         Ok::<_, TelegramError>((me?, webhook?))
     };
-    Some(match asked.await {
+    Some(match answers.await {
         Ok((me, webhook)) => match webhook.host() {
             Some(host) => BotReached::Webhook { host },
             None => BotReached::Fine { username: me.username },
@@ -85,9 +85,9 @@ async fn ask_model(config: &Config) -> Option<Checked> {
         Provider::ClaudeCode => SetupStep::Model,
         Provider::Bedrock | Provider::Vertex | Provider::Offline => return None,
     };
-    let (begun, temporary) = (Instant::now(), std::env::temp_dir());
-    let is_over = || begun.elapsed() >= BOUND;
+    let (start, temporary) = (Instant::now(), std::env::temp_dir());
+    let is_over = || start.elapsed() >= TIME_LIMIT;
     let tools = CheckTools { temporary: &temporary, is_over: &is_over, asks_others: true };
-    let asked = tokio::time::timeout(BOUND, setup::check_step(step, config, tools)).await;
-    Some(asked.unwrap_or_else(|_| Checked::Unknown(format!("no answer within {} s", BOUND.as_secs()))))
+    let checked = tokio::time::timeout(TIME_LIMIT, setup::check_step(step, config, tools)).await;
+    Some(checked.unwrap_or_else(|_| Checked::Unknown(format!("no answer within {} s", TIME_LIMIT.as_secs()))))
 }

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_check_is_the_status_and_everything_is_told() {
+    fn the_worst_check_decides_the_status_and_every_check_is_shown() {
         let report =
             report_of(&[("disk", Status::Ok), ("lock", Status::Warn), ("database", Status::Critical)], vec!["lock"]);
         assert_eq!(report.status, Status::Critical);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_for_programs_is_fixed() {
+    fn the_json_for_programs_has_a_fixed_form() {
         let report = report_of(&[("disk", Status::Warn)], vec!["disk"]);
         assert_eq!(
             serde_json::to_string(&report).unwrap(),

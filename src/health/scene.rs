@@ -33,12 +33,12 @@ impl<'a> Scene<'a> {
     /// Takes the snapshot. Creates nothing.
     pub(super) fn load(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
         let store = open_store(config);
-        let row = match &store {
+        let lease_holder = match &store {
             Ok(Some(store)) => store.find_lease_holder().ok().flatten(),
             _ => None,
         };
         Self {
-            lock: LockFacts::read(&config.lock_path(), row.as_ref()),
+            lock: LockFacts::read(&config.lock_path(), lease_holder.as_ref()),
             is_dry: dry_run,
             is_brief: false,
             reached: OthersSaid::default(),
@@ -50,7 +50,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Sets if slow checks are left out.
+    /// Sets whether slow checks are left out.
     pub(super) fn with_brief(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
     }
@@ -65,7 +65,7 @@ impl<'a> Scene<'a> {
         self.lock.is_held
     }
 
-    /// Returns the database. `None` before the first wake.
+    /// Returns the database. `None` before the first wake. Fails if the database can't be opened.
     pub(super) fn store(&self) -> Result<Option<&Store>, Trouble> {
         let unusable = Trouble::Unusable { what: "the database", see: "database" };
         self.store.as_ref().map(Option::as_ref).map_err(|_| unusable)
@@ -76,7 +76,7 @@ impl<'a> Scene<'a> {
         self.store.as_ref().err()
     }
 
-    /// Returns the repository. `None` before the first wake.
+    /// Returns the repository. `None` before the first wake. Fails if the repository can't be opened.
     pub(super) fn repo(&self) -> Result<Option<&Repo>, Trouble> {
         let unusable = Trouble::Unusable { what: "the repository", see: "repository" };
         self.repo.as_ref().map(Option::as_ref).map_err(|_| unusable)
@@ -97,7 +97,7 @@ impl<'a> Scene<'a> {
         cycle::model_state(store, &load_effective_config(self.config, store)?, self.now)
     }
 
-    /// Returns the settings in force, or the plain settings if the database can't be read. Another check reports that.
+    /// Returns the settings in force. Falls back to the plain settings if the database can't be read, which the check `database` reports.
     pub(super) fn effective_config(&self) -> Config {
         let store = self.store.as_ref().ok().and_then(Option::as_ref);
         store.and_then(|store| load_effective_config(self.config, store).ok()).unwrap_or_else(|| self.config.clone())
@@ -110,7 +110,7 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     let Some(store) = database::open_read_only(config)? else {
         return Ok(None);
     };
-    // A database left empty by a killed first run has no tables.
+    // If the first run was killed, the database may have no tables: it counts as missing.
     let schema = store.read_schema()?;
     let Schema { found, known, .. } = schema;
     let path = PathBuf::from(database::name(config));
@@ -122,11 +122,11 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     Ok((found > 0).then_some(store))
 }
 
-/// Opens the repository. `None` before the first wake, which also accepts an existing empty directory.
+/// Opens the repository. `None` if there is no directory or an empty one, because the first wake creates the repository in either case.
 fn open_repo(config: &Config, dry_run: bool) -> Result<Option<Repo>, RepoError> {
     let dir = config.repo_dir();
     let is_empty = std::fs::read_dir(&dir).map_or(true, |mut entries| entries.next().is_none());
-    // The first opening creates a folder of ours in the git directory, which a dry run must not do.
+    // Opening a repository for the first time creates `.git/reveille`, which a dry run must not do.
     let never_opened = dir.join(".git").exists() && !dir.join(".git/reveille").exists();
     if !dir.exists() || dir.is_dir() && is_empty || dry_run && never_opened {
         return Ok(None);

@@ -16,10 +16,10 @@ pub const PROPOSE_CHANGE: &str = "propose_change";
 /// The number of unchanged lines that a diff shows before and after a change.
 const CONTEXT_LINES: usize = 3;
 
-/// Lists the files of an action as they are when asked, with their full text where possible. `line` formats one line.
-fn render_file_lines(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
+/// Lists the files that an action names or runs, with their full text where possible. `line` formats one line.
+fn render_file_lines(bound: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
-    for file in &named.files {
+    for file in &bound.files {
         let path = escape_hidden(&file.path.to_string_lossy()).replace('`', "'");
         let verb = if file.is_run { "It runs" } else { "It names" };
         let digest = if has_digests {
@@ -41,20 +41,20 @@ fn render_file_lines(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) 
             None => text.push_str(&format!(" ({} bytes), which can't be shown here.\n", file.bytes)),
         }
     }
-    if named.beside.is_some() {
+    if bound.beside.is_some() {
         text.push_str("The files that it loads from my scratch folder must not change before you allow it.\n");
     }
     text
 }
 
 /// Lists the files of an action as Markdown with wrapping lines.
-pub fn render_files(named: &BoundFiles) -> String {
-    render_file_lines(named, false, render_inline_code)
+pub fn render_files(bound: &BoundFiles) -> String {
+    render_file_lines(bound, false, render_inline_code)
 }
 
 /// Lists the files of an action as plain text.
-pub fn named_plain(named: &BoundFiles) -> String {
-    render_file_lines(named, false, |line| format!("    {line}"))
+pub fn named_plain(bound: &BoundFiles) -> String {
+    render_file_lines(bound, false, |line| format!("    {line}"))
 }
 
 /// Renders edits as a diff; `None` if an edit has keys besides `path`, `old` and `new`, which the person must see.
@@ -76,7 +76,7 @@ fn render_edits(edits: &serde_json::Value) -> Option<String> {
     Some(text.join("\n"))
 }
 
-/// The removed lines with `-` and the added lines with `+`, within their context.
+/// Renders the removed lines with `-` and the added lines with `+`, within their context.
 fn changed_lines(old: &str, new: &str) -> Vec<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -131,18 +131,18 @@ fn is_normal_hidden(before: char, c: char) -> bool {
         || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0f}') && !before.is_ascii()
 }
 
-/// The characters of a text, each with true if hidden and out of place.
-fn with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
+/// Pairs each character of a text with a flag: true if it is hidden and ordinary words don't need it.
+fn flag_misplaced(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
     text.chars().scan(' ', |before, c| {
-        let is_out_of_place = is_hidden(c) && !is_normal_hidden(*before, c);
+        let is_misplaced = is_hidden(c) && !is_normal_hidden(*before, c);
         *before = c;
-        Some((c, is_out_of_place))
+        Some((c, is_misplaced))
     })
 }
 
 /// Returns true if a text has hidden characters that ordinary words don't need.
 pub fn hides_something(text: &str) -> bool {
-    with_hidden(text).any(|(_, is_hidden)| is_hidden)
+    flag_misplaced(text).any(|(_, is_misplaced)| is_misplaced)
 }
 
 /// Removes hidden characters that ordinary words don't need; unusual spaces become plain ones.
@@ -150,7 +150,7 @@ pub fn without_hidden(text: &str) -> Cow<'_, str> {
     if !hides_something(text) {
         return Cow::Borrowed(text);
     }
-    let kept = with_hidden(text).filter_map(|(c, is_hidden)| match is_hidden {
+    let kept = flag_misplaced(text).filter_map(|(c, is_misplaced)| match is_misplaced {
         true => c.is_whitespace().then_some(' '),
         false => Some(c),
     });
@@ -162,13 +162,13 @@ pub fn hash_action(action: &str) -> String {
     format_hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
 }
 
-/// Renders the file attached to question `id` if the action or its files are too long for a message.
-pub fn render_file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
+/// Renders the file that is attached to question `id` when the action or its files don't fit in a message.
+pub fn render_file(id: i64, (tool, arguments): (&str, &str), bound: &BoundFiles, reasons: &[String]) -> String {
     let described = describe_action(tool, arguments);
-    let files = render_file_lines(named, true, |line| format!("    {line}"));
-    let bound = if named.is_empty() { "" } else { ", and the files that it names as they are above" };
+    let files = render_file_lines(bound, true, |line| format!("    {line}"));
+    let files_clause = if bound.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
-        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove, they \
+        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{files_clause}. Their SHA-256 is\n{}\nAbove, they \
          are made readable: characters that a screen would hide or reorder are spelled out, as in \\u{{200b}}. On my machine,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
         described.plain_sentence(),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_screen_hides_is_taken_out_and_what_words_need_stays() {
+    fn removes_characters_that_a_screen_hides_except_those_that_words_need() {
         let smuggled: String = "hi".chars().map(|c| char::from_u32(0xe0000 + c as u32).unwrap()).collect();
         let hidden = format!("a\u{2061}b{smuggled}c\u{202e}d\u{200d}e\u{2028}f\u{2003}g\0h");
         assert_eq!(without_hidden(&hidden), "abcde f gh");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_an_action_is_hidden_from_who_reads_it() {
+    fn hidden_characters_of_an_action_are_written_out() {
         for (hidden, written) in [
             ("a\u{202e}b", "a\\u{202e}b"),
             ("a\u{200b}b", "a\\u{200b}b"),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_shown_as_what_goes_and_what_comes() {
+    fn edits_are_shown_as_removed_and_added_lines() {
         let edits = serde_json::json!({"title": "Be brief", "edits": [
             {"path": "claude.md", "old": "# Style\nBe kind.\nBe long.\nEnd.", "new": "# Style\nBe kind.\nBe brief.\nTwo lines.\nEnd."},
             {"path": "skills/x/SKILL.md", "new": "---\nname: x\n---"},
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_that_isnt_an_object_is_shown_as_it_is() {
+    fn an_action_that_isnt_an_object_is_shown_unchanged() {
         let described = describe_action("x", "[1,2");
         assert_eq!(
             (described.sentence(), described.render_plain()),
@@ -256,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_the_bytes_and_not_of_how_they_are_shown() {
+    fn the_hash_covers_the_bytes_of_the_action_rather_than_the_shown_text() {
         assert_eq!(hash_action("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
         assert_eq!(describe_action("shell", one), describe_action("shell", other));
-        let file = |action: &str| render_file(3, ("shell", action), &BoundFiles::default(), &[]);
-        assert!(file(one).contains(&hash_action(one)) && !file(other).contains(&hash_action(one)));
-        assert!(file(one).contains("wake approvals bytes 3 | sha256sum"));
+        let attached = |action: &str| render_file(3, ("shell", action), &BoundFiles::default(), &[]);
+        assert!(attached(one).contains(&hash_action(one)) && !attached(other).contains(&hash_action(one)));
+        assert!(attached(one).contains("wake approvals bytes 3 | sha256sum"));
     }
 }

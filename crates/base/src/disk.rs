@@ -2,7 +2,7 @@
 //!
 //! The reserve itself stays usable: wakes answer, commit and deliver with it while new messages are refused.
 //!
-//! Also folds file names as forgiving disks do, so that forbidding a name forbids all its spellings.
+//! Also folds file names as disks that ignore letter case do, so that forbidding a name forbids all its spellings.
 
 use std::{
     fs,
@@ -45,10 +45,10 @@ impl Reserve {
 
 /// A file of the workspace that reserves disk space for a last notice when others fill the disk.
 const BALLAST: &str = ".ballast";
-/// The size of the file in bytes: more than a notice, an answer and the journal of a small cycle need.
+/// The size of the ballast file in bytes: enough for a notice, an answer and the journal of a small cycle.
 const BALLAST_BYTES: u64 = 4 << 20;
 /// The free bytes below which a last notice may not fit.
-const LAST_WORD_BYTES: u64 = 1 << 20;
+const LAST_NOTICE_BYTES: u64 = 1 << 20;
 
 /// Creates the ballast file if the disk has plenty of space. Does nothing if the reserve is turned off.
 pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
@@ -66,22 +66,22 @@ pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
         file.sync_all()
     });
     if let Err(error) = written {
-        tracing::debug!(%error, "no room is kept on the disk for a last word");
+        tracing::debug!(%error, "the ballast file, which reserves disk space for a last notice, could not be created");
         fs::remove_file(&path).ok();
     }
 }
 
 /// Removes the ballast file if the disk is full. Returns true if the file existed.
 pub fn release_ballast(workspace: &Path) -> bool {
-    let is_full = free_bytes(workspace).is_ok_and(|free| free < LAST_WORD_BYTES);
+    let is_full = free_bytes(workspace).is_ok_and(|free| free < LAST_NOTICE_BYTES);
     let is_released = is_full && fs::remove_file(workspace.join(BALLAST)).is_ok();
     if is_released {
-        tracing::warn!("the disk is full: the room that was kept for a last word is used now");
+        tracing::warn!("the disk is full: the space reserved for a last notice is used now");
     }
     is_released
 }
 
-/// Folds a name as the most forgiving disks compare names: macOS by default, and `casefold` folders on Linux. These ignore letter
+/// Folds a name as the least strict disks compare names: macOS by default, and `casefold` folders on Linux. These ignore letter
 /// case, Unicode normalization and invisible characters. All names of one file fold to the same text.
 pub fn fold_name(name: &str) -> String {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd();
@@ -95,8 +95,9 @@ pub fn fold_name(name: &str) -> String {
 /// error proves nothing about the file.
 pub fn is_machine_fault(error: &io::Error) -> bool {
     use rustix::io::Errno;
-    const MACHINES: [Errno; 6] = [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
-    Errno::from_io_error(error).is_some_and(|errno| MACHINES.contains(&errno))
+    const MACHINE_FAULTS: [Errno; 6] =
+        [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
+    Errno::from_io_error(error).is_some_and(|errno| MACHINE_FAULTS.contains(&errno))
 }
 
 /// The bytes that we may still write to the file system of `path`, judged by the nearest existing directory.
@@ -104,8 +105,8 @@ pub fn is_machine_fault(error: &io::Error) -> bool {
 /// # Errors
 /// Returns the system's error.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
-    let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    let found = rustix::fs::statvfs(there)?;
+    let existing = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let found = rustix::fs::statvfs(existing)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
@@ -127,15 +128,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserve_is_broken_into_below_it_and_restored_a_quarter_above() {
+    fn a_disk_is_short_below_the_reserve_and_recovers_a_quarter_above() {
         let reserve = Reserve::from_mib(100);
         assert_eq!((reserve.bytes(), reserve.well_again_bytes()), (100 << 20, 125 << 20));
         assert!(reserve.is_broken_into((100 << 20) - 1) && !reserve.is_broken_into(100 << 20));
-        assert!(!Reserve::from_mib(0).is_broken_into(0), "no reserve is never broken into");
+        assert!(!Reserve::from_mib(0).is_broken_into(0), "a reserve that is turned off never stops the bot");
     }
 
     #[test]
-    fn a_directory_that_will_be_made_is_on_the_disk_of_the_one_it_will_be_made_in() {
+    fn free_space_of_a_missing_directory_is_that_of_its_nearest_existing_parent() {
         assert!(free_bytes(Path::new("/")).unwrap() > 0);
         assert!(free_bytes(&std::env::temp_dir().join("not/there/yet")).unwrap() > 0);
         // The kernel's own file systems report no space.
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_the_largest_fitting_unit() {
+    fn sizes_are_formatted_in_the_largest_fitting_unit() {
         assert_eq!(
             [format_size(0), format_size(1023), format_size(1024), format_size(3 << 30)],
             ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]

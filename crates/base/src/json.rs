@@ -1,4 +1,4 @@
-//! JSON checks and repairs on raw text: repeated keys, canonical form, faults of careless writers.
+//! Checks and repairs of JSON as raw text: repeated keys, a canonical form, and invalid JSON of careless programs.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use serde_json::Value;
 /// unescaping (`\u0061` is `a`). Returns false for invalid JSON.
 pub fn has_key_twice(text: &str) -> bool {
     // Invalid JSON fails with an error of another category.
-    serde_json::from_str::<Once>(text).is_err_and(|error| error.is_data())
+    serde_json::from_str::<UniqueKeys>(text).is_err_and(|error| error.is_data())
 }
 
 /// Normalizes JSON: no blanks, and the keys of each object sorted. Texts of equal meaning become equal. An empty text becomes an
@@ -28,7 +28,7 @@ pub fn normalize_text(text: &str) -> String {
     }
 }
 
-/// Repairs the JSON of careless writers. Lone surrogates become U+FFFD, control characters and unknown escapes in strings are
+/// Repairs invalid JSON of careless programs. Lone surrogates become U+FFFD, control characters and unknown escapes in strings are
 /// escaped, and numbers unknown to JSON become null. `None` if nothing changed.
 pub fn mend(text: &str) -> Option<String> {
     let mut mended = String::with_capacity(text.len());
@@ -44,34 +44,35 @@ pub fn mend(text: &str) -> Option<String> {
 
 /// Repairs the next piece of a string. Also returns the number of bytes read.
 fn mend_in_string(rest: &str, first: char) -> (Cow<'_, str>, usize) {
-    let as_it_is = |bytes: usize| (Cow::Borrowed(rest.get(..bytes).unwrap_or_default()), bytes);
+    let keep = |bytes: usize| (Cow::Borrowed(rest.get(..bytes).unwrap_or_default()), bytes);
     if first.is_ascii_control() {
         return (Cow::Owned(format!("\\u{:04x}", u32::from(first))), 1);
     }
     if first != '\\' {
-        return as_it_is(first.len_utf8());
+        return keep(first.len_utf8());
     }
-    let unit = |at: usize| {
+    // The UTF-16 unit of an escape such as `\ud83d`.
+    let escaped_unit = |at: usize| {
         let digits = rest.get(at..).and_then(|escape| escape.strip_prefix("\\u"))?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()
     };
-    match (rest.get(1..2), unit(0), unit(6)) {
-        (Some("u"), Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => as_it_is(12),
+    match (rest.get(1..2), escaped_unit(0), escaped_unit(6)) {
+        (Some("u"), Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => keep(12),
         (Some("u"), Some(0xd800..=0xdfff), _) => (Cow::Borrowed("\u{fffd}"), 6),
-        (Some("u"), Some(_), _) => as_it_is(6),
-        (Some("\"" | "\\" | "/" | "b" | "f" | "n" | "r" | "t"), ..) => as_it_is(2),
+        (Some("u"), Some(_), _) => keep(6),
+        (Some("\"" | "\\" | "/" | "b" | "f" | "n" | "r" | "t"), ..) => keep(2),
         _ => (Cow::Borrowed("\\\\"), 1),
     }
 }
 
 /// Repairs the next piece between strings. Also returns the number of bytes read.
 fn mend_between<'a>(rest: &'a str, first: char, before: &str) -> (Cow<'a, str>, usize) {
-    let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let is_word_start = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
     let is_word = |word: &&&str| {
         let after = rest.strip_prefix(**word);
         after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     };
-    match ["NaN", "Infinity", "-Infinity", "undefined"].iter().find(is_word).filter(|_| is_start) {
+    match ["NaN", "Infinity", "-Infinity", "undefined"].iter().find(is_word).filter(|_| is_word_start) {
         Some(word) => (Cow::Borrowed("null"), word.len()),
         None => (Cow::Borrowed(rest.get(..first.len_utf8()).unwrap_or_default()), first.len_utf8()),
     }
@@ -91,26 +92,26 @@ fn sort_keys(value: Value) -> Value {
 }
 
 /// Any JSON without repeated keys.
-struct Once;
+struct UniqueKeys;
 
-impl<'de> Deserialize<'de> for Once {
+impl<'de> Deserialize<'de> for UniqueKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Once)
+        deserializer.deserialize_any(UniqueKeys)
     }
 }
 
-impl<'de> Visitor<'de> for Once {
+impl<'de> Visitor<'de> for UniqueKeys {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON whose objects have each key once")
+        f.write_str("JSON without repeated keys in its objects")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if !keys.insert(key) {
-                return Err(A::Error::custom("a key stands twice"));
+                return Err(A::Error::custom("a key is repeated"));
             }
             map.next_value::<Self>()?;
         }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_stands_twice_is_found_at_any_depth_and_in_any_spelling() {
+    fn repeated_keys_are_found_at_any_depth_and_in_any_spelling() {
         for text in [
             r#"{"a":1,"a":1}"#,
             r#"{"a":1,"b":2,"\u0061":3}"#,
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_careless_writers_make_is_mended_and_nothing_else_is_touched() {
+    fn invalid_json_is_repaired_and_valid_json_stays_unchanged() {
         for (text, mended) in [
             (r#"{"a":"x\ud83d","b":"\ude02y"}"#, "{\"a\":\"x\u{fffd}\",\"b\":\"\u{fffd}y\"}"),
             (r#"["\ud83d\ud83d\ude02"]"#, "[\"\u{fffd}\\ud83d\\ude02\"]"),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_becomes_one_text() {
+    fn texts_of_equal_meaning_become_equal() {
         for (text, one) in [
             (" ", "{}"),
             (r#"{ "b": [ {"d": 1, "c": null} ], "a": 1.50 }"#, r#"{"a":1.5,"b":[{"c":null,"d":1}]}"#),

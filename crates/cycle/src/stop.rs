@@ -20,7 +20,7 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The pause between two searches for children of a stopped wake.
 const CHILDREN_EVERY: Duration = Duration::from_millis(100);
-/// How long to search: another child may start after one has ended.
+/// How long to search, since another child may start after one has ended.
 const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
 
 /// Renders the notice that all work is stopped, and how to continue.
@@ -35,8 +35,8 @@ pub fn render_notice(stopped: Stopped, tz: Tz) -> String {
 /// Ends the children of the working wake after the order, such as a slow fetch, until the wake ends. Blocks for some seconds at most.
 pub fn end_children(lock_path: &Path) {
     let Some(holder) = wake_lock::read_holder(lock_path).map(|holder| holder.identity()) else { return };
-    let begun = std::time::Instant::now();
-    while begun.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
+    let start = std::time::Instant::now();
+    while start.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
         // fault: stopped-wake-started-lives
         match process::end_children(&holder) {
             0 => {}
@@ -46,7 +46,7 @@ pub fn end_children(lock_path: &Path) {
     }
 }
 
-/// True while this process holds the lock. A `wake` that runs permanently lives on after releasing it.
+/// Returns `true` while this process holds the lock. A `wake` that runs permanently lives on after releasing it.
 fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
     wake_lock::read_holder(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
@@ -63,7 +63,8 @@ impl Session<'_> {
         Ok(self.store.chats().is_work_stopped(self.chat)?.then_some(Interrupt::Halted))
     }
 
-    /// Returns `true` if the chat's data must stay on this machine and the model runs elsewhere. Unasked work belongs to the owner's chat.
+    /// Returns `true` if the chat's data must stay on this machine and the model runs elsewhere. A background job has no chat and counts
+    /// as the owner's.
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
@@ -72,7 +73,7 @@ impl Session<'_> {
 
     /// Completes once the chat is kept from the model, at once if it already is. A database error also completes, since without the
     /// database no request may continue.
-    async fn kept_from_model(&self) -> Halt {
+    async fn wait_until_kept_from_model(&self) -> Halt {
         loop {
             match self.is_kept_from_model() {
                 Ok(false) => tokio::time::sleep(LOOK_EVERY).await,
@@ -110,7 +111,7 @@ impl Session<'_> {
 pub(crate) async fn unless_kept_local<T>(session: &Session<'_>, request: impl Future<Output = T>) -> Result<T, Halt> {
     tokio::select! {
         biased;
-        halt = session.kept_from_model() => Err(halt),
+        halt = session.wait_until_kept_from_model() => Err(halt),
         done = run_unless_interrupted(session, request) => Ok(done?),
     }
 }

@@ -22,8 +22,8 @@ use super::{
 };
 
 const FILES: &str = "files of conversations, which the export only lists";
-const NO_PROJECT: &str = "an unreadable project";
-const NO_MEMORY: &str = "unreadable notes about you";
+const UNREADABLE_PROJECT: &str = "an unreadable project";
+const UNREADABLE_NOTES: &str = "unreadable notes about you";
 /// The maximum number of thoughts removed from a text.
 const MAX_THOUGHTS: usize = 100;
 /// The export's placeholders for content it can't show.
@@ -43,24 +43,24 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
         match plain_stem(entry).as_str() {
             _ if files.others.contains(&entry) => found.leave_out(&entry.path, OTHER_EXPORT),
             "projects" if is_json => {
-                visit_elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| {
+                visit_elements(source, entry, &mut found, UNREADABLE_PROJECT, &mut |value, found| {
                     take_project(value, found, &mut taken)
                 });
             }
             _ if is_json && (in_projects || files.projects.contains(&entry)) => {
-                visit_elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| {
+                visit_elements(source, entry, &mut found, UNREADABLE_PROJECT, &mut |value, found| {
                     take_project(value, found, &mut taken)
                 });
             }
             "memories" if is_json => {
-                visit_elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| {
+                visit_elements(source, entry, &mut found, UNREADABLE_NOTES, &mut |value, found| {
                     take_memories(value, found, &mut taken)
                 });
             }
             _ => found.leave_out(&entry.path, NOT_NEEDED),
         }
     }
-    match read_conversations(source, &files.own, "claude", tz, &mut found, &read_one) {
+    match read_conversations(source, &files.own, "claude", tz, &mut found, &read_conversation) {
         Err(error) if found.documents.is_empty() => Err(error),
         _ => Ok(found),
     }
@@ -96,7 +96,7 @@ fn visit_elements(
     }
 }
 
-fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
+fn read_conversation(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
     let title = read_title(conversation, &["name", "title"]);
     let is_list = |name: &str| conversation.get(name).is_none_or(|list| list.is_array() || list.is_null());
     if !conversation.is_object() || !is_list("chat_messages") || !is_list("messages") {
@@ -105,38 +105,38 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
     }
     let messages = find_list(conversation, &["chat_messages", "messages"]);
     let current = find_text(conversation, &["current_leaf_message_uuid"]);
-    let mut read = ImportedConversation { title, said: Vec::new() };
+    let mut imported = ImportedConversation { title, said: Vec::new() };
     let mut is_shown = vec![false; messages.len()];
     for at in shown_branch(&build_thread(messages), current) {
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
         let words = read_words(message);
-        words.left_out.iter().for_each(|(why, times)| found.leave_times(&read.title, why, *times));
+        words.left_out.iter().for_each(|(why, times)| found.leave_times(&imported.title, why, *times));
         if !words.text.is_empty() {
-            let who = match find_text(message, &["sender", "role"]) {
+            let speaker = match find_text(message, &["sender", "role"]) {
                 Some("human" | "user") => "You",
                 Some("assistant") | None => "Claude",
                 Some(other) => other,
             };
             let at = find_time(message, &["created_at", "updated_at"]);
-            read.said.push(ImportedMessage { who: who.to_owned(), at, text: words.text });
+            imported.said.push(ImportedMessage { who: speaker.to_owned(), at, text: words.text });
         }
     }
     let replaced =
         messages.iter().zip(is_shown).filter(|(message, shown)| !shown && !read_words(message).text.is_empty());
-    found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
-    if read.said.is_empty() {
-        found.leave_out(read.title, EMPTY);
+    found.leave_times(&imported.title, OTHER_BRANCHES, replaced.count());
+    if imported.said.is_empty() {
+        found.leave_out(imported.title, EMPTY);
         return None;
     }
     let id = find_text(conversation, &["uuid", "id"]).map(str::to_owned);
-    Some(ExportedConversation { id, begun: find_time(conversation, &["created_at"]), read })
+    Some(ExportedConversation { id, begun: find_time(conversation, &["created_at"]), read: imported })
 }
 
-/// Builds the message tree. Without parents, or with a single parent for all, messages follow each other in order.
+/// Builds the message tree. If no message has a parent, or all have the same one, the messages follow each other in their order.
 fn build_thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
     let sender = |message: &Value| find_text(message, &["sender", "role"]).map(str::to_owned);
-    let mut nodes: Vec<_> = messages.iter().map(thread_node).collect();
+    let mut nodes: Vec<_> = messages.iter().map(to_thread_node).collect();
     let is_flat = nodes.windows(2).all(|pair| matches!(pair, [one, other] if one.parent == other.parent))
         && messages.windows(2).any(|pair| matches!(pair, [one, other] if sender(one) != sender(other)));
     if is_flat {
@@ -145,7 +145,7 @@ fn build_thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
     nodes
 }
 
-fn thread_node(message: &Value) -> ThreadNode<'_> {
+fn to_thread_node(message: &Value) -> ThreadNode<'_> {
     ThreadNode {
         id: find_text(message, &["uuid", "id"]).unwrap_or_default(),
         parent: find_text(message, &["parent_message_uuid"]),
@@ -153,7 +153,7 @@ fn thread_node(message: &Value) -> ThreadNode<'_> {
     }
 }
 
-/// The text of a message, and the number of other parts by the reason for skipping them.
+/// The text of a message, and the number of skipped parts by reason.
 #[derive(Default)]
 struct ClaudeWords {
     text: String,
@@ -166,7 +166,7 @@ impl ClaudeWords {
     }
 }
 
-/// Returns the text of a message with its attachments.
+/// Extracts the text of a message with its attachments.
 fn read_words(message: &Value) -> ClaudeWords {
     let mut words = ClaudeWords::default();
     let mut texts: Vec<String> = Vec::new();
@@ -191,7 +191,7 @@ fn read_words(message: &Value) -> ClaudeWords {
         let whole = find_text(message, &["text"]).unwrap_or_default().to_owned();
         texts.push(thoughts.into_iter().take(MAX_THOUGHTS).fold(whole, |text, thought| text.replace(thought, "")));
     }
-    let (text, placeholders) = without_placeholders(&texts.join("\n\n"));
+    let (text, placeholders) = remove_placeholders(&texts.join("\n\n"));
     if placeholders > 0 && words.left_out.is_empty() {
         words.leave_out(TOOL_CALLS, placeholders);
     }
@@ -210,7 +210,7 @@ fn read_words(message: &Value) -> ClaudeWords {
     words
 }
 
-/// Returns the document an answer wrote beside the conversation, found in its tool call.
+/// Returns the document that Claude wrote with a tool call and shows beside the conversation.
 fn read_artifact(block: &Value) -> Option<String> {
     let input = block.get("input")?;
     let name = find_text(block, &["name"]).filter(|name| ["artifacts", "create_file"].contains(name))?;
@@ -219,9 +219,9 @@ fn read_artifact(block: &Value) -> Option<String> {
     Some(format!("[{title}]\n{content}"))
 }
 
-/// Removes placeholders, each on its own line and mostly in a fence. Returns the rest and their number. Works by lines, because an unclosed
-/// fence in an answer would make a Markdown parser pair the fences wrongly.
-fn without_placeholders(text: &str) -> (String, usize) {
+/// Removes placeholders, and the fence around a placeholder. Returns the rest, and the number of removed placeholders. Works by lines,
+/// because an unclosed fence in an answer would make a Markdown parser pair the fences wrongly.
+fn remove_placeholders(text: &str) -> (String, usize) {
     if !PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder)) {
         return (text.trim().to_owned(), 0);
     }
@@ -274,15 +274,15 @@ fn take_project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames
     true
 }
 
-/// Takes Claude's notes on the person. An account without notes has an empty element.
+/// Takes Claude's notes on the person. An empty element is valid, too: it belongs to an account without notes.
 fn take_memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
     let Some(fields) = memory.as_object() else { return false };
     let mut text = find_text(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
     let projects = memory.get("project_memories");
     let values = projects.and_then(Value::as_object).into_iter().flat_map(|projects| projects.values());
-    for said in values.chain(find_list(memory, &["project_memories"])) {
-        if let Some(said) = said.as_str().or_else(|| find_text(said, &["memory", "content", "text"])) {
-            text.push_str(&format!("\n\n{said}"));
+    for note in values.chain(find_list(memory, &["project_memories"])) {
+        if let Some(note) = note.as_str().or_else(|| find_text(note, &["memory", "content", "text"])) {
+            text.push_str(&format!("\n\n{note}"));
         }
     }
     if !text.trim().is_empty() {

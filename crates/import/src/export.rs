@@ -28,8 +28,8 @@ const MAX_TITLE_CHARS: usize = 300;
 
 const UNTITLED: &str = "without a title";
 const BROKEN_OFF: &str = "it is cut off: only the part before that is imported";
-const NO_JSON: &str = "not JSON";
-const NO_CONVERSATION: &str = "it has no conversations";
+const NOT_JSON: &str = "not JSON";
+const NO_CONVERSATIONS: &str = "it has no conversations";
 const BEYOND_BOUND: &str = "too long: only its beginning is imported";
 const DAMAGED: &str = "it can't be read, or its checksum is wrong";
 
@@ -49,42 +49,42 @@ pub(super) fn read_conversations(
     read_one: ReadOne<'_>,
 ) -> Result<(), ImportError> {
     let mut shelf = ConversationShelf::default();
-    let (mut failed, mut sound) = (None, 0);
+    let (mut first_error, mut readable_files) = (None, 0);
     for entry in files {
         let mut own = FoundThings::default();
         let mut conversations = Vec::new();
         let end = each_value(source, entry, &mut |raw, value| match value {
-            Some(value) => each_conversation(value, &mut |value| conversations.extend(read_one(value, &mut own))),
+            Some(value) => visit_conversations(value, &mut |value| conversations.extend(read_one(value, &mut own))),
             None => own.leave_out(name_conversation(raw), if raw.is_empty() { TOO_LARGE } else { NOT_UNDERSTOOD }),
         });
         let damage = match end {
             Ok(damage) => damage,
             Err(error) => {
                 found.leave_out(&entry.path, DAMAGED);
-                failed.get_or_insert(error);
+                first_error.get_or_insert(error);
                 continue;
             }
         };
-        sound += usize::from(damage != Some(NO_JSON));
+        readable_files += usize::from(damage != Some(NOT_JSON));
         if let Some(why) = damage {
             found.leave_out(&entry.path, why);
-            failed.get_or_insert_with(|| ImportError::unreadable(&entry.path, why));
+            first_error.get_or_insert_with(|| ImportError::unreadable(&entry.path, why));
         }
         if conversations.is_empty() && own.left_out.is_empty() && damage.is_none() {
-            found.leave_out(&entry.path, NO_CONVERSATION);
+            found.leave_out(&entry.path, NO_CONVERSATIONS);
         }
         found.left_out.append(&mut own.left_out);
         conversations.into_iter().for_each(|conversation| shelf.add_conversation(folder, conversation, tz, found));
     }
     shelf.into_documents(tz, found);
-    match failed {
-        Some(error) if sound == 0 => Err(error),
+    match first_error {
+        Some(error) if readable_files == 0 => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Passes each element of a file to `work`, raw and parsed; an oversized element is passed empty. Returns a fault that didn't prevent
-/// reading, if the file has one.
+/// Passes each element of a file to `work`, raw and parsed; an oversized element is passed as empty bytes. Returns the damage of a file
+/// that is readable in part or not JSON, in words.
 ///
 /// # Errors
 /// The file can't be read, or its checksum is wrong.
@@ -102,14 +102,14 @@ pub(super) fn each_value(
     match end {
         Ok(StoreEnd::Whole) => Ok(None),
         Ok(StoreEnd::BrokenOff) => Ok(Some(BROKEN_OFF)),
-        Ok(StoreEnd::NoJson) => Ok(Some(NO_JSON)),
+        Ok(StoreEnd::NoJson) => Ok(Some(NOT_JSON)),
         Err(error) if is_beyond_bound(&error) => Ok(Some(BEYOND_BOUND)),
         Err(error) => Err(ImportError::unreadable(&entry.path, error)),
     }
 }
 
-/// Passes each conversation of an element to `work`. Usually the element is the conversation; sometimes it holds a list of them.
-fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
+/// Passes each conversation of an element to `work`. Most elements are one conversation; some hold a list of conversations.
+fn visit_conversations(value: &Value, work: &mut dyn FnMut(&Value)) {
     let list = ["conversations", "chats", "data"].iter().find_map(|name| value.get(name)?.as_array());
     match list.or_else(|| value.as_array()) {
         Some(list) => list.iter().for_each(work),
@@ -127,15 +127,15 @@ pub(super) fn report_unreadable(title: &str, found: &mut FoundThings) {
     found.leave_out(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
 }
 
-/// Returns a name for an unreadable conversation: its title, if any.
+/// Returns a name for an unreadable conversation: its title, if one can be found in the raw bytes.
 pub(super) fn name_conversation(raw: &[u8]) -> String {
     let value = parse_json(raw).unwrap_or_default();
     let title = read_title(&value, &["title", "name"]);
     if !title.is_empty() {
         return title;
     }
-    let begin = String::from_utf8_lossy(raw.get(..raw.len().min(4_000)).unwrap_or_default());
-    let after = ["\"title\"", "\"name\""].iter().find_map(|key| begin.split_once(key));
+    let beginning = String::from_utf8_lossy(raw.get(..raw.len().min(4_000)).unwrap_or_default());
+    let after = ["\"title\"", "\"name\""].iter().find_map(|key| beginning.split_once(key));
     let title = after.and_then(|(_, after)| after.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"'));
     title.and_then(|title| title.split('"').next()).filter(|title| !title.is_empty()).unwrap_or(UNTITLED).to_owned()
 }

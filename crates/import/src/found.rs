@@ -9,11 +9,11 @@ use reveille_memory::tasks::TaskDraft;
 /// The content of a source.
 #[derive(Debug, Default)]
 pub struct FoundThings {
-    /// Texts.
+    /// Texts that become documents of their own.
     pub documents: Vec<FoundDocument>,
-    /// Single facts.
+    /// Single facts, for the semantic memory.
     pub facts: Vec<FoundFact>,
-    /// Tasks.
+    /// Open tasks.
     pub tasks: Vec<FoundTask>,
     /// The open reminders.
     pub reminders: Vec<FoundReminder>,
@@ -23,11 +23,11 @@ pub struct FoundThings {
     pub secrets: Vec<Secret>,
     /// The number of texts with a masked secret.
     pub masked: usize,
-    /// The skipped items.
+    /// The skipped items, which the person is shown with the reasons.
     pub left_out: Vec<ImportLeftOut>,
 }
 
-/// The sort of a document.
+/// The kind of a document. The account of an import counts each kind separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DocumentSort {
     /// A note, or another text.
@@ -45,40 +45,40 @@ pub enum DocumentSort {
 pub struct FoundDocument {
     /// The path below the import folder.
     pub path: String,
-    /// The text.
+    /// The content in Markdown.
     pub text: String,
-    /// The day, if any: the newest documents come first if there are too many.
+    /// The day that the text is from, if known: if there are too many documents, the newest are imported.
     pub day: Option<NaiveDate>,
-    /// The sort of document.
+    /// The kind of document, for the account of the import.
     pub sort: DocumentSort,
 }
 
-/// A fact.
+/// A fact that the old assistant had noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFact {
-    /// The fact.
+    /// The fact as one line.
     pub text: String,
     /// The source file.
     pub from: String,
 }
 
-/// A task.
+/// A task of the old assistant's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTask {
-    /// The task.
+    /// The task without its due time.
     pub draft: TaskDraft,
-    /// The due time, as written there.
+    /// The due time, as written in the source.
     pub due: Option<String>,
     /// The source file.
     pub from: String,
 }
 
-/// A reminder.
+/// An open reminder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundReminder {
     /// The reminder's text.
     pub text: String,
-    /// The due time, as written there.
+    /// The due time, as written in the source.
     pub due: String,
     /// The source file.
     pub from: String,
@@ -101,19 +101,19 @@ pub(super) const CUT_SHORT: &str = "too long: only its beginning is imported";
 const SECRET_NAME: &str = "its name holds a key or token";
 
 impl FoundThings {
-    /// Reports a skipped item.
+    /// Adds a skipped item.
     pub(super) fn leave_out(&mut self, what: impl Into<String>, why: &'static str) {
         self.leave_times(what, why, 1);
     }
 
-    /// Reports several occurrences of a skipped item, or none.
+    /// Adds a skipped item that occurred `times` times; does nothing for 0.
     pub(super) fn leave_times(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
         if times > 0 {
             self.left_out.push(ImportLeftOut { what: what.into(), why, times });
         }
     }
 
-    /// Masks secrets in all texts.
+    /// Masks secrets in all texts, and drops documents with a secret in their names.
     pub(super) fn mask_secrets(&mut self, redact: &dyn Fn(&str) -> String) {
         let mut masked = 0;
         let mut mask = |text: &mut String| {
@@ -135,7 +135,7 @@ impl FoundThings {
         self.left_out.iter_mut().for_each(|left| mask(&mut left.what));
         self.masked += masked;
         let holds_secret = |document: &mut FoundDocument| redact(&document.path) != document.path;
-        let unnamed = self.documents.extract_if(.., holds_secret).count();
-        (0..unnamed).for_each(|_| self.leave_out("", SECRET_NAME));
+        let dropped = self.documents.extract_if(.., holds_secret).count();
+        (0..dropped).for_each(|_| self.leave_out("", SECRET_NAME));
     }
 }

@@ -30,7 +30,7 @@ const FOLDER: &str = "json-agent";
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
 const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
-const DONE: &str = "reminders in the past";
+const OVER: &str = "reminders in the past";
 const NOT_UNDERSTOOD: &str = "unreadable entries";
 const INDEX: &str = "an index, which Reveille rebuilds";
 
@@ -72,7 +72,7 @@ fn parse_file(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThing
     None
 }
 
-/// Returns the elements of a file: a list, or a list of this name in an object.
+/// Returns the elements of a file, which is a list, or an object with a list of this name.
 fn find_elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
     if !value.is_null() && !value.is_array() && !value.get(name).is_some_and(|list| list.is_array() || list.is_null()) {
         found.leave_out(&entry.path, NOT_UNDERSTOOD);
@@ -91,15 +91,15 @@ fn read_facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThing
 }
 
 fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
-    const OVER: [&str; 7] = ["done", "completed", "complete", "sent", "cancelled", "canceled", "dismissed"];
-    const DUE: [&str; 6] = ["due", "due_at", "due_date", "datetime", "time", "when"];
+    const OVER_FIELDS: [&str; 7] = ["done", "completed", "complete", "sent", "cancelled", "canceled", "dismissed"];
+    const DUE_FIELDS: [&str; 6] = ["due", "due_at", "due_date", "datetime", "time", "when"];
     let Some(store) = parse_file(source, entry, found) else { return };
     for element in find_elements(&store, "reminders", entry, found) {
         let text = find_text(element, &["text", "task", "message", "reminder", "content", "title"]);
-        let in_numbers =
-            || find_time(element, &DUE).map(|at| at.with_timezone(&tz).format("%Y-%m-%d %H:%M").to_string());
-        let due = find_text(element, &DUE).filter(|due| due.parse::<f64>().is_err()).map(str::to_owned);
-        let due = due.or_else(in_numbers).unwrap_or_default();
+        let due_from_number =
+            || find_time(element, &DUE_FIELDS).map(|at| at.with_timezone(&tz).format("%Y-%m-%d %H:%M").to_string());
+        let due = find_text(element, &DUE_FIELDS).filter(|due| due.parse::<f64>().is_err()).map(str::to_owned);
+        let due = due.or_else(due_from_number).unwrap_or_default();
         let is_true = |name: &str| match element.get(name) {
             Some(Value::Bool(is_true)) => *is_true,
             Some(Value::Number(number)) => number.as_i64() == Some(1),
@@ -107,9 +107,9 @@ fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundT
             _ => false,
         };
         let status = find_text(element, &["status"]).unwrap_or_default().to_lowercase();
-        let is_over = OVER.into_iter().any(|name| is_true(name) || status == name);
+        let is_over = OVER_FIELDS.into_iter().any(|name| is_true(name) || status == name);
         match text {
-            _ if is_over => found.leave_out(text.unwrap_or_default(), DONE),
+            _ if is_over => found.leave_out(text.unwrap_or_default(), OVER),
             Some(text) => {
                 found.reminders.push(FoundReminder { text: text.to_owned(), due, from: entry.file_name().to_owned() });
             }
@@ -121,7 +121,7 @@ fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundT
 /// Reads the conversations, one document per month.
 fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
     let mut months: BTreeMap<String, ImportedConversation> = BTreeMap::new();
-    let mut bad = 0;
+    let mut unreadable = 0;
     let read = source.with_reader(entry, MAX_LOG_BYTES, |reader| -> std::io::Result<()> {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
@@ -132,12 +132,12 @@ fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut Fo
             let at = find_text(&value, &["timestamp"]).and_then(|at| parse_moment(at, tz));
             let at = at.or_else(|| find_time(&value, &["timestamp"]));
             let month = at.map_or_else(|| "undated".to_owned(), |at| at.with_timezone(&tz).format("%Y-%m").to_string());
-            let said = [("You", "user_message"), ("Assistant", "agent_response"), ("Summary", "summary")];
-            let said = said.into_iter().filter_map(|(who, name)| Some((who, find_text(&value, &[name])?)));
+            let fields = [("You", "user_message"), ("Assistant", "agent_response"), ("Summary", "summary")];
+            let spoken = fields.into_iter().filter_map(|(who, name)| Some((who, find_text(&value, &[name])?)));
             let said: Vec<_> =
-                said.map(|(who, text)| ImportedMessage { who: who.to_owned(), at, text: text.to_owned() }).collect();
+                spoken.map(|(who, text)| ImportedMessage { who: who.to_owned(), at, text: text.to_owned() }).collect();
             if said.is_empty() {
-                bad += usize::from(!is_blank);
+                unreadable += usize::from(!is_blank);
                 continue;
             }
             let title = format!("Conversations of {month}");
@@ -150,14 +150,14 @@ fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut Fo
         Ok(Ok(())) => {}
         _ => return found.leave_out(&entry.path, UNREADABLE),
     }
-    (0..bad).for_each(|_| found.leave_out(&entry.path, NOT_UNDERSTOOD));
+    (0..unreadable).for_each(|_| found.leave_out(&entry.path, NOT_UNDERSTOOD));
     for (month, read) in months {
         let day = format!("{month}-01").parse().ok();
         conversation::add_documents(&format!("{FOLDER}/conversations/{month}"), day, &read, tz, found);
     }
 }
 
-/// Parses a time with a zone, or a local one.
+/// Parses a local time, or one with a zone.
 fn parse_moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
     let civil = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
     let civil = civil.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
@@ -167,20 +167,20 @@ fn parse_moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
 /// Reads settings in JSON: all names, but only the values of settings known here and not secret.
 fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     let Some(store) = parse_file(source, entry, found) else { return };
-    each_setting("", &store, entry.file_name() == "secrets.json", found);
+    add_settings("", &store, entry.file_name() == "secrets.json", found);
 }
 
-/// Visits the single values. A nested value is named by all names above it.
-fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundThings) {
+/// Adds the settings of a JSON value. The name of a nested setting joins the names of all levels, as in `MAIL_SERVER_PORT`.
+fn add_settings(name: &str, value: &Value, is_secrets: bool, found: &mut FoundThings) {
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
                 let field = field.to_uppercase();
                 let name = if name.is_empty() { field } else { format!("{name}_{field}") };
-                each_setting(&name, value, is_secrets, found);
+                add_settings(&name, value, is_secrets, found);
             }
         }
-        Value::Array(values) => values.iter().for_each(|value| each_setting(name, value, is_secrets, found)),
+        Value::Array(values) => values.iter().for_each(|value| add_settings(name, value, is_secrets, found)),
         value => {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let old = OldSetting::new(name, &value);
@@ -189,7 +189,7 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
             } else {
                 found.secrets.extend(old.secret());
             }
-            // Name a list only once.
+            // The values of a list share one name. An unknown setting shows its name alone, so one entry is enough.
             if !name.is_empty() && (old.is_known() || !found.settings.iter().any(|other| other.name == name)) {
                 found.settings.push(old);
             }
@@ -197,7 +197,7 @@ fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
     }
 }
 
-/// Takes a task the other assistant ran by itself, as an order without effect.
+/// Takes a task that the other assistant ran on a schedule. It becomes a document of orders, without effect here.
 fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, taken: &mut TakenNames) {
     match source.read_text(entry, notes::MAX_NOTE_BYTES) {
         Ok(text) => {

@@ -111,10 +111,10 @@ impl ImportError {
     }
 }
 
-/// The environment of an import.
+/// The redactor, time zone and time that an import needs.
 #[derive(Clone, Copy)]
 pub struct ImportTools<'a> {
-    /// Masks secrets.
+    /// Masks the secrets of this assistant's own settings.
     pub redactor: &'a Redactor,
     /// The person's time zone.
     pub tz: Tz,
@@ -144,7 +144,7 @@ pub fn read_source(
         ImportKind::Claude => claude::read(&source, tools.tz)?,
     };
     found.left_out.extend(source.left_out().iter().cloned());
-    // The old assistant's secrets appear most often in its own notes.
+    // The notes of the old assistant are the likeliest place for its secrets.
     let olds = Redactor::new(&found.secrets);
     // fault: old-assistants-secrets-come
     found.mask_secrets(&|text| tools.redactor.redact(&olds.redact(text)));
@@ -169,13 +169,13 @@ pub fn plan_import(
 /// # Errors
 /// [`ImportError::Refused`] if the memory has changes that can't be committed first and would be lost.
 pub fn carry_out(
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     kind: ImportKind,
     found: &FoundThings,
     tools: ImportTools<'_>,
 ) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
-    let edits = hand.commit_edits()?;
-    let plan = plan_import(&hand.repo, kind, found, tools)?;
+    let edits = session.commit_edits()?;
+    let plan = plan_import(&session.repo, kind, found, tools)?;
     if plan.changes.is_empty() {
         return Ok((plan, None));
     }
@@ -186,9 +186,9 @@ pub fn carry_out(
             left.path, left.why
         )));
     }
-    let subject = plan.render_commit_message();
-    let did = subject.lines().next().unwrap_or_default().replacen("Import ", "imported ", 1);
-    let mut made = hand.commit_step(&plan.changes, &subject, &did)?;
-    made.before.splice(0..0, edits.files);
-    Ok((plan, Some(made)))
+    let message = plan.render_commit_message();
+    let past_act = message.lines().next().unwrap_or_default().replacen("Import ", "imported ", 1);
+    let mut commit = session.commit_step(&plan.changes, &message, &past_act)?;
+    commit.before.splice(0..0, edits.files);
+    Ok((plan, Some(commit)))
 }

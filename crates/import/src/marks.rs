@@ -66,7 +66,7 @@ pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let (length, words) = match read_mark(rest, first, sources) {
+        let (length, replacement) = match read_mark(rest, first, sources) {
             Some(mark) => mark,
             None => {
                 plain.push(first);
@@ -75,15 +75,15 @@ pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
             }
         };
         rest = rest.get(length..).unwrap_or_default();
-        if words.is_empty() {
+        if replacement.is_empty() {
             // Also remove the blank before a deleted mark if another blank or a punctuation mark follows.
-            let goes_on = rest.chars().next().is_none_or(|c| c.is_whitespace() || ".,;:!?)".contains(c));
-            if goes_on && plain.ends_with(' ') && !plain.ends_with("\n ") {
+            let needs_no_blank = rest.chars().next().is_none_or(|c| c.is_whitespace() || ".,;:!?)".contains(c));
+            if needs_no_blank && plain.ends_with(' ') && !plain.ends_with("\n ") {
                 plain.pop();
             }
         } else {
             let has_blank = plain.is_empty() || plain.ends_with(char::is_whitespace);
-            plain.push_str(if has_blank { words.trim_start() } else { &words });
+            plain.push_str(if has_blank { replacement.trim_start() } else { &replacement });
         }
     }
     plain
@@ -113,9 +113,10 @@ fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize,
             let is_mark = !head.contains([']', '\n']);
             is_mark.then(|| (head.len() + '‡'.len_utf8(), "[".to_owned()))
         }
+        // A mark that has lost its private characters, as in `citeturn0search3`.
         'c' | 'f' if begins(&["citeturn", "fileciteturn"]) => {
             let mut length = text.find("turn")?;
-            while let Some(turn) = text.get(length..).and_then(turn_length) {
+            while let Some(turn) = text.get(length..).and_then(measure_turn) {
                 length += turn;
             }
             text.get(..length)?.ends_with(|c: char| c.is_ascii_digit()).then(|| (length, String::new()))
@@ -124,8 +125,8 @@ fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize,
     }
 }
 
-/// Returns the length of `turn0search3` at the beginning of a text.
-fn turn_length(text: &str) -> Option<usize> {
+/// Measures a source's number such as `turn0search3` at the beginning of a text, in bytes.
+fn measure_turn(text: &str) -> Option<usize> {
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = text.strip_prefix("turn")?;
     let turn = digits(rest);
@@ -135,7 +136,7 @@ fn turn_length(text: &str) -> Option<usize> {
     (turn > 0 && kind_length > 0 && number > 0).then_some("turn".len() + turn + kind_length + number)
 }
 
-/// Reads a mark between private characters like [`read_mark`]. An unclosed mark ends with its word.
+/// Reads a mark between private characters, with a result like [`read_mark`]'s. An unclosed mark ends at the next white space.
 fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
     let after = text.strip_prefix(BEGIN).unwrap_or_default();
     let inner = match after.find([BEGIN, END]) {
@@ -148,8 +149,8 @@ fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
     let length = BEGIN.len_utf8() + inner.len() + END.len_utf8();
     let mut values = inner.split(BETWEEN);
     let kind = values.next().unwrap_or_default();
-    let words = match (kind, values.next()) {
-        // A list with kind, name and number.
+    let replacement = match (kind, values.next()) {
+        // The entity is a JSON list of its kind, its name and a number.
         ("entity", Some(entity)) => {
             let entity: Value = serde_json::from_str(entity).unwrap_or_default();
             entity.get(1).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -160,7 +161,7 @@ fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
         }
         _ => format_addresses(text.get(..length).unwrap_or_default(), sources),
     };
-    (length, words)
+    (length, replacement)
 }
 
 /// Returns ` (https://…)` for a mark with a known source.
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_gone_or_become_addresses() {
+    fn marks_are_removed_or_replaced_by_addresses() {
         let metadata = json!({
             "content_references": [
                 {"matched_text": "\u{e200}cite\u{e202}turn0search1\u{e201}", "items": [{"url": "https://example.org/a"}, {"url": "https://example.org/b"}]},
@@ -192,7 +193,7 @@ mod tests {
         });
         let sources = cited_sources(&metadata);
         for (name, text, expected) in [
-            ("none", "Plain. 【日本】 a【1】", "Plain. 【日本】 a【1】"),
+            ("no marks", "Plain. 【日本】 a【1】", "Plain. 【日本】 a【1】"),
             ("without a source", "Rye \u{e200}cite\u{e202}turn0search0\u{e202}turn0news4\u{e201}.", "Rye."),
             (
                 "with its addresses",
@@ -204,10 +205,10 @@ mod tests {
                 "Rye \u{e200}cite\u{e202}turn0search1\u{e201}.",
                 "Rye (https://example.org/a, https://example.org/b).",
             ),
-            ("an address that is none", "Rye\u{e200}cite\u{e202}turn0search2\u{e201} x", "Rye x"),
+            ("an invalid address", "Rye\u{e200}cite\u{e202}turn0search2\u{e201} x", "Rye x"),
             ("a file", "Rye \u{e200}filecite\u{e202}turn0file0\u{e202}L1-L2\u{e201}", "Rye"),
             ("a name", "By \u{e200}entity\u{e202}[\"people\", \"Ann Lee\", 0]\u{e201}, 1999", "By Ann Lee, 1999"),
-            ("a name that is none", "By \u{e200}entity\u{e202}{broken\u{e201}, 1999", "By, 1999"),
+            ("an unreadable name", "By \u{e200}entity\u{e202}{broken\u{e201}, 1999", "By, 1999"),
             ("a label", "See \u{e200}url\u{e202}the page\u{e202}turn0search9\u{e201}.", "See the page."),
             ("pictures", "\u{e200}image_group\u{e202}{\"query\": [\"a cat\"]}\u{e201}\nCats", "\nCats"),
             ("emphasis", "a \u{e203}b\u{e204} c", "a b c"),
@@ -235,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_without_marks_stays_and_none_is_left(text in "[a-z 【】†:\\[\\]{}0-9\u{e200}-\u{e204}]{0,60}", plain in "[a-z .\\n]{0,40}") {
+        fn plain_text_stays_unchanged_and_no_mark_is_left(text in "[a-z 【】†:\\[\\]{}0-9\u{e200}-\u{e204}]{0,60}", plain in "[a-z .\\n]{0,40}") {
             let bare = without_marks(&text, &[]);
             prop_assert!(!bare.contains(|c| MARKS.contains(&c)), "{}", bare);
             let kept = without_marks(&format!("{plain}|"), &[]);

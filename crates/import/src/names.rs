@@ -1,4 +1,4 @@
-//! Converts foreign names to safe ones: only letters, digits, dashes and dots, without special meaning to disks, git or tools.
+//! Converts foreign names to safe ones, without special meaning to disks, git or tools: only letters, digits, dashes, underscores and dots.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// Device names reserved by Windows.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
 
-/// Makes one path step safe. `None` if nothing is left.
+/// Makes the name of one file or folder safe. `None` if no letter or digit is left.
 pub(super) fn to_safe_step(name: &str) -> Option<String> {
     let mut safe = String::with_capacity(name.len());
     for c in name.chars() {
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_leads_out(path in any::<String>()) {
+        fn no_path_leads_out_of_its_folder(path in any::<String>()) {
             if let Some(safe) = to_document_path("notes", &path) {
                 prop_assert!(safe.split('/').all(|step| !step.is_empty() && !step.starts_with('.') && !step.contains('\\')), "{safe}");
             }

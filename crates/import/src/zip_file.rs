@@ -30,11 +30,13 @@ const MAX_RATIO: u64 = 200;
 const RATIO_FROM_BYTES: u64 = 1 << 20;
 /// The first bytes of an archive: those of its first file, or of the end record if it is empty.
 const BEGINNINGS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-/// The first bytes of a directory entry, and its minimum length in bytes.
-const LIST_ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
+/// The first bytes of an entry in the archive's directory.
+const LIST_ENTRY_BEGINNING: &[u8; 4] = b"PK\x01\x02";
+/// The length of a directory entry without its name and further fields, in bytes.
+const LIST_ENTRY_BYTES: usize = 46;
 
 const ENCRYPTED: &str = "encrypted in the archive";
-const OTHERWISE_PACKED: &str = "compressed in an unsupported way";
+const UNSUPPORTED_COMPRESSION: &str = "compressed in an unsupported way";
 const FAR_TOO_LARGE: &str = "it unpacks to more than 200 times its length";
 const BAD_ENTRY: &str = "damaged in the archive";
 const SAME_NAME: &str = "another file in the archive has the same name: only the last one is imported";
@@ -65,7 +67,7 @@ impl ZipBytes {
             Self::Part { file, start, bytes, .. } => {
                 Self::Part { file: file.try_clone()?, start: *start, bytes: *bytes, at: 0 }
             }
-            // Archives in memory are never used as outer archives.
+            // Left empty to save memory: inner archives are then unpacked instead of read in place, and repeated names go unreported.
             Self::Unpacked(_) => Self::Unpacked(Cursor::default()),
         })
     }
@@ -109,7 +111,7 @@ impl Seek for ZipBytes {
     }
 }
 
-/// Returns whether a file begins like an archive.
+/// Returns true if a file begins like an archive.
 pub(super) fn begins_as_zip(begin: &[u8]) -> bool {
     BEGINNINGS.iter().any(|beginning| begin.starts_with(*beginning))
 }
@@ -118,8 +120,8 @@ impl ZipFile {
     /// Opens an archive. `shown` is its name for the person.
     pub(super) fn open(bytes: ZipBytes, shown: &str) -> Result<Self, ImportError> {
         if bytes.byte_count() > MAX_ARCHIVE_BYTES {
-            let most = disk::format_size(MAX_ARCHIVE_BYTES);
-            return Err(ImportError::Refused(format!("{shown} is larger than {most}. Import a part of it.")));
+            let limit = disk::format_size(MAX_ARCHIVE_BYTES);
+            return Err(ImportError::Refused(format!("{shown} is larger than {limit}. Import a part of it.")));
         }
         let unreadable = |error: io::Error| ImportError::unreadable(shown, error);
         let kept = bytes.try_clone().map_err(unreadable)?;
@@ -138,20 +140,20 @@ impl ZipFile {
             return Err(too_many());
         }
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
-        let mut leave = |what: &str, why| left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
+        let mut leave_out = |what: &str, why| left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
         let names: Vec<Vec<u8>> =
             (0..archive.len()).filter_map(|at| Some(archive.by_index_raw(at).ok()?.name_raw().to_vec())).collect();
         let encoding = NameEncoding::guess(names.iter().map(Vec::as_slice));
         let mut parts: Vec<(u64, u64)> = Vec::new();
         for at in 0..archive.len() {
-            let shown = archive.name_for_index(at).unwrap_or_default().to_owned();
+            let name = archive.name_for_index(at).unwrap_or_default().to_owned();
             let Ok(file) = archive.by_index_raw(at) else {
-                leave(&shown, BAD_ENTRY);
+                leave_out(&name, BAD_ENTRY);
                 continue;
             };
             let name = encoding.decode(file.name_raw(), file.name());
             let Some(path) = to_path(&name) else {
-                return Err(self.unsound_error("a file in it would be unpacked outside of its folder"));
+                return Err(self.build_unsound_error("a file in it would be unpacked outside of its folder"));
             };
             if let (Some(start), true) = (file.data_start(), file.compressed_size() > 0) {
                 parts.push((start, start.saturating_add(file.compressed_size())));
@@ -165,7 +167,7 @@ impl ZipFile {
                 () if !file.is_file() || file.is_symlink() => Some(LINK),
                 () if file.encrypted() => Some(ENCRYPTED),
                 () if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) => {
-                    Some(OTHERWISE_PACKED)
+                    Some(UNSUPPORTED_COMPRESSION)
                 }
                 () if file.size() > RATIO_FROM_BYTES && file.size() / MAX_RATIO > file.compressed_size() => {
                     Some(FAR_TOO_LARGE)
@@ -173,16 +175,16 @@ impl ZipFile {
                 () => None,
             };
             match why {
-                Some(why) => leave(&path, why),
+                Some(why) => leave_out(&path, why),
                 None => entries.push(SourceEntry { path, bytes: file.size(), at, within: None }),
             }
         }
         parts.sort_unstable();
         if parts.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
-            return Err(self.unsound_error("files in it share their bytes"));
+            return Err(self.build_unsound_error("files in it share their bytes"));
         }
-        for name in doubled_names(&mut self.bytes.try_clone().ok(), archive.central_directory_start()) {
-            leave(&encoding.decode(&name, &String::from_utf8_lossy(&name)), SAME_NAME);
+        for name in find_repeated_names(&mut self.bytes.try_clone().ok(), archive.central_directory_start()) {
+            leave_out(&encoding.decode(&name, &String::from_utf8_lossy(&name)), SAME_NAME);
         }
         Ok((entries, left_out))
     }
@@ -199,7 +201,8 @@ impl ZipFile {
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
-    /// Returns the bytes of an uncompressed file, as a range of this archive's own bytes.
+    /// Returns the bytes of an uncompressed file, as a range of this archive's own bytes. `None` if the file is compressed, or the archive is
+    /// in memory.
     pub(super) fn find_part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
         let mut archive = self.archive.borrow_mut();
         let found = archive.by_index_raw(entry.at).ok()?;
@@ -213,13 +216,13 @@ impl ZipFile {
         }
     }
 
-    fn unsound_error(&self, why: &str) -> ImportError {
+    fn build_unsound_error(&self, why: &str) -> ImportError {
         ImportError::Refused(format!("{} is a damaged archive: {why}.", self.shown))
     }
 }
 
-/// Returns the duplicate names in an archive's directory, once for each file but the last, because the library lists only that one.
-fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> {
+/// Finds the repeated names in an archive's directory. The library lists only the last file of a name, so each earlier one is returned.
+fn find_repeated_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> {
     let Some(bytes) = bytes else { return Vec::new() };
     let mut times: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut reader = BufReader::new(bytes);
@@ -227,8 +230,8 @@ fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> 
         return Vec::new();
     }
     for _ in 0..MAX_ENTRIES {
-        let mut head = [0; LIST_ENTRY.1];
-        if reader.read_exact(&mut head).is_err() || !head.starts_with(LIST_ENTRY.0) {
+        let mut head = [0; LIST_ENTRY_BYTES];
+        if reader.read_exact(&mut head).is_err() || !head.starts_with(LIST_ENTRY_BEGINNING) {
             break;
         }
         let length = |at: usize| {
@@ -240,8 +243,8 @@ fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> 
         }
         *times.entry(name).or_default() += 1;
     }
-    let doubled = times.into_iter().filter(|(name, times)| *times > 1 && !name.ends_with(b"/"));
-    doubled.flat_map(|(name, times)| std::iter::repeat_n(name, times - 1)).collect()
+    let repeated = times.into_iter().filter(|(name, times)| *times > 1 && !name.ends_with(b"/"));
+    repeated.flat_map(|(name, times)| std::iter::repeat_n(name, times - 1)).collect()
 }
 
 /// Describes a library error, without text from file names.

@@ -12,33 +12,34 @@ impl NameEncoding {
     pub(super) fn guess<'a>(names: impl Iterator<Item = &'a [u8]>) -> Self {
         let names: Vec<&[u8]> = names.filter(|name| std::str::from_utf8(name).is_err()).collect();
         let all = names.join(&b'/');
-        let is_far = |byte: &u8| !byte.is_ascii();
-        let in_runs = all.windows(2).any(|pair| pair.iter().all(is_far));
-        let is_all = |encoding: &'static Encoding, is_letter: fn(char) -> bool| {
+        let is_foreign = |byte: &u8| !byte.is_ascii();
+        let has_foreign_runs = all.windows(2).any(|pair| pair.iter().all(is_foreign));
+        let is_readable = |encoding: &'static Encoding, is_letter: fn(char) -> bool| {
             let (text, _, has_errors) = encoding.decode(&all);
             !has_errors && text.chars().filter(|c| !c.is_ascii()).all(is_letter)
         };
         let found = match () {
             // In European languages, accented letters mostly stand alone.
-            () if !in_runs => {
-                let is_latin1 = all.iter().filter(|byte| is_far(byte)).all(|byte| *byte >= 0xc0 && *byte != 0xe1);
+            () if !has_foreign_runs => {
+                // Latin-1 has letters from 0xc0 on, where code page 437 has symbols, except for its ß at 0xe1.
+                let is_latin1 = all.iter().filter(|byte| is_foreign(byte)).all(|byte| *byte >= 0xc0 && *byte != 0xe1);
                 is_latin1.then_some(WINDOWS_1252)
             }
-            () if is_all(SHIFT_JIS, is_japanese) => Some(SHIFT_JIS),
-            () if is_all(IBM866, |c| ('\u{400}'..='\u{45f}').contains(&c)) => Some(IBM866),
-            () if is_all(EUC_KR, |c| ('\u{ac00}'..='\u{d7a3}').contains(&c)) => Some(EUC_KR),
-            () if is_all(GBK, is_chinese) => Some(GBK),
+            () if is_readable(SHIFT_JIS, is_japanese) => Some(SHIFT_JIS),
+            () if is_readable(IBM866, |c| ('\u{400}'..='\u{45f}').contains(&c)) => Some(IBM866),
+            () if is_readable(EUC_KR, |c| ('\u{ac00}'..='\u{d7a3}').contains(&c)) => Some(EUC_KR),
+            () if is_readable(GBK, is_chinese) => Some(GBK),
             () => None,
         };
         Self(found)
     }
 
-    /// Decodes a name. `as_first_pc` is the same name decoded with the original PC's code page 437.
-    pub(super) fn decode(self, raw: &[u8], as_first_pc: &str) -> String {
+    /// Decodes a name. `as_page_437` is the same name, decoded as code page 437.
+    pub(super) fn decode(self, raw: &[u8], as_page_437: &str) -> String {
         match (std::str::from_utf8(raw), self.0) {
             (Ok(name), _) => name.to_owned(),
             (Err(_), Some(encoding)) => encoding.decode_without_bom_handling(raw).0.into_owned(),
-            (Err(_), None) => as_first_pc.to_owned(),
+            (Err(_), None) => as_page_437.to_owned(),
         }
     }
 }
@@ -98,8 +99,8 @@ mod tests {
         let encoded = |encoding: &'static Encoding, name: &str| encoding.encode(name).0.into_owned();
         for (name, raw, expected) in [
             ("UTF-8 without a flag", "Müller 日記.md".as_bytes().to_vec(), "Müller 日記.md"),
-            ("code page 437", b"M\x81ller.md".to_vec(), "first PC"),
-            ("code page 437, with a byte that Shift JIS uses", b"sch\x94n.md".to_vec(), "first PC"),
+            ("code page 437", b"M\x81ller.md".to_vec(), "as page 437"),
+            ("code page 437, with a byte that Shift JIS uses", b"sch\x94n.md".to_vec(), "as page 437"),
             ("Latin-1", b"M\xfcller.md".to_vec(), "Müller.md"),
             ("Japanese", encoded(SHIFT_JIS, "新しいフォルダ/ソ.md"), "新しいフォルダ/ソ.md"),
             (
@@ -112,13 +113,13 @@ mod tests {
             ("Russian", encoded(IBM866, "Заметки/Сегодня.md"), "Заметки/Сегодня.md"),
         ] {
             let encoding = NameEncoding::guess([raw.as_slice(), b"plain.md"].into_iter());
-            assert_eq!(encoding.decode(&raw, "first PC"), expected, "{name}");
+            assert_eq!(encoding.decode(&raw, "as page 437"), expected, "{name}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_path_leads_out(name in any::<String>(), raw in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn no_path_leads_out_of_the_archive(name in any::<String>(), raw in prop::collection::vec(any::<u8>(), 0..40)) {
             let decoded = NameEncoding::guess([raw.as_slice()].into_iter()).decode(&raw, "x");
             for name in [name, decoded] {
                 if let Some(path) = to_path(&name) {

@@ -27,19 +27,19 @@ pub enum Content {
     Other,
 }
 
-/// Classifies a file by its first bytes, or all of them if it is short.
+/// Classifies a file by its first [`HEAD_BYTES`] bytes; a shorter file is passed whole.
 pub fn sniff(head: &[u8]) -> Content {
-    let image = |mime, size: Option<(u32, u32)>| {
+    let to_image = |mime, size: Option<(u32, u32)>| {
         size.filter(|(width, height)| *width > 0 && *height > 0).map(|size| Content::Image { mime, size })
     };
     let image = if head.starts_with(b"\xff\xd8\xff") {
-        image("image/jpeg", jpeg_size(head))
+        to_image("image/jpeg", read_jpeg_size(head))
     } else if head.starts_with(b"\x89PNG\r\n\x1a\n") {
-        image("image/png", read_u32_be(head, 16).zip(read_u32_be(head, 20)))
+        to_image("image/png", read_u32_be(head, 16).zip(read_u32_be(head, 20)))
     } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
-        image("image/gif", read_little_endian(head, 6, 2).zip(read_little_endian(head, 8, 2)))
+        to_image("image/gif", read_little_endian(head, 6, 2).zip(read_little_endian(head, 8, 2)))
     } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
-        image("image/webp", webp_size(head))
+        to_image("image/webp", read_webp_size(head))
     } else {
         None
     };
@@ -71,7 +71,7 @@ pub fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// Reads a JPEG's dimensions from its frame header, after any number of other segments.
-fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
+fn read_jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
         while bytes.get(at..at + 2)? == [0xff, 0xff] {
@@ -93,7 +93,7 @@ fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
+fn read_webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
     match bytes.get(12..16)? {
         b"VP8 " => Some((read_little_endian(bytes, 26, 2)? & 0x3fff, read_little_endian(bytes, 28, 2)? & 0x3fff)),
         b"VP8L" => {

@@ -1,7 +1,8 @@
-//! The files of messages, described without touching them: the storage path, the content by its bytes (`content`), and the description in
+//! The files of messages, described without opening them: the storage path, the content by its bytes (`content`), and the description in
 //! the message (`words`). Pure values.
 //!
-//! `bot/media` fetches the files and has speech transcribed; a wake shows them to the model (`cycle/run/begin/attached`, `tool/attachment`).
+//! `bot/media` fetches the files and has speech transcribed. A wake shows them to the model (`cycle/run/begin/attached`,
+//! `tools/attachment`).
 
 pub mod content;
 pub mod speech;
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_kept_under_its_number_whatever_its_sender_says() {
+    fn a_file_is_stored_under_its_number_whatever_media_type_is_claimed() {
         assert_eq!(build_path(7, "voice", Some("audio/ogg")), "voice/7.ogg");
         assert_eq!(build_path(8, "audio", Some("audio/mpeg")), "voice/8.mp3");
         assert_eq!(build_path(9, "photo", None), "files/9.jpg");

@@ -23,7 +23,7 @@ impl About {
         Self {
             version: version.to_owned(),
             build: vec![describe_speech(config), describe_memory_search(config)],
-            set_up: set_up(config),
+            set_up: describe_setup(config),
         }
     }
 }
@@ -51,7 +51,7 @@ fn describe_memory_search(config: &Config) -> String {
     .to_owned()
 }
 
-fn set_up(config: &Config) -> Vec<String> {
+fn describe_setup(config: &Config) -> Vec<String> {
     let chain = config.list_usable_models();
     let mut lines = Vec::new();
     if chain == [OFFLINE_MODEL] {
@@ -59,8 +59,8 @@ fn set_up(config: &Config) -> Vec<String> {
     } else {
         lines.push(format!("AI models, in order of preference: {}.", chain.join(", ")));
     }
-    let of_task = [("quick tasks", &config.model_simple), ("reflection", &config.model_reflect)];
-    lines.extend(of_task.iter().filter_map(|(what, model)| Some(format!("For {what}: {}.", model.as_ref()?))));
+    let models_by_use = [("quick tasks", &config.model_simple), ("reflection", &config.model_reflect)];
+    lines.extend(models_by_use.iter().filter_map(|(usage, model)| Some(format!("For {usage}: {}.", model.as_ref()?))));
     let telegram = if config.telegram_token.is_some() { "Telegram, " } else { "" };
     lines.push(format!("Ways to talk: {telegram}the terminal (`wake chat`), the page (`wake page`)."));
     if config.telegram_token.is_none() {
@@ -78,8 +78,9 @@ fn set_up(config: &Config) -> Vec<String> {
         .quiet_hours
         .map(|hours| format!(", never from {} to {}", hours.from.format("%H:%M"), hours.until.format("%H:%M")));
     lines.push(format!("It speaks unasked {} times a day at most{}.", config.tell_per_day, quiet.unwrap_or_default()));
-    let back = config.reflect_at.map_or_else(|| "never".to_owned(), |at| format!("daily from {}", at.format("%H:%M")));
-    lines.push(format!("Nightly reflection: {back}."));
+    let reflection =
+        config.reflect_at.map_or_else(|| "never".to_owned(), |at| format!("daily from {}", at.format("%H:%M")));
+    lines.push(format!("Nightly reflection: {reflection}."));
     let remote = if config.repo_url.is_some() { "is pushed to a remote" } else { "stays on this machine alone" };
     lines.push(format!("The memory {remote}."));
     lines
@@ -92,8 +93,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_tells_how_it_is_set_up_and_no_secret_number_or_address() {
-        let said = [
+    fn the_description_shows_the_setup_without_secrets_chat_numbers_or_addresses() {
+        let settings = [
             ("WORKSPACE_DIR", "/w"),
             ("TELEGRAM_BOT_TOKEN", "12345:AAcanaryCanaryCanaryCanary-Canary_0123"),
             ("ALLOWED_CHAT_IDS", "4242"),
@@ -105,13 +106,13 @@ mod tests {
             ("INITIATIVE", "low"),
             ("QUIET_HOURS", "22:00-07:00"),
         ];
-        let env: BTreeMap<String, String> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let env: BTreeMap<String, String> = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let about = About::new("1.0", &Config::from_sources(&env, None, Some("UTC")).unwrap());
         let text = [about.build, about.set_up].concat().join("\n");
-        for told in
+        for shown in
             ["claude-sonnet-5-5, offline", "claude-haiku-5-5", "Telegram, the terminal", "INITIATIVE=low", "22:00"]
         {
-            assert!(text.contains(told), "{told} in {text}");
+            assert!(text.contains(shown), "{shown} in {text}");
         }
         for secret in ["canary", "4242", "example.org", "12345", "/w"] {
             assert!(!text.contains(secret), "{secret} in {text}");

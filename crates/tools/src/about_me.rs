@@ -24,7 +24,7 @@ pub(super) fn define_tool() -> Tool {
     )
 }
 
-/// The fixed limits, regardless of settings.
+/// The limits that no setting changes.
 const NEVER: &str = "It can't call by phone, change its own settings (`wake init` does), or run between wakes.";
 
 fn describe_assistant(world: &World) -> String {
@@ -68,12 +68,12 @@ fn describe_machine(world: &World) -> Vec<String> {
 
 /// Describes the active parts of the memory.
 fn describe_memory(world: &World) -> Vec<String> {
-    let named = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
+    let list = |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")));
     let projects = known_projects(&world.memory.documents).into_iter().map(|(name, _)| name).collect();
     let is_job = |path: &String| {
         path.strip_prefix("memory/jobs/")?.strip_suffix(".md").filter(|name| !name.contains('/')).map(str::to_owned)
     };
     let jobs = world.memory.documents.list().iter().filter_map(is_job).collect();
     let skills = world.memory.skills.iter().map(|skill| skill.name.clone()).collect();
-    [named("Projects", projects), named("Standing jobs", jobs), named("Skills", skills)].into_iter().flatten().collect()
+    [list("Projects", projects), list("Standing jobs", jobs), list("Skills", skills)].into_iter().flatten().collect()
 }

@@ -9,7 +9,8 @@ use reveille_store::{Exchange, SpokenRows};
 
 use super::{Done, Outcome, Refusal, Tool, World, check_text, search};
 
-/// Maximum number of known entries. More than an opening shows, for a resumed cycle after newer messages.
+/// Maximum number of known entries. It exceeds the number in an opening, so that a resumed cycle still finds its entries when newer
+/// messages have come.
 pub const MAX_KNOWN: usize = 64;
 /// Maximum number of entries shown by one call.
 const MAX_SHOWN: usize = 4;
@@ -85,27 +86,27 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
         (None, Some(row)) => (row, true),
         (None, None) => return Ok(None),
     };
-    let unread = |error: &reveille_store::StoreError| Refusal::new(format!("It couldn't be read: {error}."));
-    let Some(store) = world.memory.index.open_store().map_err(|error| unread(&error))? else { return Ok(None) };
+    let refuse = |error: &reveille_store::StoreError| Refusal::new(format!("It couldn't be read: {error}."));
+    let Some(store) = world.memory.index.open_store().map_err(|error| refuse(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };
-    let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
+    let Some(spoken) = found.map_err(|error| refuse(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
         return Ok(None);
     };
     if world.conversation.other_local_chats.contains(&spoken.chat) {
         return Ok(None);
     }
-    let is_own = match world.memory.documents.reader() {
+    let is_readers_chat = match world.memory.documents.reader() {
         Some(reader) => spoken.chat == reader,
         None => spoken.chat == world.unasked.owner_chat || spoken.chat.is_terminal(),
     };
-    if !is_own && world.memory.documents.reader().is_some() {
+    if !is_readers_chat && world.memory.documents.reader().is_some() {
         return Ok(None);
     }
-    let of_chat = (!is_own).then(|| format!("what chat {} said", spoken.chat));
-    let taint = match (spoken.taint, of_chat) {
-        (Some(taint), Some(of_chat)) => Some(format!("{taint}, {of_chat}")),
-        (taint, of_chat) => taint.or(of_chat),
+    let other_chat = (!is_readers_chat).then(|| format!("what chat {} said", spoken.chat));
+    let taint = match (spoken.taint, other_chat) {
+        (Some(taint), Some(other_chat)) => Some(format!("{taint}, {other_chat}")),
+        (taint, other_chat) => taint.or(other_chat),
     };
     let from = (!is_ours).then(|| spoken.speaker.unwrap_or_else(|| "the person".to_owned()));
     Ok(Some(Exchange { row, at: spoken.at, from, text: spoken.text, taint }))

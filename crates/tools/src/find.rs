@@ -1,4 +1,4 @@
-//! `find_files`: a search by name, by text, or both. The results are untrusted text of the files' writers.
+//! `find_files`: a search by name, by text, or both. The results are untrusted text, since anybody may have written the files.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, sea
 /// The tool's name.
 const NAME: &str = "find_files";
 /// The tools whose read rules exclude a file from this search: this tool, and the two reading tools of the memory.
-const LOOKS: [&str; 3] = [NAME, READ, SEARCH];
+const READING_TOOLS: [&str; 3] = [NAME, READ, SEARCH];
 
 /// Maximum length of a pattern, in characters.
 const MAX_PATTERN_CHARS: usize = 500;
@@ -60,24 +60,25 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
     }
     let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal::new)?;
     let starts = list_starts(path.as_deref(), world, exec)?;
-    let is_others = starts.iter().any(|start| start.folder_owner() != Whose::Brain);
-    let wanted = Wanted::default();
-    let flag = wanted.flag();
-    let is_kept_back = files::kept_back(world.means.rules.clone(), &LOOKS, path.as_deref());
+    let is_outside_memory = starts.iter().any(|start| start.folder_owner() != Whose::Brain);
+    // Cancels the search if this call is dropped.
+    let cancel_guard = Wanted::default();
+    let flag = cancel_guard.flag();
+    let is_kept_back = files::kept_back(world.means.rules.clone(), &READING_TOOLS, path.as_deref());
     let found = tokio::task::spawn_blocking(move || search::search_folders(starts, &query, &is_kept_back, &flag))
         .await
         .map_err(|error| Refusal::new(format!("The search broke off ({error}). Nothing was found out.")))?;
-    drop(wanted);
-    let taint = match found.hits.iter().any(|hit| is_of_doubt(hit, world)) {
-        _ if is_others && !found.hits.is_empty() => Some("names and lines of files".to_owned()),
+    drop(cancel_guard);
+    let taint = match found.hits.iter().any(|hit| may_be_untrusted(hit, world)) {
+        _ if is_outside_memory && !found.hits.is_empty() => Some("names and lines of files".to_owned()),
         true => Some(others::ORIGIN.to_owned()),
         false => None,
     };
     Ok(Done { content: render_hits(&found), taint, ..Done::default() })
 }
 
-/// Returns true for possibly untrusted hits in the memory. `memory_search` can tell single lines apart.
-fn is_of_doubt(hit: &Hit, world: &World) -> bool {
+/// Returns true for possibly untrusted hits in the memory. Judges whole files; `memory_search` judges single lines.
+fn may_be_untrusted(hit: &Hit, world: &World) -> bool {
     let path = files::below_brain(Path::new(&hit.path), world);
     path.is_some_and(|path| hit.line.is_some() && others::may_have_untrusted(path) || memory::is_imported(path))
 }

@@ -1,9 +1,9 @@
 //! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). Always asks,
-//! because a person decides about orders. The question shows the difference, and the figure that will measure the
+//! because a person decides about orders. The question shows the diff, and the figure that will measure the
 //! success; `cycle/run/ask/proposal` keeps both, and binds the approval to exactly these texts.
 //!
 //! Some lines never change by a proposal, in either direction: addresses, settings of `.env`, numbers that could be a
-//! chat's, budgets, and sharing between chats (`fence`). With these, a harmless-looking change could extend the
+//! chat's, budgets, and sharing between chats (module `fence`). With these, a harmless-looking change could extend the
 //! assistant's rights.
 
 mod fence;
@@ -78,7 +78,7 @@ pub(super) fn define_tool() -> Tool {
         "Propose a change of your own orders: claude.md, a skill or a standing job. Your person sees the difference and the effect that you \
          state, and says yes or no. A week later they are told the figure before and after.",
         Effect::Staged,
-        run,
+        propose_change,
     )
     .with_risk(Risk::Caution)
     .for_owner()
@@ -88,19 +88,19 @@ pub(super) fn define_tool() -> Tool {
     })
 }
 
-fn run(args: &Args, world: &World) -> Outcome {
+fn propose_change(args: &Args, world: &World) -> Outcome {
     let title = check_text(&args.title, "title", MAX_TITLE_CHARS)?;
     check_text(&args.why, "why", MAX_WHY_CHARS)?;
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
         return Err(Refusal::new(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
     }
-    let mut of_each: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
+    let mut edits_by_path: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
     for edit in &args.edits {
-        of_each.entry(check_steering_path(&edit.path)?).or_default().push(edit);
+        edits_by_path.entry(check_steering_path(&edit.path)?).or_default().push(edit);
     }
     let mut changes = Vec::new();
-    for (path, edits) in &of_each {
-        // The comparison must be with the text that the person knows.
+    for (path, edits) in &edits_by_path {
+        // The person must see a diff to the text they know, not to one that this conversation has changed.
         if world.memory.documents.list_staged_files().iter().any(|file| file.path == *path) {
             return Err(Refusal::new(format!(
                 "{path} was changed in this conversation already: propose this in another one. Nothing was done."
@@ -142,8 +142,12 @@ fn check_steering_path(path: &str) -> Result<String, Refusal> {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         !part.is_empty() && !part.starts_with('.') && part.chars().all(is_letter)
     };
-    let is_there = path == CLAUDE || path.split('/').count() == 3;
-    match is_steering(path) && is_there && path.ends_with(".md") && path.split('/').all(is_plain) && !is_disguised(path)
+    let has_expected_depth = path == CLAUDE || path.split('/').count() == 3;
+    match is_steering(path)
+        && has_expected_depth
+        && path.ends_with(".md")
+        && path.split('/').all(is_plain)
+        && !is_disguised(path)
     {
         true => Ok(path.to_owned()),
         false => Err(Refusal::new(format!(
@@ -153,41 +157,46 @@ fn check_steering_path(path: &str) -> Result<String, Refusal> {
 }
 
 /// Applies the edits to a document. Each edit replaces whole lines, and no line twice, so that the shown edits are the complete change.
-fn apply_edits(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
-    let refused = |why: &str| Err(Refusal::new(format!("{path}: {why} Nothing was done.")));
+fn apply_edits(path: &str, edits: &[&OrderEdit], current: Option<&str>) -> Result<String, Refusal> {
+    let refuse = |why: &str| Err(Refusal::new(format!("{path}: {why} Nothing was done.")));
     let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
     if texts.map(String::len).any(|bytes| bytes > MAX_EDIT_BYTES) {
-        return refused(&format!("an edit has more than {MAX_EDIT_BYTES} bytes."));
+        return refuse(&format!("an edit has more than {MAX_EDIT_BYTES} bytes."));
     }
-    let now = now.filter(|text| !text.trim().is_empty());
-    let old_of = |edit: &OrderEdit| edit.old.clone().filter(|old| !old.trim().is_empty());
-    let Some(now) = now else {
+    let current = current.filter(|text| !text.trim().is_empty());
+    let replaced_text = |edit: &OrderEdit| edit.old.clone().filter(|old| !old.trim().is_empty());
+    let Some(current) = current else {
         return match edits {
-            [edit] if old_of(edit).is_none() => Ok(format!("{}\n", edit.new.trim_end())),
-            _ => refused("there is nothing. Leave `old` out for a new file, in one edit."),
+            [edit] if replaced_text(edit).is_none() => Ok(format!("{}\n", edit.new.trim_end())),
+            _ => refuse("there is nothing. Leave `old` out for a new file, in one edit."),
         };
     };
-    let lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let lines: Vec<&str> = current.split_inclusive('\n').collect();
     let bare = |line: &str| line.trim_end_matches(['\n', '\r']).to_owned();
     let mut replaced: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
     for edit in edits {
-        let Some(old) = old_of(edit) else { return refused("it is there: say in `old` which lines are replaced.") };
-        let old: Vec<&str> = old.trim_end_matches(['\n', '\r']).lines().collect();
-        let is_there = |at: &usize| {
-            let there = lines.get(*at..at + old.len());
-            there.is_some_and(|there| there.iter().zip(&old).all(|(line, old)| bare(line) == *old))
+        let Some(old) = replaced_text(edit) else {
+            return refuse("it is there: say in `old` which lines are replaced.");
         };
-        let places: Vec<usize> = (0..lines.len()).filter(is_there).collect();
+        let old: Vec<&str> = old.trim_end_matches(['\n', '\r']).lines().collect();
+        let matches_at = |at: &usize| {
+            let found = lines.get(*at..at + old.len());
+            found.is_some_and(|found| found.iter().zip(&old).all(|(line, old)| bare(line) == *old))
+        };
+        let places: Vec<usize> = (0..lines.len()).filter(matches_at).collect();
         let [at] = places.as_slice() else {
-            return refused(&format!("`old` stands there {} times as whole lines, and has to once.", places.len()));
+            return refuse(&format!(
+                "`old` stands there {} times as whole lines; it must stand there exactly once.",
+                places.len()
+            ));
         };
         let is_free = |(from, (n, _)): (&usize, &(usize, &str))| at + old.len() <= *from || from + n <= *at;
         if !replaced.iter().all(is_free) {
-            return refused("two edits are about the same lines.");
+            return refuse("two edits are about the same lines.");
         }
         replaced.insert(*at, (old.len(), &edit.new));
     }
-    let ending = if now.contains("\r\n") { "\r\n" } else { "\n" };
+    let ending = if current.contains("\r\n") { "\r\n" } else { "\n" };
     let (mut text, mut at) = (String::new(), 0);
     while let Some(line) = lines.get(at) {
         match replaced.get(&at) {
@@ -202,17 +211,17 @@ fn apply_edits(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<St
             }
         }
     }
-    if !now.ends_with('\n') {
+    if !current.ends_with('\n') {
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
     }
     match text {
-        text if text == now => refused("all of that stands there already."),
-        text if text.trim().is_empty() => refused("it would say nothing; a person takes it away."),
+        text if text == current => refuse("all of that stands there already."),
+        text if text.trim().is_empty() => refuse("the document would be empty; only a person deletes one."),
         text => Ok(text),
     }
 }
 
-/// Refuses an unreadable skill or job, because such a document would do nothing or do harm.
+/// Refuses a change after which a skill or job would be unreadable, because such a document would do nothing or do harm.
 fn check_readable(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
     let problem = if let Some(name) = job::job_name(path) {
         match job::Job::parse(name, after) {
@@ -232,7 +241,7 @@ fn check_readable(path: &str, after: &str, world: &World) -> Result<(), Refusal>
     }
 }
 
-/// Returns the reason why another tool may not edit orders or skills; they change only by a proposal.
+/// Returns the refusal for another tool that would edit orders or skills, since these change only by a proposal.
 pub(super) fn find_refusal(tool: &str, touched: &Touched) -> Option<&'static str> {
     let Touched::Edits { names, .. } = touched else { return None };
     let is_proposed = |path: &String| is_steering(path) && !memory::is_job(path);
@@ -246,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_replaces_whole_lines_once_and_keeps_all_others_to_the_byte() {
+    fn an_edit_replaces_whole_lines_once_and_keeps_all_other_bytes() {
         let now = "# Style\r\nBe kind.\r\nBe kind and brief.\r\nEnd.";
         let edit = |old: Option<&str>, new: &str| OrderEdit {
             path: CLAUDE.to_owned(),
@@ -273,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_steers_is_proposed_and_under_its_own_spelling() {
+    fn only_orders_in_their_canonical_spelling_may_be_proposed() {
         for path in ["claude.md", "skills/brief/SKILL.md", "memory/jobs/plants.md"] {
             assert_eq!(check_steering_path(path), Ok(path.to_owned()));
         }

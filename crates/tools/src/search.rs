@@ -24,8 +24,8 @@ const MAX_HITS: usize = 30;
 const MAX_QUERIES: usize = 5;
 /// Maximum characters shown of a hit.
 const MAX_CHARS: usize = 600;
-/// Hits with a lower share of the best hit's score are dropped.
-const LEAST_PART: f32 = 0.2;
+/// The minimum score of a shown hit, as a share of the best hit's score.
+const MIN_SCORE_SHARE: f32 = 0.2;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,23 +51,23 @@ pub(super) fn define_tool() -> Tool {
 }
 
 fn search_memory(args: &Search, world: &World) -> Outcome {
-    let asked: Vec<String> = std::iter::once(&args.query)
+    let queries: Vec<String> = std::iter::once(&args.query)
         .chain(&args.more_queries)
         .map(|query| check_text(query, "query", 500))
         .collect::<Result<_, _>>()?;
-    if asked.len() > MAX_QUERIES {
+    if queries.len() > MAX_QUERIES {
         return Err(Refusal::new(format!(
             "At most {MAX_QUERIES} queries are asked at once; {} were named.",
-            asked.len()
+            queries.len()
         )));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
     let Searched { answers, note, .. } =
-        find_hits(world, None, &asked, None, limit).map_err(|error| refuse_failed_search(&error))?;
+        find_hits(world, None, &queries, None, limit).map_err(|error| refuse_failed_search(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
-    for (query, hits) in asked.iter().zip(answers) {
-        if asked.len() > 1 {
+    for (query, hits) in queries.iter().zip(answers) {
+        if queries.len() > 1 {
             lines.push(format!("About {query:?}:"));
         }
         let before = lines.len();
@@ -76,15 +76,15 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
             if shown.contains(&place) {
                 continue;
             }
-            let is_said = is_message_path(&hit.path);
-            if hit.taint.is_some() && !is_said {
+            let is_message = is_message_path(&hit.path);
+            if hit.taint.is_some() && !is_message {
                 taint = Some(others::ORIGIN.to_owned());
             }
-            lines.push(format_hit(&hit, is_said, world));
+            lines.push(format_hit(&hit, is_message, world));
             shown.push(place);
         }
         if lines.len() == before {
-            lines.push(if asked.len() > 1 { "Nothing else was found." } else { "Nothing was found." }.to_owned());
+            lines.push(if queries.len() > 1 { "Nothing else was found." } else { "Nothing was found." }.to_owned());
         }
     }
     lines.extend(note);
@@ -96,17 +96,17 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
 }
 
 /// Formats a hit. Possibly untrusted messages are withheld.
-fn format_hit(hit: &SearchHit, is_said: bool, world: &World) -> String {
-    let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_said).unwrap_or_default();
+fn format_hit(hit: &SearchHit, is_message: bool, world: &World) -> String {
+    let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_message).unwrap_or_default();
     match &hit.taint {
-        Some(taint) if is_said => {
+        Some(taint) if is_message => {
             format!(
                 "{}: withheld{day}, because others may have had a hand in it ({taint}); read_exchange shows it",
                 hit.path
             )
         }
         _ => {
-            let line = if is_said { hit.line } else { world.memory.documents.to_visible_line(&hit.path, hit.line) };
+            let line = if is_message { hit.line } else { world.memory.documents.to_visible_line(&hit.path, hit.line) };
             let speaker = match hit.speaker.as_str() {
                 "" => String::new(),
                 speaker if hit.text.contains(speaker) => String::new(),
@@ -122,14 +122,14 @@ pub(super) fn is_message_path(path: &str) -> bool {
     path.starts_with("messages/") || path.starts_with("answers/")
 }
 
-/// The hits and the meaning of each query, with a note about the search.
+/// The hits of each query, the embedded queries, and a note if the search was incomplete.
 pub struct Searched {
     pub answers: Vec<Vec<SearchHit>>,
     pub meant: Option<Meant>,
     pub(crate) note: Option<String>,
 }
 
-/// Searches for each query what the asking chat may see, including this cycle's staged files. Without a given store, opens one.
+/// Searches for each query, in all that the asking chat may see, including this cycle's staged files. Opens the store if none is given.
 pub fn find_hits(
     world: &World,
     store: Option<&Store>,
@@ -156,31 +156,31 @@ pub fn find_hits(
                 vector: meant.and_then(|meant| meant.vector(nth)),
                 ..SearchQuery::default()
             })?;
-            let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
-            hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
+            let min_score = hits.first().map_or(0.0, |best| best.score * MIN_SCORE_SHARE);
+            hits.retain(|hit| hit.score >= min_score && hit.speaks_for_itself());
             all.push(hits);
         }
         Ok(all)
     };
     let meant = OnceCell::new();
-    let asked = |index: &mut Index| {
+    let embed_and_search = |index: &mut Index| {
         let meant: &Result<Option<Meant>, EmbedError> =
             meant.get_or_init(|| world.memory.meaning.embed_questions(queries, index));
         index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
     };
     let (brain, zone) = (world.memory.documents.dir(), world.clock.tz);
-    let (answers, of_index) = match store {
-        Some(_) => world.memory.index.ask_with_sources(&Sources { brain, store, zone }, asked)?,
-        None => world.memory.index.ask(brain, zone, asked)?,
+    let (answers, index_note) = match store {
+        Some(_) => world.memory.index.ask_with_sources(&Sources { brain, store, zone }, embed_and_search)?,
+        None => world.memory.index.ask(brain, zone, embed_and_search)?,
     };
-    let (meant, by_words) = match meant.into_inner().transpose() {
+    let (meant, embedding_note) = match meant.into_inner().transpose() {
         Ok(meant) => (meant.flatten(), None),
         Err(error) => {
             tracing::warn!(%error, "searched by keywords");
-            (None, Some("Searched by words alone: what embeds can't be asked just now.".to_owned()))
+            (None, Some("Searched by words alone: the embedding model can't be reached just now.".to_owned()))
         }
     };
-    let notes: Vec<String> = of_index.into_iter().chain(by_words).collect();
+    let notes: Vec<String> = index_note.into_iter().chain(embedding_note).collect();
     let note = (!notes.is_empty()).then(|| format!("({})", notes.join(" ")));
     Ok(Searched { answers, meant, note })
 }

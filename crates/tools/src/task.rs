@@ -24,10 +24,10 @@ use reveille_store::{Change, ShownTask};
 
 use super::{Done, NamedList, Outcome, Refusal, Tool, Touched, World, check_text, project, reminder, shorten_text};
 
-/// Maximum number of lines without a heading that a list mentions.
+/// Maximum number of lines quoted that read like tasks but aren't.
 const MAX_PROSE: usize = 5;
 
-/// Which list a task stands in.
+/// One of the two lists of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum List {
@@ -194,7 +194,7 @@ fn add_task(args: &Add, world: &World) -> Outcome {
         return Err(Refusal::new(format!("“{title}” is already in {}; move it instead.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
-    let due = args.due.as_deref().map(|due| due_day(due, world)).transpose()?;
+    let due = args.due.as_deref().map(|due| parse_due_day(due, world)).transpose()?;
     let draft = TaskDraft {
         title: title.clone(),
         status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
@@ -210,10 +210,11 @@ fn add_task(args: &Add, world: &World) -> Outcome {
     if let Some(chat) = world.foreign_chat() {
         text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::new)?;
     }
-    let until = due.map(|due| format!(", {}", due_in_words(due, world.local_time().date_naive()))).unwrap_or_default();
+    let due_note =
+        due.map(|due| format!(", {}", due_in_words(due, world.local_time().date_naive()))).unwrap_or_default();
     let done = Done {
-        content: format!("Added to {}: {title}{until}", args.list.name()),
-        receipt: Some(format!("Added the task “{}” to {}{until}", shorten_text(&title), args.list.name())),
+        content: format!("Added to {}: {title}{due_note}", args.list.name()),
+        receipt: Some(format!("Added the task “{}” to {}{due_note}", shorten_text(&title), args.list.name())),
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
     };
@@ -225,7 +226,7 @@ fn update_task(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("chat") {
         return Err(Refusal::new("Whose task it is can't be changed here. Nothing was done."));
     }
-    // A person's own order has no wake.
+    // Only the person may confirm an imported task. A command by the person runs without a cycle, so its id is empty.
     if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
         // fault: model-confirms-task-came
         && tasks.is_unconfirmed(&title)
@@ -246,7 +247,7 @@ fn update_task(args: &Update, world: &World) -> Outcome {
     }
     let is_due = args.key.eq_ignore_ascii_case("due");
     if is_due {
-        value = value.as_deref().map(|due| due_day(due, world)).transpose()?.map(|day| day.to_string());
+        value = value.as_deref().map(|due| parse_due_day(due, world)).transpose()?.map(|day| day.to_string());
     }
     if args.key.eq_ignore_ascii_case("title") {
         return rename_task(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
@@ -340,33 +341,33 @@ fn finish_task(args: &Finish, world: &World) -> Outcome {
     })
 }
 
-/// Finishes the task with these words, ignoring articles. A task with additional words is only suggested, since another may be meant.
+/// Finishes the task with these words, ignoring articles. A task with additional words is only suggested, because another may be meant.
 pub(super) fn finish_named_task(said: &str, world: &World) -> Outcome {
-    let told = content_words(said);
+    let said_words = content_words(said);
     // "I did the bathroom" matches any task about the bathroom.
-    let is_any = |word: &str| matches!(word, "do" | "finish");
-    let own_verb = [List::Active, List::Backlog]
-        .iter()
-        .any(|list| list.read(world).tasks().iter().any(|task| content_words(&task.title).first() == told.first()));
-    let wanted = match told.split_first() {
-        Some((verb, rest)) if is_any(verb) && !rest.is_empty() && !own_verb => rest.to_vec(),
-        _ => told,
+    let is_generic_verb = |word: &str| matches!(word, "do" | "finish");
+    let begins_a_title = [List::Active, List::Backlog].iter().any(|list| {
+        list.read(world).tasks().iter().any(|task| content_words(&task.title).first() == said_words.first())
+    });
+    let wanted = match said_words.split_first() {
+        Some((verb, rest)) if is_generic_verb(verb) && !rest.is_empty() && !begins_a_title => rest.to_vec(),
+        _ => said_words,
     };
     let lists = [List::Active, List::Backlog].map(|list| (list, list.read(world)));
-    let own = lists.iter().flat_map(|(list, tasks)| {
+    let visible_titles = lists.iter().flat_map(|(list, tasks)| {
         tasks.tasks().iter().filter(|task| !is_of_another_chat(task, *list, tasks, world)).map(|task| &task.title)
     });
-    let near: Vec<(&String, Vec<String>)> = own
+    let similar: Vec<(&String, Vec<String>)> = visible_titles
         .map(|title| (title, content_words(title)))
         .filter(|(_, words)| !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)))
         .collect();
-    let mut same = near.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
-    let meant = match (near.as_slice(), same.next(), same.next()) {
+    let mut equal = similar.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
+    let meant = match (similar.as_slice(), equal.next(), equal.next()) {
         (_, Some(title), None) => Some(title),
         ([(title, words)], None, _) if is_task_object(&wanted, words, title) => Some(*title),
         _ => None,
     };
-    match (meant, near.first()) {
+    match (meant, similar.first()) {
         (Some(title), _) => finish_task(&Finish { task: format!("“{title}”"), dropped: false }, world),
         (None, Some((title, _))) => Err(Refusal::new(format!(
             "There's no task exactly like that, but “{title}” is close. If that one is done, say “{title} is done”. Nothing has changed."
@@ -378,25 +379,26 @@ pub(super) fn finish_named_task(said: &str, world: &World) -> Outcome {
 /// Returns true if the words name a task's object: "the vet" of "ring the vet", "the slides" of "finish the budget
 /// slides". Generic words don't count.
 fn is_task_object(wanted: &[String], words: &[String], title: &str) -> bool {
-    const ANYTHING: &[&str] =
+    const GENERIC: &[&str] =
         &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
-    // "Milk" doesn't name a milk frother: the title may only continue with another phrase.
-    const GOES_ON: &[&str] =
+    // "Milk" isn't the object of "buy milk frother": after the object, a title may only continue with another phrase.
+    const PHRASE_STARTS: &[&str] =
         &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
     let lower = title.to_lowercase();
     let last = wanted.last().map_or("", String::as_str);
-    let behind = lower
+    let next_word = lower
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .skip_while(|word| *word != last)
         .nth(1);
-    let is_whole = |part: &[String]| {
-        part.ends_with(wanted) || (part.starts_with(wanted) && behind.is_none_or(|word| GOES_ON.contains(&word)))
+    let is_whole_object = |part: &[String]| {
+        part.ends_with(wanted)
+            || (part.starts_with(wanted) && next_word.is_none_or(|word| PHRASE_STARTS.contains(&word)))
     };
-    let is_named = wanted.iter().any(|word| !ANYTHING.contains(&word.as_str()));
+    let is_specific = wanted.iter().any(|word| !GENERIC.contains(&word.as_str()));
     // "Called Okafor" matches "call Mr Okafor".
-    let is_framed = wanted.len() > 1 && wanted.first() == words.first() && wanted.last() == words.last();
-    is_named && (is_framed || is_whole(words) || words.get(1..).is_some_and(is_whole))
+    let has_same_ends = wanted.len() > 1 && wanted.first() == words.first() && wanted.last() == words.last();
+    is_specific && (has_same_ends || is_whole_object(words) || words.get(1..).is_some_and(is_whole_object))
 }
 
 fn move_task(args: &Move, world: &World) -> Outcome {
@@ -448,7 +450,7 @@ fn show_tasks(args: &Show, world: &World) -> Outcome {
     }
     let prose = list.find_prose();
     lines.extend(describe_prose(args.list.path(), &prose));
-    // A question for remaining tasks includes scheduled reminders.
+    // Who asks what is left to do wants to know of the scheduled reminders, too.
     let reminders = reminder::list_visible_reminders(world).count();
     if args.numbered && args.list == List::Active && reminders > 0 {
         lines.push(format!(
@@ -474,10 +476,10 @@ fn show_tasks(args: &Show, world: &World) -> Outcome {
     })
 }
 
-/// Lists a day's due tasks, a line each, with the source of untrusted text; for today also the overdue ones.
+/// Lists a day's due tasks, a line each; for today, the overdue ones as well. Also returns the source of untrusted text, if any.
 pub(super) fn list_due_tasks(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
     let today = world.local_time().date_naive();
-    let (mut lines, mut are_others) = (Vec::new(), false);
+    let (mut lines, mut has_untrusted) = (Vec::new(), false);
     for list in [List::Active, List::Backlog] {
         let tasks = list.read(world);
         for task in tasks.tasks().iter().filter(|task| !task.is_unconfirmed() && !decay::is_resting(task)) {
@@ -485,14 +487,14 @@ pub(super) fn list_due_tasks(date: NaiveDate, world: &World) -> (Vec<String>, Op
                 continue;
             };
             lines.push(format!("Task: {}, {}", task.title, due_in_words(due, today)));
-            are_others |=
+            has_untrusted |=
                 others::has_untrusted_lines(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line);
         }
     }
-    (lines, are_others.then(|| others::ORIGIN.to_owned()))
+    (lines, has_untrusted.then(|| others::ORIGIN.to_owned()))
 }
 
-/// Mentions the lines of a list that aren't tasks; `None` without such lines.
+/// Quotes the lines of a list that read like tasks but aren't; `None` without such lines.
 pub fn describe_prose(path: &str, prose: &[Prose]) -> Option<String> {
     let named: Vec<_> = prose.iter().take(MAX_PROSE).map(|prose| format!("“{}”", prose.text)).collect();
     let first = prose.first()?;
@@ -533,9 +535,9 @@ fn is_of_another_chat(task: &Task, list: List, tasks: &TaskList, world: &World) 
     others::has_untrusted_lines(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
 }
 
-/// Builds the refusal for a task that wasn't found. It names similar tasks except other chats', since a refusal can't taint the cycle.
-fn near_misses(mut error: TaskError, world: &World) -> Refusal {
-    let of_others = |title: &String| {
+/// Builds the refusal for a task that wasn't found. It names similar tasks except other chats', because a refusal can't taint the cycle.
+fn refuse_not_found(mut error: TaskError, world: &World) -> Refusal {
+    let is_untrusted = |title: &String| {
         [List::Active, List::Backlog].iter().any(|list| {
             let tasks = list.read(world);
             tasks.tasks().iter().any(|task| task.title == *title && is_of_another_chat(task, *list, &tasks, world))
@@ -544,7 +546,7 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
     let mut left_out = false;
     if let TaskError::NotFound { similar: named, .. } | TaskError::Ambiguous { candidates: named, .. } = &mut error {
         let all = named.len();
-        named.retain(|title| !of_others(title));
+        named.retain(|title| !is_untrusted(title));
         left_out = named.len() < all;
     }
     match left_out {
@@ -567,7 +569,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
     } else {
         format!("There is no task {number} any more in the list that I showed you last")
     };
-    // The former title isn't mentioned, because the task may be another chat's.
+    // The title in that list isn't mentioned, because the task may be another chat's.
     let unknown = || Refusal::with_list(format!("{why}, so please say the task's name"), NamedList::Tasks);
     let shown = number.checked_sub(1).and_then(|at| world.conversation.shown_tasks.get(at)).ok_or_else(unknown)?;
     let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
@@ -588,7 +590,7 @@ pub(super) fn find_title(title: &str, world: &World) -> Option<String> {
     titles.find(|known| known.trim().eq_ignore_ascii_case(title.trim())).cloned()
 }
 
-/// Finds the task for a query.
+/// Finds the task for a number, a title, or words of a title.
 fn find_task(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);
     if let Some(number) = parse_number(query)
@@ -604,12 +606,12 @@ fn find_task(query: &str, world: &World) -> Result<Found, Refusal> {
                 Ok(title) => Ok(Found::new(List::Backlog, backlog, title, world)),
                 Err(TaskError::NotFound { similar: more, .. }) => {
                     let similar = similar.into_iter().chain(more).collect();
-                    Err(near_misses(TaskError::NotFound { query: asked, similar }, world))
+                    Err(refuse_not_found(TaskError::NotFound { query: asked, similar }, world))
                 }
-                Err(error) => Err(near_misses(error, world)),
+                Err(error) => Err(refuse_not_found(error, world)),
             }
         }
-        Err(error) => Err(near_misses(error, world)),
+        Err(error) => Err(refuse_not_found(error, world)),
     }
 }
 
@@ -622,8 +624,8 @@ fn touch_by_title(text: &str, title: &str, world: &World) -> Result<String, Refu
     TaskList::parse(text).0.touch(title, world.local_time().date_naive()).map_err(Refusal::new)
 }
 
-/// Resolves an expression to a day.
-fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
+/// Parses a due day, written as a date or in words.
+fn parse_due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
     match parse_only_day(due, world.local_time()) {
         Some(Ok(day)) => Ok(day),
         Some(Err(trouble)) => Err(Refusal::new(format!("“{due}” {trouble}. Nothing was done."))),

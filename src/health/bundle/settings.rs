@@ -1,4 +1,4 @@
-//! Describes the settings without secrets: which are set, where, and the values that reveal nothing personal.
+//! Describes the settings without secrets: which are set, where they are set, and the values that reveal nothing personal.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use reveille_config::{GivenSettings, SettingProblem, Source, VARIABLES, check_value};
 
 /// Settings whose values are included if valid. An invalid value may be a key pasted into the wrong line.
-const TOLD: [&str; 30] = [
+const INCLUDED: [&str; 30] = [
     "MODEL",
     "MODEL_SIMPLE",
     "MODEL_REFLECT",
@@ -39,24 +39,24 @@ const TOLD: [&str; 30] = [
     "OPENAI_BASE_URL",
     "TELEGRAM_API_URL",
 ];
-/// Those that are addresses. Only their location, on this machine or elsewhere, is included.
+/// The included settings that are addresses. Of an address only the location is told: on this machine, or elsewhere.
 const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TELEGRAM_API_URL"];
 /// Maximum bytes of an included value.
 const MAX_VALUE_BYTES: usize = 100;
 
 /// Describes the settings, and names the invalid ones.
-pub(super) fn describe_settings(said: &GivenSettings, problems: &[SettingProblem]) -> Value {
+pub(super) fn describe_settings(given: &GivenSettings, problems: &[SettingProblem]) -> Value {
     let mut settings = BTreeMap::new();
     for name in VARIABLES {
-        let Some((value, source)) = said.get(name) else { continue };
+        let Some((value, source)) = given.get(name) else { continue };
         let place = match source {
             Source::Environment => "environment",
             Source::File(_) => "file",
         };
-        settings.insert(name, json!({"is_set": true, "in": place, "value": told_value(name, value, said)}));
+        settings.insert(name, json!({"is_set": true, "in": place, "value": build_value(name, value, given)}));
     }
     let unset: Vec<&str> = VARIABLES.into_iter().filter(|name| !settings.contains_key(name)).collect();
-    // A line that is no setting may contain anything.
+    // The subject of a problem may be any text from an unreadable line, so only known names are included.
     let wrong: Vec<&str> = problems
         .iter()
         .map(|problem| VARIABLES.into_iter().find(|name| *name == problem.subject).unwrap_or("something else"))
@@ -65,11 +65,11 @@ pub(super) fn describe_settings(said: &GivenSettings, problems: &[SettingProblem
 }
 
 /// Returns the value to include; null if it must stay private.
-fn told_value(name: &'static str, value: &str, said: &GivenSettings) -> Value {
-    if !TOLD.contains(&name) {
+fn build_value(name: &'static str, value: &str, given: &GivenSettings) -> Value {
+    if !INCLUDED.contains(&name) {
         return Value::Null;
     }
-    if value.len() > MAX_VALUE_BYTES || check_value(name, value, said.home()).is_err() {
+    if value.len() > MAX_VALUE_BYTES || check_value(name, value, given.home()).is_err() {
         return "(an invalid value)".into();
     }
     if ADDRESSES.contains(&name) {

@@ -27,7 +27,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(Finding::merge_all(findings.collect(), Finding::ok("no open questions")))
 }
 
-/// `overdue` is the time allowed for delivering a question or resuming after its answer.
+/// Judges a parked cycle. `overdue` is the time allowed for delivering a question, or for resuming after its answer.
 fn judge_parked(
     parked: &ParkedCycle,
     now: DateTime<Utc>,
@@ -58,12 +58,12 @@ fn judge_parked(
             )
         };
     }
-    let (what, since) = match state {
+    let (outcome, since) = match state {
         ApprovalState::Pending => ("expired without an answer, and nobody was told".to_owned(), *expires_at),
         state => (format!("was {}", state.as_str()), *decided_at),
     };
     let detail = format!(
-        "question {id} ({tool}) {what}{}",
+        "question {id} ({tool}) {outcome}{}",
         since.map_or_else(String::new, |at| format!(", {}", format_relative_time(at, now)))
     );
     if is_late(since) && is_model_available {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_well_until_its_time_is_over_and_nobody_goes_on() {
+    fn waiting_is_fine_until_the_question_expires_and_no_wake_resumes_the_cycle() {
         let waits = question(ApprovalState::Pending, None);
         assert_eq!(["14:01:00", "19:59:00", "20:01:00"].map(|now| status(&waits, now)), [Status::Ok; 3]);
         assert_eq!(status(&waits, "20:16:00"), Status::Warn);
@@ -135,17 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_wants_a_wake_soon_unless_the_model_is_away() {
+    fn an_answer_needs_a_wake_soon_unless_the_model_is_unavailable() {
         for state in [ApprovalState::Approved, ApprovalState::Denied, ApprovalState::Expired] {
             let decided = question(state, at("15:00:00"));
             assert_eq!(["15:14:00", "15:16:00"].map(|now| status(&decided, now)), [Status::Ok, Status::Warn]);
-            let away = judge_parked(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
-            assert_eq!(away.status, Status::Ok);
+            let unavailable = judge_parked(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
+            assert_eq!(unavailable.status, Status::Ok);
         }
     }
 
     #[test]
-    fn a_question_that_is_gone_or_did_not_arrive_is_told() {
+    fn a_lost_or_undelivered_question_is_reported() {
         let unsent = ParkedCycle { is_delivered: false, ..question(ApprovalState::Pending, None) };
         assert_eq!(["14:14:00", "14:16:00"].map(|now| status(&unsent, now)), [Status::Ok, Status::Warn]);
         let gone = ParkedCycle { question: None, ..unsent };

@@ -1,4 +1,4 @@
-//! `sandbox` and `mcp`: checks that commands can be confined here, and that the servers of `mcp.toml` have their
+//! `sandbox` and `mcp`: checks that commands can be confined on this machine, and that the servers of `mcp.toml` have their
 //! programs. No server is started; `wake mcp list` does that.
 
 use std::path::{Path, PathBuf};
@@ -56,11 +56,11 @@ fn judge_mcp(servers: usize, problems: &[String], missing: &[(&str, PathBuf)]) -
             "install it, or give its absolute path in mcp.toml; then `wake mcp list`",
         )
     });
-    let well = match servers {
+    let summary = match servers {
         0 => "none set up".to_owned(),
         n => format!("{} set up; `wake mcp list` tries them", format_count(n, "server")),
     };
-    Finding::merge_all(wrong.chain(absent).collect(), Finding::ok(well))
+    Finding::merge_all(wrong.chain(absent).collect(), Finding::ok(summary))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     use crate::health::Status;
 
     #[test]
-    fn what_can_not_be_confined_says_what_to_do() {
+    fn a_missing_sandbox_is_reported_with_what_to_do() {
         let none = Sandbox::None { why: "bubblewrap isn't installed (apt-get install bubblewrap)".to_owned() };
         let finding = judge_sandbox(&none);
         assert!(finding.status == Status::Warn && finding.detail.contains("apt-get install"), "{finding:?}");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_can_not_start_is_named() {
+    fn a_server_that_can_not_start_is_reported_by_name() {
         assert_eq!(judge_mcp(0, &[], &[]), Finding::ok("none set up"));
         assert_eq!(judge_mcp(2, &[], &[]).status, Status::Ok);
         let problem = ["The MCP server \"a\" is not used: unknown field.".to_owned()];

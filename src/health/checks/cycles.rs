@@ -1,4 +1,4 @@
-//! `cycles`: reports cycles that haven't ended. The next wake resumes them by itself.
+//! `cycles`: reports open cycles, which the next wake resumes by itself.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -18,7 +18,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge_open_cycles(&store.cycles().open_cycles()?, scene.is_wake_running(), overdue, scene.now))
 }
 
-/// `overdue` is the time allowed for resuming a cycle that could continue.
+/// Judges the open cycles. `overdue` is the time allowed for resuming a cycle that could continue.
 fn judge_open_cycles(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
     let findings = open.iter().map(|row| {
         let began =
@@ -41,15 +41,15 @@ fn judge_open_cycles(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelt
             return Finding::ok(format!("{id} waits for your answer{began}"));
         }
         let why = row.error.as_deref().unwrap_or("the AI model can't be reached");
-        let may_go_on = row.not_before.unwrap_or(now);
+        let resumable_at = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
-        if now.signed_duration_since(may_go_on) > overdue && !is_wake_running {
+        if now.signed_duration_since(resumable_at) > overdue && !is_wake_running {
             Finding::left_to_a_wake(
-                format!("{waits}; it could have continued {}", format_relative_time(may_go_on, now)),
+                format!("{waits}; it could have continued {}", format_relative_time(resumable_at, now)),
                 "wake --once resumes it; check that cron or the bot starts wakes",
             )
         } else {
-            Finding::ok(format!("{waits}; retry due {}", format_relative_time(may_go_on, now)))
+            Finding::ok(format!("{waits}; retry due {}", format_relative_time(resumable_at, now)))
         }
     });
     Finding::merge_all(findings.collect(), Finding::ok("no unfinished work"))
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn running_needs_a_wake_and_waiting_has_its_time() {
+    fn a_running_cycle_needs_a_wake_and_a_waiting_one_may_wait_for_its_time() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let status = |rows: &[CycleRow], running| judge_open_cycles(rows, running, TimeDelta::minutes(15), now).status;
         assert_eq!(status(&[], false), Status::Ok);

@@ -1,4 +1,4 @@
-//! `database`: checks that it opens, has the known schema, is sound, and has a small write-ahead log.
+//! `database`: checks that the database opens, has the known schema, is undamaged, and has a small write-ahead log.
 
 use reveille_cycle::workspace;
 use reveille_store::{Schema, StoreError, WAL_BOUND_BYTES};
@@ -9,7 +9,7 @@ use crate::health::{
     words::{format_list, format_size},
 };
 
-/// Free space within the file above which shrinking makes sense, if it is also over half the file.
+/// Free space within the file, in bytes. Shrinking makes sense above this and above half the file.
 const FREE_WARN_BYTES: u64 = 256 << 20;
 
 struct Facts {
@@ -17,7 +17,7 @@ struct Facts {
     /// The problems found by SQLite's own check.
     damage: Vec<String>,
     bytes: u64,
-    /// The free part of it.
+    /// The free space within the file.
     free_bytes: u64,
     wal_bytes: u64,
 }
@@ -49,7 +49,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         .fold(judged, Finding::merge))
 }
 
-/// The bot's copy may hold data that this database lacks, if the file was taken away while the bot had it open.
+/// Warns of copies that the bot saved because the file was removed while it was open. They may hold data that this database lacks.
 fn judge_saved(saved: &[String]) -> Option<Finding> {
     let last = saved.last()?;
     Some(Finding::warn(
@@ -61,7 +61,7 @@ fn judge_saved(saved: &[String]) -> Option<Finding> {
     ))
 }
 
-/// This program never repairs or replaces a damaged database, since its contents can be recovered.
+/// Reports a damaged database. No command of ours repairs or replaces it, since that could destroy contents that can still be recovered.
 fn report_damage(why: &str) -> Finding {
     Finding::critical(
         format!("messages.db is damaged: {why}"),
@@ -74,7 +74,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
     match error {
         StoreError::Damaged(why) => report_damage(why),
         StoreError::Gone { path, saved, is_empty } => {
-            let how = if *is_empty { "empty" } else { "gone" };
+            let condition = if *is_empty { "empty" } else { "gone" };
             let put_back = match saved {
                 Some(saved) => {
                     format!("stop the bot and restore what it saved: mv {} {}", saved.display(), path.display())
@@ -83,7 +83,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
             };
             Finding::critical(
                 format!(
-                    "messages.db is {how}, though wakes have run here: it held queued messages, reminders and costs. Nothing new is \
+                    "messages.db is {condition}, though wakes have run here: it held queued messages, reminders and costs. Nothing new is \
                      stored; Telegram keeps messages for a day"
                 ),
                 format!("{put_back}; or start without it: health check --new-database"),
@@ -107,21 +107,21 @@ fn judge_facts(facts: &Facts) -> Finding {
     if !facts.damage.is_empty() {
         return report_damage(&format_list(&facts.damage));
     }
-    let sum = format!("sound, {}, schema {}", format_size(facts.bytes), facts.schema.found);
+    let summary = format!("sound, {}, schema {}", format_size(facts.bytes), facts.schema.found);
     if facts.wal_bytes > WAL_BOUND_BYTES {
         return Finding::warn(
-            format!("{sum}; its write-ahead log has grown to {}", format_size(facts.wal_bytes)),
+            format!("{summary}; its write-ahead log has grown to {}", format_size(facts.wal_bytes)),
             "some program keeps the database open for reading; close it, and the next wake shrinks the log",
         );
     }
     if facts.free_bytes > FREE_WARN_BYTES.max(facts.bytes / 2) {
         return Finding::warn(
-            format!("{sum}; {} of it is free and will be reused", format_size(facts.free_bytes)),
+            format!("{summary}; {} of it is free and will be reused", format_size(facts.free_bytes)),
             "nothing to do. To shrink the file: stop the bot, then sqlite3 messages.db VACUUM (it needs as much \
              space again while it runs)",
         );
     }
-    Finding::ok(sum)
+    Finding::ok(summary)
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_critical_the_rest_mends_itself() {
+    fn damage_is_critical_and_other_problems_are_warnings() {
         assert_eq!(judge_facts(&facts()).status, Status::Ok);
         let damage = vec!["row 3 missing from index".to_owned()];
         assert_eq!(judge_facts(&Facts { damage, ..facts() }).status, Status::Critical);

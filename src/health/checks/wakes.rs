@@ -1,5 +1,5 @@
-//! `wakes`: checks that wakes succeed. Repeated failures keep all messages unanswered, and only this check may notice:
-//! some damage to the repository appears only when a wake works in it.
+//! `wakes`: checks that wakes succeed. If they keep failing, no message is answered. Often no other check notices,
+//! because some damage to the repository shows only when a wake works in it.
 
 use chrono::{DateTime, Utc};
 
@@ -39,9 +39,9 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     })
 }
 
-/// The memory as a place to look for the cause.
+/// The state of the memory, which decides where the person should look for the cause.
 enum MemoryPlace {
-    /// The memory wasn't created yet.
+    /// The memory hasn't been created yet.
     NotMade,
     /// It can't be opened, and the check `repository` gives the remedy.
     Unopened,
@@ -56,24 +56,24 @@ fn judge_wakes(
     memory: &MemoryPlace,
     now: DateTime<Utc>,
 ) -> Finding {
-    let mended = match (ailment, memory) {
+    let repair = match (ailment, memory) {
         (Some(ailment), MemoryPlace::At(place)) => {
             Some(format!("cd '{place}' && {}; then wake --once", ailment.repair_command()))
         }
         _ => None,
     };
-    let ails = ailment.map(|ailment| format!("{ailment} can't be read"));
+    let damage = ailment.map(|ailment| format!("{ailment} can't be read"));
     if upkeep.failures == 0 {
-        // The damage has stopped no wake yet.
-        return match (ails, mended) {
-            (Some(ails), Some(mended)) => Finding::critical(format!("{ails}: the next wake will fail"), mended),
+        // The damage hasn't made a wake fail yet.
+        return match (damage, repair) {
+            (Some(damage), Some(repair)) => Finding::critical(format!("{damage}: the next wake will fail"), repair),
             _ => Finding::ok("none has failed since the last success"),
         };
     }
     let since = since.map(|at| format!(", first {}", format_relative_time(at, now))).unwrap_or_default();
     let why = upkeep.error.as_deref().unwrap_or("reason unknown");
-    let ails = ails.map(|ails| format!(" ({ails})")).unwrap_or_default();
-    let fix = mended.unwrap_or_else(|| match memory {
+    let damage = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
+    let fix = repair.unwrap_or_else(|| match memory {
         MemoryPlace::At(place) => format!(
             "fix what it names; the other checks say more, and `cd '{place}' && git fsck` checks git. Then wake --once"
         ),
@@ -84,11 +84,11 @@ fn judge_wakes(
     });
     if upkeep.failures < MANY {
         let last = if upkeep.failures == 1 { "the last one" } else { "the last two" };
-        return Finding::warn(format!("{last} failed{since}: {why}{ails}"), fix);
+        return Finding::warn(format!("{last} failed{since}: {why}{damage}"), fix);
     }
     Finding::critical(
         format!(
-            "{} in a row have failed{since}, so nothing is answered; queued messages are safe: {why}{ails}",
+            "{} in a row have failed{since}, so nothing is answered; queued messages are safe: {why}{damage}",
             upkeep.failures
         ),
         fix,
@@ -102,7 +102,7 @@ mod tests {
     use reveille_base::clock::parse_time;
 
     #[test]
-    fn three_in_a_row_are_critical_and_name_what_mends_it() {
+    fn three_failures_in_a_row_are_critical_and_come_with_a_repair() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let judged = |failures, ailment: Option<&Ailment>| {
             let upkeep = Upkeep { failures, error: Some("git: bad".to_owned()), ..Upkeep::default() };

@@ -14,14 +14,14 @@ use reveille_store::{Cap, Prospect, Undelivered};
 
 use super::{HealthStatus, files, questions};
 
-/// Maximum listed late files; the rest is counted.
-const MAX_SHOWN: usize = 5;
-/// Maximum listed undelivered messages with their errors; the rest is counted.
+/// Maximum number of late files listed; the others are only counted.
+const MAX_LATE_FILES: usize = 5;
+/// Maximum number of undelivered messages listed with their errors; the others are only counted.
 const MAX_UNDELIVERED: usize = 100;
-/// Maximum characters of a text.
+/// Maximum length of a shown text, in characters.
 const MAX_TEXT_CHARS: usize = 80;
 
-/// Shown for a part that couldn't be read.
+/// The text shown for a part that couldn't be read.
 const UNKNOWN: &str = "not known";
 
 impl HealthStatus {
@@ -30,11 +30,11 @@ impl HealthStatus {
         let mut lines = vec![
             ("workspace", self.workspace.clone()),
             ("last wake", self.last_wake_line()),
-            ("now", self.lock_line()),
+            ("now", self.now_line()),
             ("queue", self.queue_line()),
             ("reminder", self.reminder_line(tz)),
             ("outbox", self.outbox_line()),
-            ("telegram", self.heard_line()),
+            ("telegram", self.telegram_line()),
             ("memory", self.git_line()),
             ("search", self.search.clone()),
             ("disk", self.disk_line()),
@@ -46,10 +46,10 @@ impl HealthStatus {
         for question in &self.questions {
             text.push_str(&format!("{:<10} {}\n", "question", questions::render_line(question, self.at)));
         }
-        for file in self.files.iter().take(MAX_SHOWN) {
+        for file in self.files.iter().take(MAX_LATE_FILES) {
             text.push_str(&format!("{:<10} {}\n", "file", files::render_line(file, self.at)));
         }
-        if let Some(more @ 1..) = self.files.len().checked_sub(MAX_SHOWN) {
+        if let Some(more @ 1..) = self.files.len().checked_sub(MAX_LATE_FILES) {
             text.push_str(&format!("{:<10} and {more} more\n", "file"));
         }
         for problem in &self.problems {
@@ -74,7 +74,7 @@ impl HealthStatus {
         format!("{when}, {}{error} ({why}){show}", wake.state)
     }
 
-    fn lock_line(&self) -> String {
+    fn now_line(&self) -> String {
         let line = self.holder_line();
         let Some(stopped) = &self.stopped else { return line };
         let since = stopped.at.map(|at| format!(" {}", format_relative_time(at, self.at))).unwrap_or_default();
@@ -145,7 +145,7 @@ impl HealthStatus {
         lines.join(&format!("\n{:<10} ", ""))
     }
 
-    fn heard_line(&self) -> String {
+    fn telegram_line(&self) -> String {
         self.heard_at.map_or_else(
             || "no contact yet".to_owned(),
             |at| format!("last contact {}", format_relative_time(at, self.at)),
@@ -191,12 +191,12 @@ impl HealthStatus {
     }
 
     fn model_line(&self) -> String {
-        let passed_over = self.model.passed_over.iter().map(|it| {
-            let next = it
+        let passed_over = self.model.passed_over.iter().map(|model| {
+            let next = model
                 .not_before
                 .map(|at| format!("; retry due {}", format_relative_time(at, self.at)))
                 .unwrap_or_default();
-            format!("; {} couldn't be reached: {}{next}", it.name, shorten_line(&it.error))
+            format!("; {} couldn't be reached: {}{next}", model.name, shorten_line(&model.error))
         });
         passed_over.fold(self.asked_model_line(), |line, more| line + &more)
     }

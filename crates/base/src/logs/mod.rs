@@ -1,8 +1,8 @@
-//! The log files: `logs/wake.log`, `logs/bot.log` and so on in the workspace, one for each program.
+//! The log files: `logs/wake.log`, `logs/bot.log` and so on in the workspace, one file for each program.
 //!
-//! [`file`] writes them: several processes at once, each line whole, 10 MB a file and five files a program. `read` finds the newest lines
-//! of all programs, merged by time; `follow` polls for new ones. The code that starts the log (`cli/log`) decides on the format and
-//! masks secrets.
+//! [`file`] writes them: several processes may write at once without mixing their lines, and each program keeps five files of 10 MB. `read`
+//! finds the newest lines of all programs, merged by time; `follow` polls for new ones. The code that starts the log (`cli/log`) decides
+//! on the format and masks secrets.
 
 mod file;
 mod follow;

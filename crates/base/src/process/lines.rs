@@ -1,4 +1,4 @@
-//! A leashed child in conversation by lines: output is read as it comes, and the end of standard error is kept.
+//! A conversation with a leashed child, line by line. Its output is read as it arrives, and the end of its standard error is kept.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read, Write as _},
@@ -17,7 +17,7 @@ const MAX_WAITING: usize = 16;
 /// The number of bytes kept from the end of standard error.
 const MAX_COMPLAINT_BYTES: usize = 2_048;
 
-/// A running child. Dropping it kills the child with its group; only then does its input end.
+/// A running child. Dropping it kills the child with its group. Until then the child's input stays open.
 #[derive(Debug)]
 pub struct Lines {
     said: mpsc::Receiver<io::Result<String>>,
@@ -42,12 +42,12 @@ impl Lines {
     pub fn start(spec: &Spec, max_line_bytes: usize) -> Result<Self, ProcessError> {
         let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_with_pipes(spec)?;
         let (sender, said) = mpsc::channel(MAX_WAITING);
-        let (input, to_write) = blocking::channel();
+        let (input, lines_to_write) = blocking::channel();
         let complaint = Arc::default();
         let kept = Arc::clone(&complaint);
         // Pipes block, so each has a thread, which ends with the child.
         thread::spawn(move || read_lines(stdout, max_line_bytes, &sender));
-        thread::spawn(move || write_lines(stdin, &to_write));
+        thread::spawn(move || write_lines(stdin, &lines_to_write));
         let (all_kept, has_complained) = oneshot::channel();
         thread::spawn(move || {
             keep_last(stderr, &kept);
@@ -69,17 +69,17 @@ impl Lines {
         self.said.recv().await
     }
 
-    /// The most telling line of standard error, for an ending child; empty if there was no output.
+    /// Returns the most telling line of standard error. Meant for a child that is ending. Empty if there was no output.
     pub async fn read_complaint(&mut self) -> String {
         // A descendant may hold the pipe for ever.
         if !self.has_complained.is_terminated() {
             drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
         }
         let kept = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
-        telling_line(&String::from_utf8_lossy(&kept)).to_owned()
+        find_telling_line(&String::from_utf8_lossy(&kept)).to_owned()
     }
 
-    /// Returns true until a fuse or the owner has ended the child.
+    /// Returns true until a fuse has ended the child.
     pub fn is_leashed(&self) -> bool {
         self.leashed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -103,30 +103,30 @@ impl Drop for Lines {
     }
 }
 
-/// The last line before the additions of runtimes: stack frames, versions, the place of a log.
-fn telling_line(text: &str) -> &str {
+/// Finds the last line that a runtime didn't append: stack frames, versions and the path of a log are skipped.
+fn find_telling_line(text: &str) -> &str {
     let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let is_added = |line: &str| {
+    let is_appended = |line: &str| {
         let is_brackets = line.chars().all(|c| "{}[](),;".contains(c));
         is_brackets
-            || ["at ", "Node.js v", "Bun v"].iter().any(|added| line.starts_with(added))
+            || ["at ", "Node.js v", "Bun v"].iter().any(|beginning| line.starts_with(beginning))
             || line.contains("complete log of this run")
     };
-    lines().find(|line| !is_added(line)).or_else(|| lines().next()).unwrap_or_default()
+    lines().find(|line| !is_appended(line)).or_else(|| lines().next()).unwrap_or_default()
 }
 
 fn read_lines(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {
     let mut output = BufReader::new(output);
-    let most = u64::try_from(max_line_bytes).unwrap_or(u64::MAX);
+    let limit = u64::try_from(max_line_bytes).unwrap_or(u64::MAX);
     loop {
         let mut line = Vec::new();
-        let line = match (&mut output).take(most.saturating_add(1)).read_until(b'\n', &mut line) {
+        let line = match (&mut output).take(limit.saturating_add(1)).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
             Ok(n) if n > max_line_bytes => Err(io::Error::other(format!("a line of more than {max_line_bytes} bytes"))),
             Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
         };
-        let is_over = line.is_err();
-        if said.blocking_send(line).is_err() || is_over {
+        let is_too_long = line.is_err();
+        if said.blocking_send(line).is_err() || is_too_long {
             return;
         }
     }
@@ -154,23 +154,23 @@ fn keep_last(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
 mod tests {
     use super::*;
 
-    async fn echoed(lines: &mut Lines, line: &str) -> Option<String> {
+    async fn send_and_receive(lines: &mut Lines, line: &str) -> Option<String> {
         lines.send_line(line.to_owned());
         lines.next().await.map(|line| line.unwrap())
     }
 
     #[tokio::test]
-    async fn it_is_spoken_with_until_its_fuse_has_burnt() {
+    async fn a_child_answers_until_its_fuse_ends_it() {
         let mut lines = Lines::start(&Spec::new("cat"), 100).unwrap();
-        assert_eq!(echoed(&mut lines, "one").await.unwrap(), "one\n");
+        assert_eq!(send_and_receive(&mut lines, "one").await.unwrap(), "one\n");
         drop(lines.end_after(Duration::from_secs(3600)));
-        assert_eq!(echoed(&mut lines, "two").await.unwrap(), "two\n");
+        assert_eq!(send_and_receive(&mut lines, "two").await.unwrap(), "two\n");
         let _fuse = lines.end_after(Duration::ZERO);
         assert!(lines.next().await.is_none());
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_the_last_one_and_a_complaint_is_kept() {
+    async fn an_overlong_line_ends_the_output_and_the_error_text_is_kept() {
         let script = "echo 12345678; echo 'no such thing' >&2; cat >/dev/null";
         let mut lines = Lines::start(&Spec::new("sh").args(["-c", script]), 5).unwrap();
         assert!(lines.next().await.unwrap().is_err());

@@ -11,9 +11,9 @@ use super::{MIN_SECRET_BYTES, parts::SecretParts};
 
 /// The minimum length in bytes of a spelling that may span any white space.
 const LONG_BYTES: usize = 12;
-/// The minimum length in bytes of a spelling's beginning that counts before a cut.
+/// The minimum length in bytes of a secret's remaining beginning, if a text was cut off within the secret.
 const MIN_CUT_BYTES: usize = 8;
-/// The mark of a cut in a text.
+/// The mark that stands where the end of a text was cut off.
 const CUT: &str = "…";
 
 /// A spelling of a secret, without white space.
@@ -35,11 +35,11 @@ pub(super) struct Spellings {
     beginnings: OnceLock<Option<Beginnings>>,
 }
 
-/// The first bytes of the longer spellings.
+/// The first [`MIN_CUT_BYTES`] bytes of all spellings that are long enough.
 #[derive(Clone)]
 struct Beginnings {
     automaton: AhoCorasick,
-    /// The index of the spelling for each beginning.
+    /// For each beginning, the index of its spelling in `Spellings::all`.
     begun: Vec<usize>,
 }
 
@@ -62,9 +62,10 @@ impl Spellings {
 
     fn beginnings(&self) -> Option<&Beginnings> {
         let make = || {
-            let longer = |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
+            let beginning_of =
+                |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
             let (begun, first): (Vec<_>, Vec<_>) =
-                self.all.iter().enumerate().filter_map(|(at, spelling)| Some((at, longer(spelling)?))).unzip();
+                self.all.iter().enumerate().filter_map(|(at, spelling)| Some((at, beginning_of(spelling)?))).unzip();
             Some(Beginnings { automaton: build_automaton(first)?, begun })
         };
         self.beginnings.get_or_init(make).as_ref()
@@ -92,13 +93,13 @@ impl Spellings {
         // Most texts have no cut and skip the second pass.
         let beginnings = if squeezed.text.contains(CUT) { self.beginnings() } else { None };
         let found = beginnings.map(|beginnings| beginnings.automaton.find_overlapping_iter(&squeezed.text));
-        found.into_iter().flatten().filter_map(move |begun| {
-            let spelling = self.all.get(*beginnings?.begun.get(begun.pattern().as_usize())?)?;
-            let rest = squeezed.text.as_bytes().get(begun.start()..)?;
+        found.into_iter().flatten().filter_map(move |beginning| {
+            let spelling = self.all.get(*beginnings?.begun.get(beginning.pattern().as_usize())?)?;
+            let rest = squeezed.text.as_bytes().get(beginning.start()..)?;
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
             let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
             // A character cut in two can't match, because the mark of a cut begins at a boundary.
-            is_cut.then(|| squeezed.to_original(begun.start()..begun.start() + same)).flatten()
+            is_cut.then(|| squeezed.to_original(beginning.start()..beginning.start() + same)).flatten()
         })
     }
 }
@@ -112,7 +113,7 @@ fn build_automaton(patterns: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Opti
 /// A text without white space, with the original positions.
 struct Squeezed {
     text: String,
-    /// The positions after removed white space: here and in the original, in order.
+    /// The position after each removed run of white space: in this text, and in the original. Sorted.
     gaps: Vec<(usize, usize)>,
 }
 
@@ -120,8 +121,8 @@ impl Squeezed {
     fn from_text(text: &str) -> Self {
         let mut squeezed = Self { text: String::with_capacity(text.len()), gaps: vec![(0, 0)] };
         let mut at = 0;
-        for piece in text.split_inclusive(is_looked_through) {
-            let kept = piece.trim_end_matches(is_looked_through);
+        for piece in text.split_inclusive(is_ignored) {
+            let kept = piece.trim_end_matches(is_ignored);
             squeezed.text.push_str(kept);
             at += piece.len();
             if kept.len() < piece.len() {
@@ -157,16 +158,16 @@ impl Squeezed {
     }
 }
 
-/// Returns true for white space, control characters and zero-width characters.
-fn is_looked_through(c: char) -> bool {
+/// Returns true for the characters that the search ignores: white space, control characters and zero-width characters.
+fn is_ignored(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// The ignored characters of a text, without runs that contain a line end.
+/// Collects the ignored characters of a text, except runs with a line end, which tools insert anywhere.
 fn find_spaces(text: &str) -> String {
-    let runs = text.split(|c| !is_looked_through(c));
+    let runs = text.split(|c| !is_ignored(c));
     runs.filter(|run| !run.contains(['\n', '\r'])).collect()
 }
 
@@ -174,7 +175,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// The spellings that are recognised: plain and reversed; hex, also as programs write bytes; percent-encoded; escaped for JSON
+/// Lists the recognised spellings of a secret: plain and reversed; hex, also as programs write bytes; percent-encoded; escaped for JSON
 /// and HTML; base64 at each alignment.
 fn list_spellings(secret: &str) -> Vec<Spelling> {
     let bytes = secret.as_bytes();
@@ -207,7 +208,7 @@ fn list_spellings(secret: &str) -> Vec<Spelling> {
     let plain = texts.into_iter().chain(hexes).chain(uppers).map(|text| (text, false));
     // fault: base64-known-alignment-alone
     let coded = (0..3).flat_map(|alignment| {
-        let standard = base64_inside(bytes, alignment);
+        let standard = encode_inner_base64(bytes, alignment);
         let url_safe = standard.replace('+', "-").replace('/', "_");
         [(standard, true), (url_safe, true)]
     });
@@ -215,7 +216,7 @@ fn list_spellings(secret: &str) -> Vec<Spelling> {
         .chain(coded)
         .map(|(text, shares_edges)| Spelling {
             spaces: find_spaces(&text),
-            text: text.replace(is_looked_through, ""),
+            text: text.replace(is_ignored, ""),
             shares_edges,
         })
         .filter(|spelling| spelling.text.len() >= MIN_SECRET_BYTES)
@@ -234,9 +235,9 @@ fn encode_percent(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> Strin
     text
 }
 
-/// The base64 characters that depend on the secret alone, for a secret `alignment` bytes after a three-byte boundary. Characters
-/// with bits of a neighbour are left out.
-fn base64_inside(secret: &[u8], alignment: usize) -> String {
+/// Returns the base64 characters that depend on the secret alone, for a secret `alignment` bytes after a three-byte boundary. Characters
+/// that share bits with a neighbouring byte are left out.
+fn encode_inner_base64(secret: &[u8], alignment: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bit = |index: usize| -> usize {
         let byte = (index / 8).checked_sub(alignment).and_then(|at| secret.get(at));

@@ -55,7 +55,7 @@ impl VerbGroup {
 
     /// Finds the group that has the tool as a verb.
     pub fn find_by_tool(tool: &str) -> Option<&'static Self> {
-        VERB_GROUPS.iter().find(|group| group.verbs.iter().any(|(_, of)| *of == tool))
+        VERB_GROUPS.iter().find(|group| group.verbs.iter().any(|(_, verbs_tool)| *verbs_tool == tool))
     }
 
     /// Finds the tool of a verb. The tool's own name is accepted too.
@@ -63,7 +63,8 @@ impl VerbGroup {
         self.verbs.iter().find(|(word, tool)| *word == verb || *tool == verb).map(|(_, tool)| *tool)
     }
 
-    /// Lists the tools that a name in a plan can mean: one for `tasks add`, all verbs for `tasks`, itself for any other name.
+    /// Lists the tools that a name in a plan can mean: one tool for `tasks add`, the tools of all verbs for `tasks`. Any other name stands
+    /// for itself.
     pub fn list_tools(name: &str) -> Vec<&str> {
         let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
         let Some(group) = words.next().and_then(Self::find_by_name) else { return vec![name] };
@@ -80,13 +81,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_in_a_plan_means_a_verb_or_any_of_a_group() {
+    fn a_name_in_a_plan_means_one_verb_or_all_verbs_of_a_group() {
         for name in ["tasks add", "tasks: add", "tasks.add", "tasks(do=add)", "tasks task_add", "task_add"] {
             assert_eq!(VerbGroup::list_tools(name), ["task_add"], "{name}");
         }
         assert_eq!(VerbGroup::list_tools("reminders"), ["reminder_set", "reminder_move", "reminder_done"]);
         for name in ["tasks sing", "mcp__calendar__add", "bash", ""] {
-            assert_eq!(VerbGroup::list_tools(name), [name], "what is no verb stays what it is");
+            assert_eq!(VerbGroup::list_tools(name), [name], "a name without a known verb stays unchanged");
         }
     }
 

@@ -3,7 +3,7 @@
 use reveille_config::OFFLINE_MODEL;
 use reveille_store::{CycleRow, Entry};
 
-/// The model name of a cycle made by an MCP client, in its row and its commit.
+/// The name in place of a model's for a cycle that an MCP client makes, in its row and its commit.
 pub const OUTSIDE: &str = "mcp";
 
 /// The number of interruptions by a crash, kill or time-out after which a cycle is given up.
@@ -14,7 +14,7 @@ pub const MAX_TRIES: u32 = 3;
 pub enum Uptake {
     /// The commit exists: only the cycle's end must be recorded.
     Conclude,
-    /// A rule has completed the work: commit and end the cycle.
+    /// A rule has done the work without a model: commit it and end the cycle.
     Publish,
     /// Resume from the journal.
     GoOn,
@@ -22,18 +22,18 @@ pub enum Uptake {
     GiveUp(GivingUp),
 }
 
-/// The kind of giving up. Each `why` is for people, as the end of a sentence.
+/// The reason for giving up a cycle. Each text is for people, as the end of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivingUp {
-    /// The cycle has no conversation: its messages are due again, and no notice is sent.
+    /// The journal is empty, so nothing has happened: the messages are due again, and no notice is sent.
     Unheard,
-    /// Its messages were taken out of the queue, so no notice is sent either.
+    /// A person took the messages out of the queue, so no notice is sent either.
     Dropped,
-    /// The cycle can't be resumed through no fault of its messages: they start again.
+    /// The cycle can't be resumed, but its messages aren't the cause: a new cycle starts with them.
     Blameless {
         /// The reason.
         why: String,
-        /// When they start again.
+        /// The time of that new cycle, in words.
         when: &'static str,
     },
     /// The cycle failed on its messages, which counts against them.
@@ -65,7 +65,7 @@ impl GivingUp {
     }
 }
 
-/// Decides about a cut-off cycle for the model called `model`. Pure.
+/// Decides about an interrupted cycle. `model` is the name of the model that would resume it. Pure.
 pub fn decide_resumption(
     row: &CycleRow,
     journal: &[Entry],
@@ -73,7 +73,7 @@ pub fn decide_resumption(
     model: &str,
     has_crashed: bool,
 ) -> Uptake {
-    let begun_by = row.cycle.model.as_str();
+    let first_model = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
     // fault: cycle-taken-up-again
     if is_committed {
@@ -84,13 +84,15 @@ pub fn decide_resumption(
     // fault: rule-done-given-up
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
-    } else if begun_by != model && begun_by != OUTSIDE && [begun_by, model].contains(&OFFLINE_MODEL) {
-        // Any other model continues from the journal's account.
-        Uptake::GiveUp(GivingUp::without_blame(format!("it was begun with {begun_by}, which is no longer my AI model")))
+    } else if first_model != model && first_model != OUTSIDE && [first_model, model].contains(&OFFLINE_MODEL) {
+        // A model can't continue what the fallback grammar began, nor the reverse. Between models the journal is enough to continue.
+        Uptake::GiveUp(GivingUp::without_blame(format!(
+            "it was begun with {first_model}, which is no longer my AI model"
+        )))
     // fault: cycle-given-up-first
     // fault: cycle-taken-up-once
     } else if cuts >= MAX_TRIES {
-        // The tries were counted before this decision, so a failed giving-up is repeated instead of resumed.
+        // The count is stored before this decision. If giving up fails, the next wake therefore gives up again instead of resuming.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn

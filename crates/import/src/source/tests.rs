@@ -1,4 +1,4 @@
-//! Tests reading archives and folders as people and programs make them.
+//! Tests reading archives and folders of the kinds that people and programs make.
 
 use std::{fs, path::PathBuf};
 
@@ -18,7 +18,7 @@ struct Packed {
     method: u16,
 }
 
-fn packed(name: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Packed {
+fn pack_file(name: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Packed {
     Packed {
         name: name.as_ref().to_vec(),
         content: content.as_ref().to_vec(),
@@ -37,7 +37,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// Builds an archive of uncompressed files.
-fn archive(files: &[Packed]) -> Vec<u8> {
+fn build_archive(files: &[Packed]) -> Vec<u8> {
     let (mut bytes, mut list) = (Vec::new(), Vec::new());
     for file in files {
         let start = u32::try_from(bytes.len()).unwrap();
@@ -62,7 +62,7 @@ fn archive(files: &[Packed]) -> Vec<u8> {
     [bytes, list, b"PK\x05\x06".to_vec(), end].concat()
 }
 
-fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+fn write_file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.path().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();
@@ -70,7 +70,7 @@ fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 /// Lists a source's files, each with its text or the reason why it has none, then the skipped files with the reasons.
-fn shown(path: &Path) -> Result<Vec<String>, String> {
+fn list_content(path: &Path) -> Result<Vec<String>, String> {
     let source = ImportSource::open(path).map_err(|error| error.to_string())?;
     let texts = source.entries().iter().map(|entry| {
         let text = source.read_text(entry, 1 << 20).unwrap_or_else(|why| format!("({why})"));
@@ -83,30 +83,31 @@ fn shown(path: &Path) -> Result<Vec<String>, String> {
 #[test]
 fn archives_made_by_people_and_programs_are_read() {
     let folder = TempDir::new().unwrap();
-    let note = || packed("a.md", "x");
-    let export = |name: &str| packed(name, archive(&[packed("conversations.json", "[]")]));
-    let many_times =
-        |times: usize| (0..times).fold(archive(&[note()]), |inner, _| archive(&[packed("in/in.zip", inner)]));
+    let note = || pack_file("a.md", "x");
+    let export = |name: &str| pack_file(name, build_archive(&[pack_file("conversations.json", "[]")]));
+    let many_times = |times: usize| {
+        (0..times).fold(build_archive(&[note()]), |inner, _| build_archive(&[pack_file("in/in.zip", inner)]))
+    };
     let hidden = "hidden files and folders";
     for (name, files, expected) in [
         ("plain", vec![note()], vec!["a.md: x".to_owned()]),
         (
             "Windows separators",
             vec![
-                packed("Vault\\Notes\\a.md", "x"),
-                packed("Vault\\.obsidian\\s.md", "y"),
-                packed("Vault\\Notes\\", ""),
+                pack_file("Vault\\Notes\\a.md", "x"),
+                pack_file("Vault\\.obsidian\\s.md", "y"),
+                pack_file("Vault\\Notes\\", ""),
             ],
             vec!["Vault/Notes/a.md: x".into(), format!("- Vault/.obsidian/s.md: {hidden}")],
         ),
         (
-            "from a root or a drive",
-            vec![packed("/Vault/a.md", "x"), packed("C:\\Vault\\b.md", "y"), packed("./c.md", "z")],
+            "paths from a root or a drive",
+            vec![pack_file("/Vault/a.md", "x"), pack_file("C:\\Vault\\b.md", "y"), pack_file("./c.md", "z")],
             vec!["Vault/a.md: x".into(), "Vault/b.md: y".into(), "c.md: z".into()],
         ),
         (
             "files added by macOS",
-            vec![note(), packed("__MACOSX/._a.md", "y"), packed(".DS_Store", "y"), packed("b/.DS_Store", "y")],
+            vec![note(), pack_file("__MACOSX/._a.md", "y"), pack_file(".DS_Store", "y"), pack_file("b/.DS_Store", "y")],
             vec![
                 "a.md: x".into(),
                 format!("- __MACOSX/._a.md: {hidden}"),
@@ -114,13 +115,13 @@ fn archives_made_by_people_and_programs_are_read() {
                 format!("- b/.DS_Store: {hidden}"),
             ],
         ),
-        ("code page 437", vec![packed(b"M\x81ller.md", "x")], vec!["Müller.md: x".into()]),
-        ("Japanese letters", vec![packed(b"\x93\xfa\x8bL/\x83\\.md", "x")], vec!["日記/ソ.md: x".into()]),
-        ("UTF-8 without its flag", vec![packed("日記.md", "x")], vec!["日記.md: x".into()]),
-        ("names that differ in case", vec![note(), packed("A.md", "y")], vec!["A.md: y".into(), "a.md: x".into()]),
+        ("code page 437", vec![pack_file(b"M\x81ller.md", "x")], vec!["Müller.md: x".into()]),
+        ("Japanese letters", vec![pack_file(b"\x93\xfa\x8bL/\x83\\.md", "x")], vec!["日記/ソ.md: x".into()]),
+        ("UTF-8 without its flag", vec![pack_file("日記.md", "x")], vec!["日記.md: x".into()]),
+        ("names that differ in case", vec![note(), pack_file("A.md", "y")], vec!["A.md: y".into(), "a.md: x".into()]),
         (
             "one name twice",
-            vec![note(), packed("a.md", "y")],
+            vec![note(), pack_file("a.md", "y")],
             vec![
                 "a.md: y".into(),
                 "- a.md: another file in the archive has the same name: only the last one is imported".into(),
@@ -128,33 +129,33 @@ fn archives_made_by_people_and_programs_are_read() {
         ),
         (
             "sizes after the file's content",
-            vec![Packed { has_descriptor: true, ..note() }, packed("b.md", "y")],
+            vec![Packed { has_descriptor: true, ..note() }, pack_file("b.md", "y")],
             vec!["a.md: x".into(), "b.md: y".into()],
         ),
         (
             "one encrypted",
-            vec![Packed { is_encrypted: true, ..note() }, packed("b.md", "y")],
+            vec![Packed { is_encrypted: true, ..note() }, pack_file("b.md", "y")],
             vec!["b.md: y".into(), "- a.md: encrypted in the archive".into()],
         ),
         (
             "one with an unsupported compression",
-            vec![Packed { method: 12, ..note() }, packed("b.md", "y")],
+            vec![Packed { method: 12, ..note() }, pack_file("b.md", "y")],
             vec!["b.md: y".into(), "- a.md: compressed in an unsupported way".into()],
         ),
         (
             "one damaged",
-            vec![Packed { has_wrong_sum: true, ..note() }, packed("b.md", "y")],
+            vec![Packed { has_wrong_sum: true, ..note() }, pack_file("b.md", "y")],
             vec![format!("a.md: ({DAMAGED})"), "b.md: y".into()],
         ),
         (
             "spaces and dots at the end of names",
-            vec![packed("a /b.md ", "x"), packed("c.md.", "y")],
+            vec![pack_file("a /b.md ", "x"), pack_file("c.md.", "y")],
             vec!["a/b.md: x".into(), "c.md.: y".into()],
         ),
-        ("a long name", vec![packed("x".repeat(400) + ".md", "x")], vec!["x".repeat(400) + ".md: x"]),
+        ("a long name", vec![pack_file("x".repeat(400) + ".md", "x")], vec!["x".repeat(400) + ".md: x"]),
         (
             "an inner archive",
-            vec![packed("Export/Part-1.zip", archive(&[packed("b/a.md", "x")]))],
+            vec![pack_file("Export/Part-1.zip", build_archive(&[pack_file("b/a.md", "x")]))],
             vec!["Export/b/a.md: x".into()],
         ),
         (
@@ -162,8 +163,12 @@ fn archives_made_by_people_and_programs_are_read() {
             vec![export("c-000.zip"), export("c-001.zip")],
             vec!["conversations.json: []".into(); 2],
         ),
-        ("three archives deep", vec![packed("o/o.zip", many_times(2))], vec!["o/in/in/a.md: x".into()]),
-        ("four archives deep", vec![packed("o/o.zip", many_times(3))], vec![format!("- o/in/in/in/in.zip: {INNER}")]),
+        ("three archives deep", vec![pack_file("o/o.zip", many_times(2))], vec!["o/in/in/a.md: x".into()]),
+        (
+            "four archives deep",
+            vec![pack_file("o/o.zip", many_times(3))],
+            vec![format!("- o/in/in/in/in.zip: {INNER}")],
+        ),
         (
             "an archive attached to notes",
             vec![note(), export("b.zip")],
@@ -171,17 +176,18 @@ fn archives_made_by_people_and_programs_are_read() {
         ),
         (
             "an inner archive that isn't one",
-            vec![packed("b.zip", "PK\x03\x04"), packed("c.json", "[]")],
+            vec![pack_file("b.zip", "PK\x03\x04"), pack_file("c.json", "[]")],
             vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
         ),
         (
-            "an inner archive that leads out",
-            vec![packed("b.zip", archive(&[packed("../a.md", "x")])), packed("c.json", "[]")],
+            "an inner archive with a path out of its folder",
+            vec![pack_file("b.zip", build_archive(&[pack_file("../a.md", "x")])), pack_file("c.json", "[]")],
             vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
         ),
     ] {
-        let path = put(&folder, "a.zip", &archive(&files));
-        let mut shown = shown(&path).unwrap();
+        let path = write_file(&folder, "a.zip", &build_archive(&files));
+        let mut shown = list_content(&path).unwrap();
+        // An inner archive that isn't opened is listed with its bytes as text. Such lines aren't compared.
         shown.iter_mut().for_each(|line| line.retain(|c| c != '\0'));
         assert_eq!(
             shown.iter().filter(|line| !line.contains("PK")).collect::<Vec<_>>(),
@@ -192,23 +198,23 @@ fn archives_made_by_people_and_programs_are_read() {
     // A compressed archive within an archive, and archives in a folder.
     let mut writer = zip::ZipWriter::new(File::create(folder.path().join("packed.zip")).unwrap());
     writer.start_file("b/Part-1.zip", zip::write::SimpleFileOptions::default()).unwrap();
-    io::Write::write_all(&mut writer, &archive(&[note()])).unwrap();
+    io::Write::write_all(&mut writer, &build_archive(&[note()])).unwrap();
     writer.finish().unwrap();
-    assert_eq!(shown(&folder.path().join("packed.zip")).unwrap(), ["b/a.md: x"]);
+    assert_eq!(list_content(&folder.path().join("packed.zip")).unwrap(), ["b/a.md: x"]);
     let parts = TempDir::new().unwrap();
-    put(&parts, "export/conversations-000.zip", &archive(&[packed("conversations.json", "[]")]));
-    put(&parts, "export/users.json", b"[]");
-    put(&parts, "export/._users.json", b"[]");
+    write_file(&parts, "export/conversations-000.zip", &build_archive(&[pack_file("conversations.json", "[]")]));
+    write_file(&parts, "export/users.json", b"[]");
+    write_file(&parts, "export/._users.json", b"[]");
     assert_eq!(
-        shown(parts.path()).unwrap(),
+        list_content(parts.path()).unwrap(),
         ["export/conversations.json: []", "export/users.json: []", &format!("- export/._users.json: {hidden}")]
     );
-    // Cut off, as a download may be.
-    let whole = archive(&[note()]);
-    let cut = put(&folder, "cut.zip", &whole[..whole.len() - 9]);
-    assert!(shown(&cut).unwrap_err().contains("can't be read"));
-    let up = put(&folder, "up.zip", &archive(&[note(), packed("../a.md", "x")]));
-    assert!(shown(&up).unwrap_err().contains("outside of its folder"));
+    // An interrupted download.
+    let whole = build_archive(&[note()]);
+    let cut = write_file(&folder, "cut.zip", &whole[..whole.len() - 9]);
+    assert!(list_content(&cut).unwrap_err().contains("can't be read"));
+    let up = write_file(&folder, "up.zip", &build_archive(&[note(), pack_file("../a.md", "x")]));
+    assert!(list_content(&up).unwrap_err().contains("outside of its folder"));
 }
 
 #[test]
@@ -221,22 +227,22 @@ fn texts_in_other_encodings_are_read() {
         ("an emoji as two surrogates", b"\xed\xa0\xbd\xed\xb8\x82", "a.md: 😂"),
         ("Latin-1", b"K\xe4se", "a.md: (not text in UTF-8)"),
     ] {
-        assert_eq!(shown(&put(&folder, "a.md", bytes)).unwrap(), [expected], "{name}");
+        assert_eq!(list_content(&write_file(&folder, "a.md", bytes)).unwrap(), [expected], "{name}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn reading_an_archive_with_any_bytes_changed_ends(
+    fn an_archive_with_any_bytes_changed_is_read_to_an_end(
         names in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 1..5),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),
         is_cut in any::<bool>(),
     ) {
         let folder = TempDir::new().unwrap();
-        let files: Vec<_> = names.iter().map(|name| packed(name, archive(&[packed(name, b"x")]))).collect();
-        let mut bytes = archive(&files);
+        let files: Vec<_> = names.iter().map(|name| pack_file(name, build_archive(&[pack_file(name, b"x")]))).collect();
+        let mut bytes = build_archive(&files);
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -244,6 +250,6 @@ proptest! {
         if is_cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        drop(shown(&put(&folder, "a.zip", &bytes)));
+        drop(list_content(&write_file(&folder, "a.zip", &bytes)));
     }
 }

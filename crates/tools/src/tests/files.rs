@@ -16,7 +16,7 @@ use super::*;
 /// The folder that relative paths start from.
 const SCRATCH: &str = "scratch/looks/work";
 
-/// A scene that may act: a workspace with a scratch folder beside the memory, and a granted folder.
+/// A scene in which tools may act: a workspace with a scratch folder beside the memory, and granted folders.
 struct Handy {
     scene: Scene,
     exec: Exec,
@@ -30,8 +30,8 @@ impl Handy {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         let mut scene = Scene::new();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
+        let path_below = |name: &str| folder.path().join(name).display().to_string();
+        let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", path_below("looked-at"), path_below("mine"));
         let rules = reveille_policy::Rules::parse(&policy).unwrap();
         scene.world.means.rules = rules.with_scratch(&folder.path().join(SCRATCH));
         let shelter = std::rc::Rc::new(assumed_shelter(&folder.path().join("scratch")));
@@ -39,7 +39,7 @@ impl Handy {
         Self { scene, exec, folder }
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    fn path_of(&self, path: &str) -> PathBuf {
         match path.strip_prefix("scratch") {
             Some(below) => self.folder.path().join(format!("{SCRATCH}{below}")),
             None => self.folder.path().join(path),
@@ -70,66 +70,68 @@ impl Handy {
     }
 
     fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.at(path)).unwrap()
+        fs::read_to_string(self.path_of(path)).unwrap()
     }
 }
 
 #[test]
-fn a_file_is_created_seen_edited_and_taken_back_step_by_step() {
-    let mut at = Handy::new();
-    let path = at.at("mine/notes.txt").display().to_string();
-    let created = at.done(EDITOR, &json!({"command": "create", "path": path, "file_text": "one\ntwo\n"}));
+fn a_file_is_created_viewed_edited_and_undone_step_by_step() {
+    let mut handy = Handy::new();
+    let path = handy.path_of("mine/notes.txt").display().to_string();
+    let created = handy.done(EDITOR, &json!({"command": "create", "path": path, "file_text": "one\ntwo\n"}));
     assert_eq!((created.receipt.as_deref(), created.taint), (Some("Created the file notes.txt"), None));
-    let seen = at.done(EDITOR, &json!({"command": "view", "path": path}));
+    let seen = handy.done(EDITOR, &json!({"command": "view", "path": path}));
     assert_eq!((seen.content.as_str(), seen.receipt), ("     1\tone\n     2\ttwo", None));
     assert_eq!(seen.taint.as_deref(), Some("a file (notes.txt)"));
-    at.done(EDITOR, &json!({"command": "str_replace", "path": path, "old_str": "two", "new_str": "2"}));
-    at.done(EDITOR, &json!({"command": "insert", "path": path, "insert_line": 1, "insert_text": "and"}));
-    assert_eq!(at.text("mine/notes.txt"), "one\nand\n2\n");
+    handy.done(EDITOR, &json!({"command": "str_replace", "path": path, "old_str": "two", "new_str": "2"}));
+    handy.done(EDITOR, &json!({"command": "insert", "path": path, "insert_line": 1, "insert_text": "and"}));
+    assert_eq!(handy.text("mine/notes.txt"), "one\nand\n2\n");
     for after in ["one\n2\n", "one\ntwo\n"] {
-        at.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
-        assert_eq!(at.text("mine/notes.txt"), after);
+        handy.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
+        assert_eq!(handy.text("mine/notes.txt"), after);
     }
-    let gone = at.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
-    assert!(gone.content.contains("gone again") && !at.at("mine/notes.txt").exists());
+    let gone = handy.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
+    assert!(gone.content.contains("gone again") && !handy.path_of("mine/notes.txt").exists());
     assert!(
-        at.refused(EDITOR, &json!({"command": "undo_edit", "path": path})).contains("nothing of this file was edited")
+        handy
+            .refused(EDITOR, &json!({"command": "undo_edit", "path": path}))
+            .contains("nothing of this file was edited")
     );
 }
 
 #[test]
-fn an_edit_by_somebody_else_is_not_taken_back() {
-    let mut at = Handy::new();
-    at.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "ours"}));
-    fs::write(at.at("scratch/a.txt"), "theirs").unwrap();
-    let why = at.refused(EDITOR, &json!({"command": "undo_edit", "path": "a.txt"}));
-    assert!(why.contains("changed since by somebody else") && at.text("scratch/a.txt") == "theirs", "{why}");
+fn an_edit_by_somebody_else_is_not_undone() {
+    let mut handy = Handy::new();
+    handy.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "ours"}));
+    fs::write(handy.path_of("scratch/a.txt"), "theirs").unwrap();
+    let why = handy.refused(EDITOR, &json!({"command": "undo_edit", "path": "a.txt"}));
+    assert!(why.contains("changed since by somebody else") && handy.text("scratch/a.txt") == "theirs", "{why}");
 }
 
 #[test]
-fn only_its_own_files_are_overwritten_and_that_can_be_taken_back() {
-    let mut at = Handy::new();
+fn only_scratch_files_are_overwritten_and_that_can_be_undone() {
+    let mut handy = Handy::new();
     for path in ["scratch/a.txt", "mine/a.txt"] {
-        fs::write(at.at(path), "old").unwrap();
+        fs::write(handy.path_of(path), "old").unwrap();
     }
-    let done = at.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "new"}));
-    assert!(done.content.starts_with("Overwrote ") && at.text("scratch/a.txt") == "new");
-    at.done(EDITOR, &json!({"command": "undo_edit", "path": "./a.txt"}));
-    assert_eq!(at.text("scratch/a.txt"), "old");
-    let path = at.at("mine/a.txt");
-    let why = at.refused(EDITOR, &json!({"command": "create", "path": path, "file_text": "new"}));
-    assert!(why.contains("doesn't overwrite") && at.text("mine/a.txt") == "old", "{why}");
+    let done = handy.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "new"}));
+    assert!(done.content.starts_with("Overwrote ") && handy.text("scratch/a.txt") == "new");
+    handy.done(EDITOR, &json!({"command": "undo_edit", "path": "./a.txt"}));
+    assert_eq!(handy.text("scratch/a.txt"), "old");
+    let path = handy.path_of("mine/a.txt");
+    let why = handy.refused(EDITOR, &json!({"command": "create", "path": path, "file_text": "new"}));
+    assert!(why.contains("doesn't overwrite") && handy.text("mine/a.txt") == "old", "{why}");
 }
 
 #[test]
 fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
-    let mut at = Handy::new();
-    fs::write(at.at("scratch/a.txt"), "x\ny\nx\n").unwrap();
-    fs::write(at.at("scratch/b.bin"), b"\xff\xfe\0").unwrap();
-    fs::write(at.at("looked-at/c.txt"), "c").unwrap();
-    fs::write(at.at("scratch/big.txt"), "x".repeat(9 << 20)).unwrap();
-    symlink(at.at("looked-at"), at.at("scratch/link")).unwrap();
-    let granted = at.at("looked-at/c.txt");
+    let mut handy = Handy::new();
+    fs::write(handy.path_of("scratch/a.txt"), "x\ny\nx\n").unwrap();
+    fs::write(handy.path_of("scratch/b.bin"), b"\xff\xfe\0").unwrap();
+    fs::write(handy.path_of("looked-at/c.txt"), "c").unwrap();
+    fs::write(handy.path_of("scratch/big.txt"), "x".repeat(9 << 20)).unwrap();
+    symlink(handy.path_of("looked-at"), handy.path_of("scratch/link")).unwrap();
+    let granted = handy.path_of("looked-at/c.txt");
     for (input, why) in [
         (
             json!({"command": "str_replace", "path": "a.txt", "old_str": "x", "new_str": "z"}),
@@ -156,52 +158,52 @@ fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
         (json!({"command": "view", "path": "/etc/passwd"}), "may be read"),
         (json!({"command": "delete", "path": "a.txt"}), "unknown variant"),
     ] {
-        let refused = at.refused(EDITOR, &input);
+        let refused = handy.refused(EDITOR, &input);
         assert!(refused.contains(why) && refused.contains("Nothing was done."), "{input}: {refused}");
     }
-    assert_eq!(at.text("scratch/a.txt"), "x\ny\nx\n");
-    assert_eq!(fs::read_dir(at.at("looked-at")).unwrap().count(), 1);
-    assert!(!at.at("scratch/new.txt").exists());
+    assert_eq!(handy.text("scratch/a.txt"), "x\ny\nx\n");
+    assert_eq!(fs::read_dir(handy.path_of("looked-at")).unwrap().count(), 1);
+    assert!(!handy.path_of("scratch/new.txt").exists());
 }
 
 #[test]
-fn a_folder_is_listed_without_what_is_nobodys_business() {
-    let mut at = Handy::new();
+fn a_folder_is_listed_without_hidden_and_private_files() {
+    let mut handy = Handy::new();
     for path in ["b/c/d.txt", "a.txt", ".hidden", ".git/config", "policy.toml"] {
-        let full = at.at("scratch").join(path);
+        let full = handy.path_of("scratch").join(path);
         fs::create_dir_all(full.parent().unwrap()).unwrap();
         fs::write(full, "").unwrap();
     }
-    symlink("/etc", at.at("scratch/etc")).unwrap();
-    let listed = at.done(EDITOR, &json!({"command": "view", "path": "."}));
+    symlink("/etc", handy.path_of("scratch/etc")).unwrap();
+    let listed = handy.done(EDITOR, &json!({"command": "view", "path": "."}));
     let below = listed.content.split_once('\n').unwrap().1;
     assert_eq!(below, "  a.txt\n  b/\n    c/\n  etc (a link or a device, not followed)");
     for n in 0..600 {
-        fs::write(at.at(&format!("looked-at/{n}.txt")), "").unwrap();
+        fs::write(handy.path_of(&format!("looked-at/{n}.txt")), "").unwrap();
     }
-    let path = at.at("looked-at");
-    let listed = at.done(EDITOR, &json!({"command": "view", "path": path}));
+    let path = handy.path_of("looked-at");
+    let listed = handy.done(EDITOR, &json!({"command": "view", "path": path}));
     assert_eq!(listed.content.lines().count(), 501);
     assert!(listed.content.ends_with("(There is more; look into one of the folders, or use find_files.)"));
 }
 
 #[test]
 fn files_are_found_in_all_folders_that_may_be_read() {
-    let mut at = Handy::new();
-    at.scene = std::mem::replace(&mut at.scene, Scene::new()).with("memory/a.md", "the word\n");
+    let mut handy = Handy::new();
+    handy.scene = std::mem::replace(&mut handy.scene, Scene::new()).with("memory/a.md", "the word\n");
     for path in ["scratch/a.txt", "mine/deep/b.txt", "looked-at/c.txt"] {
-        fs::create_dir_all(at.at(path).parent().unwrap()).unwrap();
-        fs::write(at.at(path), "nothing\nthe Word\n").unwrap();
+        fs::create_dir_all(handy.path_of(path).parent().unwrap()).unwrap();
+        fs::write(handy.path_of(path), "nothing\nthe Word\n").unwrap();
     }
-    let found = at.done("find_files", &json!({"text": "word"}));
+    let found = handy.done("find_files", &json!({"text": "word"}));
     for path in ["work/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
         assert!(found.content.contains(path), "{path}: {}", found.content);
     }
     assert_eq!(found.taint.as_deref(), Some("names and lines of files"));
-    let path = at.at("mine");
-    let found = at.done("find_files", &json!({"pattern": "*.txt", "path": path}));
-    assert_eq!(found.content, at.at("mine/deep/b.txt").display().to_string());
-    let nothing = at.done("find_files", &json!({"pattern": "*.pdf"}));
+    let path = handy.path_of("mine");
+    let found = handy.done("find_files", &json!({"pattern": "*.txt", "path": path}));
+    assert_eq!(found.content, handy.path_of("mine/deep/b.txt").display().to_string());
+    let nothing = handy.done("find_files", &json!({"pattern": "*.pdf"}));
     assert!(nothing.content.starts_with("Nothing was found among ") && nothing.taint.is_none());
     for (input, why) in [
         (json!({}), "Say what is looked for"),
@@ -210,22 +212,22 @@ fn files_are_found_in_all_folders_that_may_be_read() {
         (json!({"text": "a", "path": "/etc"}), "may be read"),
         (json!({"text": "a", "path": "none"}), "There is no none"),
     ] {
-        assert!(at.refused("find_files", &input).contains(why), "{input}");
+        assert!(handy.refused("find_files", &input).contains(why), "{input}");
     }
 }
 
 #[test]
-fn what_a_rule_keeps_back_is_not_found() {
-    let mut at = Handy::new();
-    let memory = at.scene.path("memory/diary.md");
-    at.scene = std::mem::replace(&mut at.scene, Scene::new()).with("memory/diary.md", "the word\n");
+fn a_search_leaves_out_files_that_a_rule_keeps_back() {
+    let mut handy = Handy::new();
+    let memory = handy.scene.path("memory/diary.md");
+    handy.scene = std::mem::replace(&mut handy.scene, Scene::new()).with("memory/diary.md", "the word\n");
     for path in ["looked-at/a.txt", "looked-at/diary.txt", "looked-at/mine/b.txt", "looked-at/mine/diary.txt"] {
-        fs::create_dir_all(at.at(path).parent().unwrap()).unwrap();
-        fs::write(at.at(path), "the word\n").unwrap();
+        fs::create_dir_all(handy.path_of(path).parent().unwrap()).unwrap();
+        fs::write(handy.path_of(path), "the word\n").unwrap();
     }
     let everywhere = json!({"text": "word"});
-    assert_eq!(at.done("find_files", &everywhere).content.lines().count(), 5, "the control");
-    let folder = at.at("looked-at").display().to_string();
+    assert_eq!(handy.done("find_files", &everywhere).content.lines().count(), 5, "the control");
+    let folder = handy.path_of("looked-at").display().to_string();
     let rule = |tool: &str, path: &str, decision: &str| {
         format!("[[rule]]\n{tool}path = {path:?}\ndecision = {decision:?}\nmatch = [{path:?}]\n")
     };
@@ -237,54 +239,54 @@ fn what_a_rule_keeps_back_is_not_found() {
         rule("", &format!("{folder}/mine"), "ask"),
         rule("tool = \"memory_read\"\n", &memory, "deny"),
     ];
-    at.scene.world.means.rules = reveille_policy::Rules::parse(&policy.concat()).unwrap();
-    let found = at.done("find_files", &everywhere).content;
+    handy.scene.world.means.rules = reveille_policy::Rules::parse(&policy.concat()).unwrap();
+    let found = handy.done("find_files", &everywhere).content;
     let note = |n: usize| format!("(Files and folders that your person's rules keep from a search: {n}.)");
     assert_eq!(found, format!("{folder}/a.txt:1: the word\n{}", note(3)), "a file, a folder that asks, the memory's");
-    let by_name = at.done("find_files", &json!({"pattern": "diary*", "path": folder})).content;
+    let by_name = handy.done("find_files", &json!({"pattern": "diary*", "path": folder})).content;
     assert!(!by_name.contains("diary.txt") && by_name.ends_with(&note(2)), "{by_name}");
     // The person was asked about this path; the call runs only once approved.
-    let agreed = at.done("find_files", &json!({"text": "word", "path": format!("{folder}/mine")})).content;
+    let agreed = handy.done("find_files", &json!({"text": "word", "path": format!("{folder}/mine")})).content;
     assert_eq!(agreed, format!("{folder}/mine/b.txt:1: the word\n{}", note(1)));
 }
 
 #[test]
 fn a_picture_is_shown_by_its_bytes_and_within_bounds() {
-    let mut at = Handy::new();
+    let mut handy = Handy::new();
     let png =
         |width: u8| [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01".as_slice(), &[width], b"\0\0\0\xf0\x08\x02"].concat();
-    fs::write(at.at("scratch/a.txt"), png(0x40)).unwrap();
-    fs::write(at.at("scratch/b.png"), "no picture").unwrap();
-    fs::write(at.at("scratch/big.png"), [png(1), vec![0; 4_000_000]].concat()).unwrap();
+    fs::write(handy.path_of("scratch/a.txt"), png(0x40)).unwrap();
+    fs::write(handy.path_of("scratch/b.png"), "no picture").unwrap();
+    fs::write(handy.path_of("scratch/big.png"), [png(1), vec![0; 4_000_000]].concat()).unwrap();
     let mut wide = png(0);
     wide[16..20].copy_from_slice(&9_000_u32.to_be_bytes());
-    fs::write(at.at("scratch/wide.png"), wide).unwrap();
-    let shown = at.done("view_image", &json!({"path": "a.txt"}));
+    fs::write(handy.path_of("scratch/wide.png"), wide).unwrap();
+    let shown = handy.done("view_image", &json!({"path": "a.txt"}));
     assert!(shown.content.ends_with("a.txt: image/png, 320×240 pixels, 26 bytes."), "{}", shown.content);
     assert_eq!(shown.taint.as_deref(), Some("a file (a.txt)"));
     let image: Value = serde_json::from_str(&shown.image.unwrap()).unwrap();
     assert_eq!((&image["type"], &image["source"]["media_type"]), (&json!("image"), &json!("image/png")));
     assert!(image["source"]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
-    assert!(at.refused("view_image", &json!({"path": "b.png"})).contains("no picture"));
-    assert!(at.refused("view_image", &json!({"path": "big.png"})).contains("at most 3500000 are read"));
-    assert!(at.refused("view_image", &json!({"path": "wide.png"})).contains("9000×240"));
-    assert!(at.refused("view_image", &json!({"path": "../a.png"})).contains("leads upwards"));
+    assert!(handy.refused("view_image", &json!({"path": "b.png"})).contains("no picture"));
+    assert!(handy.refused("view_image", &json!({"path": "big.png"})).contains("at most 3500000 are read"));
+    assert!(handy.refused("view_image", &json!({"path": "wide.png"})).contains("9000×240"));
+    assert!(handy.refused("view_image", &json!({"path": "../a.png"})).contains("leads upwards"));
     for _ in 1..8 {
-        at.done("view_image", &json!({"path": "a.txt"}));
+        handy.done("view_image", &json!({"path": "a.txt"}));
     }
-    assert!(at.refused("view_image", &json!({"path": "a.txt"})).contains("one too many"));
-    assert!(at.refused(EDITOR, &json!({"command": "view", "path": "a.txt"})).contains("view_image"));
+    assert!(handy.refused("view_image", &json!({"path": "a.txt"})).contains("one too many"));
+    assert!(handy.refused(EDITOR, &json!({"command": "view", "path": "a.txt"})).contains("view_image"));
 }
 
 #[test]
 fn the_machine_is_described_with_the_folders_that_may_be_used() {
-    let mut at = Handy::new();
-    let told = at.done("system_info", &json!({}));
+    let mut handy = Handy::new();
+    let told = handy.done("system_info", &json!({}));
     assert!(told.content.starts_with("System: ") && told.content.contains("\nMachine: "), "{}", told.content);
     for (path, what) in
         [("scratch", "scratch, yours"), ("mine", "may be read and written"), ("looked-at", "may be read")]
     {
-        let line = format!("- {}: {what}", at.at(path).display());
+        let line = format!("- {}: {what}", handy.path_of(path).display());
         assert!(told.content.contains(&line), "{line}: {}", told.content);
     }
     assert_eq!((told.taint, told.receipt), (None, None));
@@ -292,11 +294,11 @@ fn the_machine_is_described_with_the_folders_that_may_be_used() {
 
 #[test]
 fn nothing_but_pages_and_documents_is_opened() {
-    let mut at = Handy::new();
+    let mut handy = Handy::new();
     for path in ["a.desktop", "a.pdf", "run.pdf"] {
-        fs::write(at.at("scratch").join(path), "").unwrap();
+        fs::write(handy.path_of("scratch").join(path), "").unwrap();
     }
-    fs::set_permissions(at.at("scratch/run.pdf"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(handy.path_of("scratch/run.pdf"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for (target, why) in [
         ("file:///etc/passwd", "Only addresses that begin with"),
         ("javascript:alert(1)", "Only addresses that begin with"),
@@ -307,91 +309,91 @@ fn nothing_but_pages_and_documents_is_opened() {
         ("none.pdf", "There is no none.pdf"),
         ("--help", "Only documents are opened"),
     ] {
-        let refused = at.refused("open", &json!({"target": target}));
+        let refused = handy.refused("open", &json!({"target": target}));
         assert!(refused.contains(why), "{target}: {refused}");
     }
 }
 
 /// Creates a memory with these files in its history.
-fn with_history(at: &mut Handy, files: &[(&str, &str)]) {
-    let dir = at.scene.path("brain");
-    Repo::open_or_create(&dir, None, files, at.scene.world.clock.now).unwrap();
-    at.scene.world.memory.documents = Documents::new(&dir, Vec::new());
+fn with_history(handy: &mut Handy, files: &[(&str, &str)]) {
+    let dir = handy.scene.path("brain");
+    Repo::open_or_create(&dir, None, files, handy.scene.world.clock.now).unwrap();
+    handy.scene.world.memory.documents = Documents::new(&dir, Vec::new());
 }
 
-/// A rule about this path, for any tool or, with a line such as `tool = "…"`, for one.
-fn rule_of(tool: &str, path: &Path, decision: &str) -> String {
+/// Renders a rule about this path, for any tool or, with a line such as `tool = "…"`, for one.
+fn render_rule(tool: &str, path: &Path, decision: &str) -> String {
     let path = path.display().to_string();
     format!("[[rule]]\n{tool}path = {path:?}\ndecision = {decision:?}\nmatch = [{path:?}]\n")
 }
 
 #[test]
 fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
-    let mut at = Handy::new();
-    with_history(&mut at, &[("memory/diary.md", "dear diary\n"), ("memory/list.md", "milk\n")]);
-    let brain = at.scene.path("brain");
+    let mut handy = Handy::new();
+    with_history(&mut handy, &[("memory/diary.md", "dear diary\n"), ("memory/list.md", "milk\n")]);
+    let brain = handy.scene.path("brain");
     let commit = Repo::open(&brain).unwrap().history().list_commits(1).unwrap().remove(0);
     let id = commit.id.to_string();
-    at.scene.world.conversation.undoable =
+    handy.scene.world.conversation.undoable =
         vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: Some(id.clone()), what: None }];
     let diff = json!({"id": id});
-    let all = at.done("brain_diff", &diff).content;
-    let (log, words) = (at.done("brain_log", &json!({})).content, json!({"words": commit.subject}));
+    let all = handy.done("brain_diff", &diff).content;
+    let (log, words) = (handy.done("brain_log", &json!({})).content, json!({"words": commit.subject}));
     assert!(
         all.contains("+dear diary") && all.contains("+milk") && log.ends_with(&commit.subject),
         "the control: {all}"
     );
-    assert!(at.done("brain_log", &words).content.ends_with(&commit.subject));
-    at.done("brain_revert", &json!({"wake": id}));
+    assert!(handy.done("brain_log", &words).content.ends_with(&commit.subject));
+    handy.done("brain_revert", &json!({"wake": id}));
     let diary = brain.join("memory/diary.md");
     for (tool, decision) in [("", "deny"), ("", "ask"), ("tool = \"memory_read\"\n", "deny")] {
-        at.scene.world.means.rules = reveille_policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
-        let told = at.done("brain_diff", &diff).content;
+        handy.scene.world.means.rules = reveille_policy::Rules::parse(&render_rule(tool, &diary, decision)).unwrap();
+        let told = handy.done("brain_diff", &diff).content;
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
-        let log = at.done("brain_log", &json!({})).content;
+        let log = handy.done("brain_log", &json!({})).content;
         assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its words aren't told)"), "{log}");
-        assert_eq!(at.done("brain_log", &words).content, "No such commit was found.");
-        assert!(at.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
+        assert_eq!(handy.done("brain_log", &words).content, "No such commit was found.");
+        assert!(handy.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
     }
 }
 
 #[test]
-fn a_folder_is_listed_without_what_a_rule_keeps_back() {
-    let mut at = Handy::new();
+fn a_folder_is_listed_without_files_that_a_rule_keeps_back() {
+    let mut handy = Handy::new();
     for path in ["a/deep/diary.txt", "a/deep/list.txt", "a/private/b.txt"] {
-        let full = at.at("scratch").join(path);
+        let full = handy.path_of("scratch").join(path);
         fs::create_dir_all(full.parent().unwrap()).unwrap();
         fs::write(full, "").unwrap();
     }
-    let (diary, private) = (at.at("scratch/a/deep/diary.txt"), at.at("scratch/a/private"));
+    let (diary, private) = (handy.path_of("scratch/a/deep/diary.txt"), handy.path_of("scratch/a/private"));
     let view = |path: &str| json!({"command": "view", "path": path});
-    assert!(at.done(EDITOR, &view("a")).content.contains("diary.txt"), "the control");
-    let rules = rule_of("", &diary, "deny") + &rule_of("", &private, "ask");
-    let rules = reveille_policy::Rules::parse(&rules).unwrap().with_scratch(&at.at("scratch"));
-    at.scene.world.means.rules = rules;
-    let listed = at.done(EDITOR, &view("a")).content;
+    assert!(handy.done(EDITOR, &view("a")).content.contains("diary.txt"), "the control");
+    let rules = render_rule("", &diary, "deny") + &render_rule("", &private, "ask");
+    let rules = reveille_policy::Rules::parse(&rules).unwrap().with_scratch(&handy.path_of("scratch"));
+    handy.scene.world.means.rules = rules;
+    let listed = handy.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
     assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
     // Every spelling of the path falls under the same rules.
     let editor = Registry::for_thinking_model();
     for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {
-        let verdict = editor.judge(EDITOR, &view(path).to_string(), &at.scene.world, None).unwrap();
+        let verdict = editor.judge(EDITOR, &view(path).to_string(), &handy.scene.world, None).unwrap();
         assert_eq!(verdict.decision, Decision::Deny, "{path}");
     }
 }
 
 #[test]
 fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
-    let mut at = Handy::new();
-    with_history(&mut at, &[("claude.md", "# Orders\n")]);
-    let log = at.done("brain_log", &json!({}));
+    let mut handy = Handy::new();
+    with_history(&mut handy, &[("claude.md", "# Orders\n")]);
+    let log = handy.done("brain_log", &json!({}));
     assert_eq!((log.content.lines().count(), &log.taint), (1, &None));
     let id = log.content.split(' ').next().unwrap().to_owned();
-    let shown = at.done("brain_diff", &json!({"id": id}));
+    let shown = handy.done("brain_diff", &json!({"id": id}));
     assert!(shown.content.contains("+# Orders"), "{}", shown.content);
-    assert!(at.done("brain_diff", &json!({"id": id, "from_line": 3})).content.len() < shown.content.len());
-    assert_eq!(at.done("brain_log", &json!({"words": "no such words"})).content, "No such commit was found.");
+    assert!(handy.done("brain_diff", &json!({"id": id, "from_line": 3})).content.len() < shown.content.len());
+    assert_eq!(handy.done("brain_log", &json!({"words": "no such words"})).content, "No such commit was found.");
     for (tool, input, why) in [
         ("brain_log", json!({"n": 0}), "1 to 50"),
         ("brain_log", json!({"n": 51}), "1 to 50"),
@@ -399,33 +401,36 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
         ("brain_diff", json!({"id": "zzzz"}), "There is no wake or commit"),
         ("brain_diff", json!({"id": id, "from_line": 9999}), "was asked for"),
     ] {
-        assert!(at.refused(tool, &input).contains(why), "{tool} {input}");
+        assert!(handy.refused(tool, &input).contains(why), "{tool} {input}");
     }
-    let brain = at.scene.path("brain");
+    let brain = handy.scene.path("brain");
     let path = brain.join("claude.md");
-    assert_eq!(at.done(EDITOR, &json!({"command": "view", "path": path})).taint, None);
-    let mut marks = |facts: &str| {
+    assert_eq!(handy.done(EDITOR, &json!({"command": "view", "path": path})).taint, None);
+    // Writes the facts, and returns if the editor and the search report untrusted text.
+    let mut are_tainted = |facts: &str| {
         let path = brain.join(reveille_memory::SEMANTIC_MEMORY);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, facts).unwrap();
-        let found = at.done("find_files", &json!({"text": "kept", "path": path}));
-        (at.done(EDITOR, &json!({"command": "view", "path": path})).taint.is_some(), found.taint.is_some())
+        let found = handy.done("find_files", &json!({"text": "kept", "path": path}));
+        (handy.done(EDITOR, &json!({"command": "view", "path": path})).taint.is_some(), found.taint.is_some())
     };
-    assert_eq!(marks("## Home\n- kept\n"), (false, true), "the search doesn't tell lines apart");
-    assert_eq!(marks("## Unconfirmed\n- kept <!-- wake 1 after a page -->\n"), (true, true));
+    assert_eq!(are_tainted("## Home\n- kept\n"), (false, true), "the search doesn't tell lines apart");
+    assert_eq!(are_tainted("## Unconfirmed\n- kept <!-- wake 1 after a page -->\n"), (true, true));
     assert!(
-        at.refused(EDITOR, &json!({"command": "view", "path": brain.join(".git/config")}))
+        handy
+            .refused(EDITOR, &json!({"command": "view", "path": brain.join(".git/config")}))
             .contains("out of every tool's reach")
     );
     assert!(
-        at.refused(EDITOR, &json!({"command": "create", "path": brain.join("new.md"), "file_text": ""}))
+        handy
+            .refused(EDITOR, &json!({"command": "create", "path": brain.join("new.md"), "file_text": ""}))
             .contains("may be written")
     );
 
-    at.scene.world.memory.documents =
+    handy.scene.world.memory.documents =
         Documents::new(&brain, Vec::new()).with_view(View::for_chat(ChatRef::from_telegram(99)));
-    fs::write(at.at("mine/a.txt"), "the person's").unwrap();
-    let granted = at.at("mine/a.txt");
+    fs::write(handy.path_of("mine/a.txt"), "the person's").unwrap();
+    let granted = handy.path_of("mine/a.txt");
     for (tool, input) in [
         ("brain_log", json!({})),
         ("brain_diff", json!({"id": id})),
@@ -438,27 +443,30 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
         ("open", json!({"target": granted})),
         ("bash", json!({"command": "cat claude.md"})),
     ] {
-        let why = at.refused(tool, &input);
+        let why = handy.refused(tool, &input);
         if !tool.starts_with("brain") {
             assert!(why.contains("Only the owner's chats"), "{tool}: {why}");
             let verdict =
-                Registry::for_thinking_model().get(tool).unwrap().judge(&input.to_string(), &at.scene.world, None);
+                Registry::for_thinking_model().get(tool).unwrap().judge(&input.to_string(), &handy.scene.world, None);
             assert_eq!(verdict.decision, Decision::Deny, "{tool}: nobody is asked about it");
         }
     }
-    let of_guests = Registry::for_thinking_model().filter_visible(false).catalogue();
-    let theirs: Vec<&str> = of_guests.iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert!(theirs.contains(&"reply") && !theirs.contains(&"bash") && !theirs.contains(&EDITOR), "{theirs:?}");
+    let guest_tools = Registry::for_thinking_model().filter_visible(false).catalogue();
+    let guest_names: Vec<&str> = guest_tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(
+        guest_names.contains(&"reply") && !guest_names.contains(&"bash") && !guest_names.contains(&EDITOR),
+        "{guest_names:?}"
+    );
 }
 
 #[test]
-fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
-    let mut at = Handy::new();
+fn the_undo_of_a_wake_is_requested_by_its_id() {
+    let mut handy = Handy::new();
     let known =
         |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: Some(commit.to_owned()), what: None };
-    at.scene.world.conversation.undoable =
+    handy.scene.world.conversation.undoable =
         vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
-    let done = at.done("brain_revert", &json!({"wake": "abcd"}));
+    let done = handy.done("brain_revert", &json!({"wake": "abcd"}));
     let wanted = Change::Undo {
         wake: "20261121T130000Z-1".to_owned(),
         chat: ChatRef::from_telegram(7),
@@ -467,17 +475,17 @@ fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
     };
     assert_eq!(done.changes, [wanted]);
     assert_eq!(done.receipt.as_deref(), Some("Asked for the wake 20261121T130000Z-1 to be undone"));
-    assert!(at.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
-    assert!(at.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
-    assert!(at.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
+    assert!(handy.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
+    assert!(handy.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
+    assert!(handy.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
 }
 
 #[test]
-fn what_asks_of_these_stands_in_a_table() {
-    let mut at = Handy::new();
+fn the_decision_for_each_call_is_as_in_this_table() {
+    let mut handy = Handy::new();
     let registry = Registry::for_thinking_model();
-    let granted = at.at("mine/a.txt");
-    let scratch = at.at("scratch/a.txt");
+    let granted = handy.path_of("mine/a.txt");
+    let scratch = handy.path_of("scratch/a.txt");
     let judge = |world: &World, name: &str, input: Value| {
         registry.get(name).unwrap().judge(&input.to_string(), world, None).decision
     };
@@ -502,9 +510,9 @@ fn what_asks_of_these_stands_in_a_table() {
         ("brain_diff", json!({"id": "abcd"}), Decision::Allow),
         ("brain_revert", json!({"wake": "abcd"}), Decision::Ask),
     ] {
-        assert_eq!(judge(&at.scene.world, name, input.clone()), decision, "{name} {input}");
+        assert_eq!(judge(&handy.scene.world, name, input.clone()), decision, "{name} {input}");
     }
     assert_eq!(registry.get("open").unwrap().reach, Reach::Leaves);
     assert_eq!(registry.get(EDITOR).unwrap().trained, Some("text_editor_20250728"));
-    assert!(at.edit(&json!({"command": "view", "path": "a.txt"})).is_err());
+    assert!(handy.edit(&json!({"command": "view", "path": "a.txt"})).is_err());
 }

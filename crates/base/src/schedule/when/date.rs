@@ -12,7 +12,7 @@ use super::{
     pieces::Read,
 };
 
-/// Nouns after a number that isn't a day: "on the 5th floor".
+/// Nouns that show that the number before them isn't a day: "on the 5th floor".
 const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track|half|round|chapter|season|episode|version|century|amendment|one|item|task|reminder|thing|quarter|weekend|week|month|year|hour";
 
 /// The last year of the two-digit range: `'39` is 2039, `'40` is 1940.
@@ -20,12 +20,12 @@ const LAST_SHORT_YEAR: i32 = 39;
 
 /// Parses a date with a following part of the day: "25 December in the morning", "Valentine's Day evening".
 pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
-    let (draft, end) = part_of_date(start).or_else(|| read_bare_date(start))?;
+    let (draft, end) = read_part_of_date(start).or_else(|| read_bare_date(start))?;
     Some(with_part(draft, end))
 }
 
 /// Parses "on the evening of the 5th", "the morning of Christmas Day", "in the afternoon on Boxing Day".
-fn part_of_date(start: Cursor<'_>) -> Read<'_> {
+fn read_part_of_date(start: Cursor<'_>) -> Read<'_> {
     let (part, end) = start.skip("?on|in|by").match_phrase("the")?.match_table(PARTS)?;
     let date = end.match_phrase("of|on")?;
     let (draft, end) = read_bare_date(date).or_else(|| read_day(date)).filter(|(draft, _)| draft.part.is_none())?;
@@ -38,7 +38,7 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.match_phrase("at|over")?)) {
         return Some((Draft::from_day(feast), end));
     }
-    if let Some(found) = nth_of_month(on).or_else(|| end_of_month(start)) {
+    if let Some(found) = read_nth_weekday(on).or_else(|| read_end_of_month(start)) {
         return Some(found);
     }
     if let Some((weekday, after)) = on.skip("?this|the|coming|upcoming").weekday_or_short() {
@@ -47,7 +47,7 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     let is_iso = |at: &Cursor<'_>| is_figures(*at) && at.text().len() == 4 && at.next().text() == "-";
     let (mut draft, end) = calendar_date(on)
         .or_else(|| start.match_phrase("at").filter(is_iso).and_then(calendar_date))
-        .or_else(|| day_of_month(start))?;
+        .or_else(|| read_day_of_month(start))?;
     // "5 December (Saturday)", "15 May, Friday".
     let (bracket, weekday) = (end.match_phrase("("), end.skip("?,|("));
     if let Some((named, after)) = weekday.weekday_or_short()
@@ -66,14 +66,14 @@ fn read_after_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
     if let Some((draft, end)) = calendar_date(here) {
         return Some((Draft { weekday: Some(weekday), ..draft }, end.skip("?)")));
     }
-    if let Some((draft, end)) = here.match_phrase("the").and_then(|_| day_of_month(here)) {
-        let day = match draft.days[..] {
+    if let Some((draft, end)) = here.match_phrase("the").and_then(|_| read_day_of_month(here)) {
+        let draft = match draft.days[..] {
             [DraftDay::OfMonth(day @ 1.., Month::Any)] => {
                 return Some((Draft::from_day(DraftDay::WeekdayOfMonth(weekday, u32::try_from(day).ok()?)), end));
             }
             _ => draft,
         };
-        return Some((Draft { weekday: Some(weekday), ..day }, end));
+        return Some((Draft { weekday: Some(weekday), ..draft }, end));
     }
     if let Some((day, end)) = here.read_ordinal() {
         let of_month = end.match_table(MONTH_WORDS);
@@ -91,9 +91,9 @@ fn read_after_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
     if end.glued_text().is_empty()
         || end.token().is_some_and(|next| matches!(next.text.as_str(), "." | "!" | "," | "?"))
     {
-        let is_clocked = read_clocks(end.skip("?,")).is_some() && end.match_phrase("am|pm|a|p").is_none();
+        let has_clock_after = read_clocks(end.skip("?,")).is_some() && end.match_phrase("am|pm|a|p").is_none();
         let is_clock = read_clocks(after.skip("?,")).is_some();
-        if (day > 24 || is_clocked) && !is_clock {
+        if (day > 24 || has_clock_after) && !is_clock {
             return Some((Draft::from_day(DraftDay::WeekdayOfMonth(weekday, day)), end));
         }
         if !is_clock && read_part(end).is_none() {
@@ -118,7 +118,7 @@ const MONTH_WORDS: &[(&str, Month)] = &[
 ];
 
 /// Parses "the 15th", "on the 15th of next month", "20th of this month", "the last day of October", "the twenty-third".
-fn day_of_month(start: Cursor<'_>) -> Read<'_> {
+fn read_day_of_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.match_phrase("on|around|about ?the").or_else(|| start.match_phrase("the"));
     let here = the.unwrap_or(start);
     let (day, end) = ordinal_from_end(here).or_else(|| {
@@ -128,7 +128,7 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     if end.match_phrase(NOT_A_DAY).is_some() || end.token().is_some_and(|next| next.glued && !next.is_mark()) {
         return None;
     }
-    let named = end.match_table(MONTH_WORDS).or_else(|| named_month(end));
+    let named = end.match_table(MONTH_WORDS).or_else(|| read_named_month(end));
     // "First" and "last day" are days only with a month or an article.
     if named.is_none() && (the.is_none() || day < 0) {
         return None;
@@ -142,16 +142,16 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     end.match_phrase("of").is_none().then(|| (Draft::from_day(DraftDay::OfMonth(day, month)), end))
 }
 
-/// Returns true if a word may follow a day given by its number alone.
+/// Returns true if the next word may follow a day that is given by its number alone.
 fn ends_day(end: Cursor<'_>) -> bool {
-    const BEHIND: &str = "to|at|in|of|for|from|on|by|around|about|and|or|until|till|every|this|next|that|please|noon|midnight|early|late";
-    end.match_phrase(BEHIND).is_some()
+    const FOLLOWERS: &str = "to|at|in|of|for|from|on|by|around|about|and|or|until|till|every|this|next|that|please|noon|midnight|early|late";
+    end.match_phrase(FOLLOWERS).is_some()
         || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(|c: char| c.is_ascii_digit()))
         || end.match_table(PARTS).is_some()
 }
 
 /// Parses "the end of April", "at the end of January 2027", "the end of the year".
-fn end_of_month(start: Cursor<'_>) -> Read<'_> {
+fn read_end_of_month(start: Cursor<'_>) -> Read<'_> {
     let end = start.skip("?at|on|in").skip("?the").match_phrase("end of")?;
     if let Some(end) = end.match_phrase("?the|this year") {
         return Some((Draft::from_day(DraftDay::Date { year: None, month: 12, day: 31 }), end));
@@ -193,14 +193,14 @@ pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     Some((-i32::try_from(n).ok()?, end))
 }
 
-fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
+fn read_named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
     let (month, after) = start.match_phrase("?day of|in")?.read_month()?;
     let (year, end) = read_year(after);
     Some((Month::Named(month, year), end))
 }
 
 /// Parses "first Tuesday in October", "the last Friday of the month", "the second Monday of next month".
-fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
+fn read_nth_weekday(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (nth, after) = count_from_end(the).or_else(|| {
         let (nth, after) = the.read_ordinal()?;
@@ -219,7 +219,7 @@ fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
 pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
     let (day, end) = read_iso(start)
         .or_else(|| read_numeric(start))
-        .or_else(|| year_first(start))
+        .or_else(|| read_year_first(start))
         .or_else(|| day_and_month(start))
         .or_else(|| month_and_day(start))?;
     Some((day, end))
@@ -258,7 +258,7 @@ pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "2019/aug/01", "2019-Aug-1".
-fn year_first(start: Cursor<'_>) -> Read<'_> {
+fn read_year_first(start: Cursor<'_>) -> Read<'_> {
     let year: i32 = start.text().parse().ok().filter(|year| (1900..=2999).contains(year))?;
     let after = start.next();
     let separator = matches!(after.glued_text(), "-" | "/").then(|| after.next())?;
@@ -284,27 +284,23 @@ fn read_year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
     let quoted = start.match_phrase("'|’").filter(|short| is_figures(*short) && short.text().len() == 2);
     let short = quoted.or(joined.filter(|short| short.text().len() == 2));
     match short.and_then(|short| short.text().parse().ok()) {
-        Some(short_year) => (Some(full_year(short_year)), year_end(short)),
+        Some(short_year) => (Some(expand_year(short_year)), short.map_or(start, Cursor::next)),
         None => (None, start),
     }
 }
 
-fn year_end(short: Option<Cursor<'_>>) -> Cursor<'_> {
-    short.map_or(Cursor::new(&[], 0), Cursor::next)
-}
-
-/// Returns true for "5 December 1430 hours".
+/// Returns true if the figures after a date are an hour: "5 December 1430 hours".
 fn is_an_hour(start: Cursor<'_>, year: Cursor<'_>) -> bool {
     start.index == year.index && year.next().match_phrase("hours|hrs|h|am|pm").is_some()
 }
 
-fn full_year(short: i32) -> i32 {
+fn expand_year(short: i32) -> i32 {
     if short <= LAST_SHORT_YEAR { 2000 + short } else { 1900 + short }
 }
 
 /// Parses `2026-12-05`, `20261205`, `2026-W49-5`, each with an optional time after `T`.
 fn read_iso(start: Cursor<'_>) -> Read<'_> {
-    let (day, end) = iso_day(start)?;
+    let (day, end) = read_iso_day(start)?;
     let clock = if end.glued_text() == "t" { Some(end.next()) } else { None };
     let mut draft = Draft::from_day(day);
     let Some(clock) = clock else { return Some((draft, end)) };
@@ -319,7 +315,7 @@ fn read_iso(start: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-fn iso_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
+fn read_iso_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     let text = start.text();
     let is_year = |text: &str| text.len() == 4 && text.starts_with(['1', '2']) && is_figures(start);
     if text.len() == 8 && is_figures(start) && text.starts_with("20") {
@@ -374,43 +370,45 @@ fn read_numeric(start: Cursor<'_>) -> Read<'_> {
     }
     let two = figures(after.next()).filter(|_| after.next().text().len() <= 2)?;
     let after = after.next().next();
-    let is_closed = after.glued_text() == separator;
-    let third = is_closed.then(|| after.next()).filter(|year| !year.glued_text().is_empty() && is_figures(*year));
+    let has_second_separator = after.glued_text() == separator;
+    let third =
+        has_second_separator.then(|| after.next()).filter(|year| !year.glued_text().is_empty() && is_figures(*year));
     let year = third.and_then(|year| match (year.text().len(), year.text().parse()) {
         (4, Ok(full)) => Some(full),
-        (2, Ok(short)) => Some(full_year(short)),
+        (2, Ok(short)) => Some(expand_year(short)),
         _ => None,
     });
     let end = third.map_or(after, Cursor::next);
     if third.is_some() && year.is_none() {
         return None;
     }
-    let is_tied =
+    // A word such as "on" before the figures shows that they are a date.
+    let is_introduced =
         start.previous_token().is_some_and(|word| matches!(word.text.as_str(), "on" | "until" | "till" | "from" | ","))
             || start.previous_token().is_some_and(|word| super::super::words::is_weekday(&word.text));
     let is_date = year.is_some()
-        || is_tied
-        || (separator == "." && is_closed)
+        || is_introduced
+        || (separator == "." && has_second_separator)
         || (separator == "/"
             && (end.is_end() || read_clocks(end.skip("?,")).is_some() || end.match_phrase("to").is_some()));
     if !is_date {
         return None;
     }
-    let end = if year.is_none() && separator == "." && is_closed { end.next() } else { end };
+    let end = if year.is_none() && separator == "." && has_second_separator { end.next() } else { end };
     let date = |month, day| Some((Draft::from_day(DraftDay::Date { year, month, day }), end));
     // Fully written dates with dots put the day first everywhere.
-    let is_day_first = separator == "." && (year.is_some() || is_closed);
+    let is_day_first = separator == "." && (year.is_some() || has_second_separator);
     match (one, two) {
         (1..=31, 1..=12) if one > 12 || one == two || is_day_first => date(two, one),
         (1..=12, 13..=31) => date(one, two),
         (1..=12, 1..=12) => Some((Draft::from_day(DraftDay::EitherDate { year, one, two }), end)),
-        _ if separator == "." && !is_closed => None,
+        _ if separator == "." && !has_second_separator => None,
         _ if separator == "-" && year.is_none() => None,
         _ => Some((Draft::from_trouble(TimeTrouble::NoSuchDay), end)),
     }
 }
 
-/// Returns true for a number word. Years in words aren't supported: "nineteen eighty-six" after a date becomes a question.
+/// Returns true for a number word. Years in words aren't supported, so "nineteen eighty-six" after a date makes the parser ask.
 pub(super) fn is_spoken_number(word: &str) -> bool {
     number_word(word).is_some() || matches!(word, "hundred" | "thousand")
 }

@@ -1,4 +1,4 @@
-//! Named days: Christmas, Easter Monday, Thanksgiving.
+//! Holidays and other named days: Christmas, Easter Monday, Pi Day.
 
 use chrono::Weekday;
 
@@ -60,6 +60,7 @@ const FIXED: &[(&str, u32, u32)] = &[
     ("x-mas ?day", 12, 25),
 ];
 
+/// Holidays whose date differs from year to year.
 const MOVING: &[(&str, Feast)] = &[
     ("shrove tuesday", Feast::Easter(-47)),
     ("mardi gras", Feast::Easter(-47)),
@@ -97,22 +98,22 @@ const MOVING: &[(&str, Feast)] = &[
     ("fourth advent", Feast::Advent(4)),
 ];
 
-/// Words that may follow a holiday used as a date, as opposed to a holiday that describes a thing.
-const BEHIND_A_DAY: &str = "to|,|.|!|?|;|at|on|in|of|and|or|morning|evening|afternoon|night|early|late|around|this|next|until|till|that|(|-|noon|midnight|every";
+/// Words that may follow a holiday used as a date. Other words make the holiday describe a thing: "Christmas presents".
+const FOLLOWERS: &str = "to|,|.|!|?|;|at|on|in|of|and|or|morning|evening|afternoon|night|early|late|around|this|next|until|till|that|(|-|noon|midnight|every";
 
 /// Returns true if a holiday is used as a date: "on Christmas", "Easter at 10", but not "Christmas presents".
-fn is_said_as_day(start: Cursor<'_>, end: Cursor<'_>) -> bool {
-    const BEFORE: &str =
+fn is_used_as_date(start: Cursor<'_>, end: Cursor<'_>) -> bool {
+    const INTRODUCTIONS: &str =
         "on|at|of|over|around|about|until|till|before|after|from|by|for|every|each|next|this|coming|upcoming|following";
-    let is_led = start.previous_token().is_some_and(|_| start.move_to(start.index - 1).match_phrase(BEFORE).is_some())
-        || start.index == 0;
-    let ends = end.is_end()
-        || end.match_phrase(BEHIND_A_DAY).is_some()
-        || end.text().starts_with(|c: char| c.is_ascii_digit());
-    ends && (is_led || end.is_end())
+    let is_introduced =
+        start.previous_token().is_some_and(|_| start.move_to(start.index - 1).match_phrase(INTRODUCTIONS).is_some())
+            || start.index == 0;
+    let may_end =
+        end.is_end() || end.match_phrase(FOLLOWERS).is_some() || end.text().starts_with(|c: char| c.is_ascii_digit());
+    may_end && (is_introduced || end.is_end())
 }
 
-/// Parses a named day, with a year or "this" and "next".
+/// Parses a holiday, with "this" or "next" before it or a year after it.
 pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     let named = start.skip("?the").skip("?next|this|coming|upcoming|following");
     let moving = named.match_table(MOVING).map(|(feast, end)| (DraftDay::Feast(feast, None), end));
@@ -122,7 +123,7 @@ pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
         Some((DraftDay::Date { year: None, month, day }, end))
     };
     let (day, end) = moving.or_else(fixed)?;
-    if !is_said_as_day(start, end) {
+    if !is_used_as_date(start, end) {
         return None;
     }
     // A year may follow: "Christmas 2027".

@@ -24,7 +24,7 @@ fn saturday() -> DateTime<Tz> {
 }
 
 /// Renders the meaning of a text (a slot's local time, a rule in words, or a problem) and the rest of the text.
-fn read(text: &str, now: DateTime<Tz>) -> String {
+fn render_meaning(text: &str, now: DateTime<Tz>) -> String {
     let Some(found) = parse_when(text, now) else {
         return "nothing".to_owned();
     };
@@ -46,7 +46,7 @@ fn check_all(now: DateTime<Tz>, table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
         .filter_map(|(text, expected)| {
-            let got = read(text, now);
+            let got = render_meaning(text, now);
             (got != *expected).then(|| format!("{text:?}\n    expected {expected}\n    got      {got}"))
         })
         .collect();

@@ -23,12 +23,12 @@ const CURRENT: [&str; 3] = [memory::ACTIVE, memory::WORKING_MEMORY, memory::EPIS
 const WHOLE: [&str; 3] = [memory::CONTEXT, memory::ACTIVE, memory::WORKING_MEMORY];
 /// The maximum size of each of them, in bytes, because a person may have made them huge.
 pub(super) const MAX_DOCUMENT_BYTES: usize = 16 * 1024;
-/// The maximum size of each other document beside search results, in tokens. Longer facts are replaced by search results alone.
-const OTHERS_TOKENS: u64 = 3_000;
+/// The maximum size of each other document if search results are shown too, in tokens. Longer facts are replaced by search results alone.
+const MAX_OTHER_DOCUMENT_TOKENS: u64 = 3_000;
 /// The number of log lines shown.
 const LOG_LINES: usize = 40;
-/// The number of log lines shown beside search results.
-const LAST_LOG_LINES: usize = 12;
+/// The number of log lines shown if search results are shown too.
+const LOG_LINES_WITH_RESULTS: usize = 12;
 /// The maximum length of the list of fact topics, in characters.
 const TOPICS_CHARS_MAX: usize = 1_000;
 /// The hint for reading the rest of a document.
@@ -67,7 +67,7 @@ fn render_memory(
         let Shown { text: shown, cut } = fit_document(path, &content, rate, recall);
         let cut = cut.map(|cut| format!(" cut=\"{}\"", escape(&cut))).unwrap_or_default();
         let withheld =
-            withheld_parts(path, withheld) + if find_conflicts(&content).is_empty() { "" } else { UNSETTLED };
+            render_withheld(path, withheld) + if find_conflicts(&content).is_empty() { "" } else { UNSETTLED };
         text.push_str(&format!("\n<file path=\"{path}\"{cut}{withheld}>\n{}\n</file>", escape(shown.trim_end())));
     }
     text.push_str("\n</memory>");
@@ -81,10 +81,14 @@ struct Shown {
 }
 
 fn fit_document(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
-    let room = if recall && !is_whole(path) { rate.count_fitting_bytes(OTHERS_TOKENS) } else { MAX_DOCUMENT_BYTES };
+    let room = if recall && !is_whole(path) {
+        rate.count_fitting_bytes(MAX_OTHER_DOCUMENT_TOKENS)
+    } else {
+        MAX_DOCUMENT_BYTES
+    };
     let text = match path {
         memory::EPISODIC_MEMORY => {
-            episodic::take_recent_lines(content, if recall { LAST_LOG_LINES } else { LOG_LINES })
+            episodic::take_recent_lines(content, if recall { LOG_LINES_WITH_RESULTS } else { LOG_LINES })
         }
         memory::SEMANTIC_MEMORY if recall && content.len() > room => return shorten_to_topics(content),
         _ => take_first_lines(content, room),
@@ -93,7 +97,7 @@ fn fit_document(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Sh
     Shown { text, cut }
 }
 
-/// Replaces facts without room by their topics.
+/// Replaces the facts by their topics, for lack of room.
 fn shorten_to_topics(content: &str) -> Shown {
     let document = Document::split(content);
     let facts = format_count(document.parts.iter().map(|part| part.items.len()).sum(), "fact");
@@ -108,14 +112,14 @@ fn shorten_to_topics(content: &str) -> Shown {
 /// The attribute that explains the marks on unsettled lines.
 pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one number contradict each other, or contradict what the person wrote: take none of them as true, and say so where it matters\"";
 
-/// The attribute that counts the withheld entries of a document.
-fn withheld_parts(path: &str, count: usize) -> String {
-    let what = match DocKind::from_path(path) {
+/// Renders the attribute that counts the withheld entries of a document.
+fn render_withheld(path: &str, count: usize) -> String {
+    let withheld = match DocKind::from_path(path) {
         DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
         DocKind::Tasks => "tasks of other chats, or that nobody has confirmed",
         _ => "facts of other chats, or that nobody has confirmed",
     };
-    if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; look_up shows them\"") }
+    if count == 0 { String::new() } else { format!(" withheld=\"{withheld}: {count}; look_up shows them\"") }
 }
 
 /// Returns the first whole lines of a text within a limit.

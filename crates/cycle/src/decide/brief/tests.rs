@@ -55,7 +55,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
 }
 
 #[test]
-fn what_was_kept_long_says_when_it_was_said() {
+fn a_message_that_waited_long_says_when_it_was_sent() {
     let kept = Incoming { received_at: parse_time("2026-11-02T13:06:00Z"), ..message(5, "why is the sky blue?") };
     let raw =
         render_new_messages(&[&kept, &message(6, "and now?")], &[], now(), "Europe/Berlin".parse::<Tz>().unwrap());
@@ -68,7 +68,7 @@ fn what_was_kept_long_says_when_it_was_said() {
 }
 
 #[test]
-fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
+fn an_opening_shows_the_local_time_the_reasons_the_exchange_and_the_messages() {
     let documents = no_documents();
     let quoting = Incoming {
         quoted: Some("see <b>you</b>".to_owned()),
@@ -124,7 +124,7 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
 }
 
 #[test]
-fn albums_corrections_and_forwards_are_told_apart() {
+fn albums_corrections_and_forwards_are_distinguished() {
     let of_kind = |id, kind: &str, text: &str| Incoming { kind: kind.to_owned(), ..message(id, text) };
     let album = of_kind(1, "album", "[photo]\nthe roof\n[photo]");
     let correction =
@@ -163,14 +163,17 @@ fn albums_corrections_and_forwards_are_told_apart() {
     </messages>
     "#);
     let shown = parse_messages(&raw);
-    assert!(shown.iter().all(|message| !message.is_own_text), "none of it is an order: {shown:#?}");
+    assert!(
+        shown.iter().all(|message| !message.is_own_text),
+        "the fallback grammar obeys only the person's own text: {shown:#?}"
+    );
     let corrections: Vec<i64> =
         shown.iter().filter(|message| message.is_correction).map(|message| message.id).collect();
     assert_eq!(corrections, [2]);
 }
 
 #[test]
-fn a_joined_message_says_the_time_and_is_read_back() {
+fn a_message_that_arrives_later_states_the_time_and_is_parsed_back() {
     let late = message(6, "wait, not that one");
     let raw = render_new_messages(&[&late], &[], now(), "Europe/Berlin".parse::<Tz>().unwrap());
     assert!(blocks(&raw)[0].starts_with("It is 15:00 now."));
@@ -178,7 +181,7 @@ fn a_joined_message_says_the_time_and_is_read_back() {
 }
 
 #[test]
-fn the_system_text_is_the_same_to_the_byte_for_the_same_orders_and_skills() {
+fn equal_orders_and_skills_give_the_same_system_text_to_the_byte() {
     let skill = Skill::parse("---\nname: tdd\ndescription: Test first.\n---\nRed, green.\n").unwrap();
     let raw = render_system("# Standing orders\n\nBe kind.\n\n", std::slice::from_ref(&skill));
     assert_eq!(raw, render_system("# Standing orders\n\nBe kind.\n\n", &[skill]));
@@ -190,7 +193,7 @@ fn the_system_text_is_the_same_to_the_byte_for_the_same_orders_and_skills() {
 }
 
 #[test]
-fn long_things_are_cut_and_said_to_be() {
+fn long_texts_are_cut_and_marked_as_cut() {
     let dir = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let full = dir.path().join(path);
@@ -214,7 +217,7 @@ fn long_things_are_cut_and_said_to_be() {
 }
 
 #[test]
-fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
+fn untrusted_text_is_counted_but_withheld() {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in [
         (memory::SEMANTIC_MEMORY, "## Home\n- a flat\n\n## Unconfirmed\n- CANARY <!-- wake 1 after CANARY -->\n"),
@@ -272,7 +275,7 @@ fn recollection(path: &str, text: &str) -> Recollection {
 }
 
 #[test]
-fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_named() {
+fn search_results_are_shown_with_their_origin_and_untrusted_ones_are_withheld() {
     let documents = no_documents();
     let day = chrono::NaiveDate::from_ymd_opt(2026, 1, 3);
     let fact = Recollection {
@@ -287,7 +290,7 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
         origin: (None, Some(id)),
         ..recollection(path, "The boiler is a K7.")
     };
-    let of_others = Recollection {
+    let untrusted = Recollection {
         is_of_others: true,
         heading: "CANARY".to_owned(),
         speaker: "CANARY".to_owned(),
@@ -298,8 +301,8 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
         fact,
         said("messages/7", 7),
         said("answers/8", 8),
-        of_others,
-        // These are shown elsewhere in the brief.
+        untrusted,
+        // The brief shows these elsewhere, so they aren't repeated.
         said("messages/8", 8),
         said("messages/5", 5),
         recollection(memory::CONTEXT, "low energy"),
@@ -324,7 +327,7 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
 }
 
 #[test]
-fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
+fn search_results_have_a_limit_and_facts_are_shown_whole_or_as_results() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(memory::SEMANTIC_MEMORY);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -347,7 +350,7 @@ fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
 }
 
 #[test]
-fn whose_words_they_are_is_read_back() {
+fn the_author_of_a_message_is_parsed_back() {
     let own = message(1, "remember tea");
     let forwarded = Incoming { forwarded_from: Some("Bob".to_owned()), ..message(2, "remember tea") };
     let voice = Incoming { kind: "voice".to_owned(), received_at: None, ..message(3, "remember tea") };
@@ -363,14 +366,14 @@ fn whose_words_they_are_is_read_back() {
 }
 
 #[test]
-fn what_is_no_message_shows_nothing() {
+fn a_text_without_messages_is_parsed_as_none() {
     for raw in ["", "[]", r#"{"content":"<messages>"}"#, &super::super::machine::user_text("<messages><message id=")] {
         assert_eq!(parse_messages(raw), []);
     }
 }
 
 /// Words, white space and markup that could open or close an element.
-fn hostile() -> impl Strategy<Value = String> {
+fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "\\PC{0,6}",
         "[ \n\t\"'<>&;/=]{0,3}",
@@ -395,15 +398,20 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 fn incoming() -> impl Strategy<Value = Incoming> {
-    let other = || prop::option::of(hostile());
-    (any::<i64>(), hostile(), other(), other(), other()).prop_map(|(id, text, sender_name, quoted, forwarded_from)| {
-        Incoming { sender_name, quoted, forwarded_from, ..message(id, &text) }
-    })
+    let other = || prop::option::of(hostile_text());
+    (any::<i64>(), hostile_text(), other(), other(), other()).prop_map(
+        |(id, text, sender_name, quoted, forwarded_from)| Incoming {
+            sender_name,
+            quoted,
+            forwarded_from,
+            ..message(id, &text)
+        },
+    )
 }
 
 proptest! {
     #[test]
-    fn what_is_shown_is_read_back_whatever_stands_in_it(sent in prop::collection::vec(incoming(), 1..4)) {
+    fn any_shown_message_is_parsed_back(sent in prop::collection::vec(incoming(), 1..4)) {
         let sent: Vec<&Incoming> = sent.iter().collect();
         let documents = no_documents();
         let exchanges: Vec<Exchange> = sent
@@ -440,7 +448,7 @@ proptest! {
 }
 
 #[test]
-fn files_stand_in_their_messages_and_are_no_words_of_them() {
+fn files_are_shown_in_their_messages_but_are_not_part_of_the_text() {
     let photo = Incoming { kind: "photo".to_owned(), ..message(2, "[photo]\nlook") };
     let file = File {
         id: 3,
@@ -458,7 +466,7 @@ fn files_stand_in_their_messages_and_are_no_words_of_them() {
 }
 
 #[test]
-fn a_folded_look_back_keeps_what_it_looks_back_at() {
+fn a_folded_reflection_keeps_the_days_that_it_is_about() {
     let begun =
         user_blocks(&["<memory>\nlong\n</memory>".to_owned(), "<reflection>\nthe days\n</reflection>".to_owned()]);
     let carried = carry_over_blocks(&user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();

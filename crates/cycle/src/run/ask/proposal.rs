@@ -25,10 +25,10 @@ use crate::{
 
 /// The maximum length of a branch name made from a title, in characters.
 const MAX_SLUG_CHARS: usize = 40;
-/// The maximum length of a shown line beside a change, in characters.
+/// The maximum length of a shown line next to a change, in characters.
 const MAX_PLACE_CHARS: usize = 80;
 
-/// Builds the proposal of a call. `None` if the call is no proposal.
+/// Builds the proposal of a call, or the reason for refusing it. `None` if the call is no proposal.
 pub(crate) fn build_proposal(
     session: &mut Session<'_>,
     live: &Live,
@@ -58,7 +58,7 @@ pub(crate) fn build_proposal(
         [Some(name)] => Some((*name).to_owned()),
         _ => None,
     };
-    // The proposing cycle isn't over, so it counts on neither side.
+    // The proposing cycle is still running, so it counts neither before nor after the change.
     let began = session.store.cycles().find_cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
     let before = session.store.history().measure_figure(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
     let redactor = session.context.redactor;
@@ -82,24 +82,24 @@ pub(crate) fn build_proposal(
     Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
 }
 
-/// Renders the text beside the difference: the stated effect, and the current figure.
+/// Renders the text that a question shows beside the diff: the stated effect, the places of the changes, and the current figure.
 pub(crate) fn describe_effect(proposal: &NewProposal) -> Vec<String> {
     let NewProposal { effect, job, before, files, .. } = proposal;
-    let mut told = vec![format!("Stated effect: {}.", format_stated_effect(*effect))];
-    told.extend(files.iter().flat_map(describe_places));
-    told.extend([
+    let mut lines = vec![format!("Stated effect: {}.", format_stated_effect(*effect))];
+    lines.extend(files.iter().flat_map(describe_places));
+    lines.extend([
         format!("In the last 7 days: {}.", format_figure(effect.figure, job.as_deref(), *before)),
         "A week after you agree, I'll compare the week before with the week since, and you can undo the change with one tap."
             .to_owned(),
     ]);
-    told
+    lines
 }
 
-/// Describes the places of a file's changes. The difference shows only the edits, which may mean something else in another place.
+/// Describes the places of a file's changes. The diff shows only the edits, and the same words can mean something else in another place.
 fn describe_places(file: &StagedFile) -> Vec<String> {
     let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
     let quoted = |line: &str| format!("“{}”", truncate_text(&escape_hidden(line.trim()), MAX_PLACE_CHARS));
-    let told = |place: &ChangePlace<'_>| {
+    let describe = |place: &ChangePlace<'_>| {
         let around = match (place.above, place.below) {
             (Some(above), Some(below)) => format!("between {} and {}", quoted(above), quoted(below)),
             (Some(above), None) => format!("at the end, after {}", quoted(above)),
@@ -108,10 +108,10 @@ fn describe_places(file: &StagedFile) -> Vec<String> {
         };
         format!("It changes `{}` in line {}, {around}.", file.path, place.line)
     };
-    find_change_places(base, &file.content).iter().map(told).collect()
+    find_change_places(base, &file.content).iter().map(describe).collect()
 }
 
-/// Checks that a completed call matches the approved texts exactly, and refuses it otherwise.
+/// Refuses a completed call whose texts differ from the approved ones. Calls of other tools pass unchanged.
 pub(crate) fn check_approved_texts(
     session: &Session<'_>,
     cycle_id: &str,
@@ -121,14 +121,14 @@ pub(crate) fn check_approved_texts(
     if request.name != PROPOSE_CHANGE {
         return Ok(Ok(done));
     }
-    let void = |why: &str| Ok(Err(Refusal::new(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    let refuse = |why: &str| Ok(Err(Refusal::new(format!("{why} Nothing was done; propose it anew if it still holds."))));
     match session.store.proposals().find_call_proposal(cycle_id, &request.id)? {
         Some(proposal) if proposal.new.files == extract_files(&done.changes) => {
             done.changes.push(Change::Agree { proposal: proposal.id });
             Ok(Ok(done))
         }
-        Some(_) => void("A file says something else by now than when your person was asked."),
-        None => void("Nobody was asked about this."),
+        Some(_) => refuse("A file says something else by now than when your person was asked."),
+        None => refuse("Nobody was asked about this."),
     }
 }
 
@@ -136,10 +136,10 @@ pub(crate) fn check_approved_texts(
 pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<RuleEffects, WakeError> {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
     let (now, config) = (session.now(), session.context.config);
-    let is_over = Change::ToldOfProposal { proposal: *id };
+    let mark_reported = Change::ToldOfProposal { proposal: *id };
     if repo.history().wake_commit(cycle_id)?.is_none() {
-        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to report")];
-        return Ok(RuleEffects { changes: vec![is_over], ..RuleEffects::from_receipts(noted) });
+        let receipts = vec![format!("The change “{title}” isn't in the memory, so there is nothing to report")];
+        return Ok(RuleEffects { changes: vec![mark_reported], ..RuleEffects::from_receipts(receipts) });
     }
     let since = agreed_at.unwrap_or(now - COMPARED_OVER);
     let after = session.store.history().measure_figure(
@@ -148,14 +148,14 @@ pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Propo
         since,
         (since + COMPARED_OVER).min(now),
     )?;
-    let stands = |figure| format_figure(effect.figure, job.as_deref(), figure);
-    let how = format!("To undo it, run `wake undo {}`.", Proposal::undone_as(*id));
+    let describe = |figure| format_figure(effect.figure, job.as_deref(), figure);
+    let hint = format!("To undo it, run `wake undo {}`.", Proposal::undone_as(*id));
     let day = since.with_timezone(&config.timezone).format("%a %-d %b");
     let text = format!(
-        "On {day} you agreed to “{title}”. It was meant to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        "On {day} you agreed to “{title}”. It was meant to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{hint}",
         format_stated_effect(*effect),
-        stands(*before),
-        stands(after),
+        describe(*before),
+        describe(after),
     );
     let message = NewOutgoing {
         chat: config.owner_chat,
@@ -170,7 +170,7 @@ pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Propo
         }),
         ..NewOutgoing::default()
     };
-    let changes = vec![Change::Send(message), is_over];
+    let changes = vec![Change::Send(message), mark_reported];
     Ok(RuleEffects { changes, ..RuleEffects::from_receipts(vec![format!("Told what the change “{title}” did")]) })
 }
 

@@ -1,5 +1,5 @@
 //! Searches the memory for a cycle's subject: facts, log entries, old messages. The opening shows each result with its origin. Without a
-//! search the opening shows its older, fixed selection.
+//! search the opening shows a fixed part of each document instead.
 
 use reveille_base::words::truncate_text;
 use reveille_config::OFFLINE_MODEL;
@@ -13,7 +13,9 @@ use crate::{decide::brief::Recollection, session::Session};
 /// The number of results considered; those with room are shown.
 const HITS_MAX: usize = 40;
 /// The maximum length of a query, in characters. Of a longer text only the beginning is used.
-const QUESTION_CHARS_MAX: usize = 1_000;
+const QUERY_CHARS_MAX: usize = 1_000;
+/// The number of messages used as queries; the newest are used.
+const MAX_QUERIES: usize = 4;
 
 /// Returns the results, best first, and the embedded query. `None` if no search is possible or useful.
 pub(crate) fn search_memory(
@@ -22,16 +24,16 @@ pub(crate) fn search_memory(
     cycle: &NewCycle,
     messages: &[&Incoming],
 ) -> Option<(Vec<Recollection>, Option<Meant>)> {
-    // The offline model searches by itself when asked.
+    // The fallback grammar searches only when the person asks, so results in advance are useless to it.
     if session.context.model.name() == OFFLINE_MODEL {
         return None;
     }
-    let questions = build_queries(&cycle.reasons, messages);
-    match find_hits(world, Some(&session.store), &questions, None, HITS_MAX) {
+    let queries = build_queries(&cycle.reasons, messages);
+    match find_hits(world, Some(&session.store), &queries, None, HITS_MAX) {
         Ok(found) => {
             let mut recalled: Vec<Recollection> =
-                one_after_the_other(found.answers).into_iter().map(to_recollection).collect();
-            if let Err(error) = leave_out_the_past(session, cycle, &mut recalled) {
+                interleave_answers(found.answers).into_iter().map(to_recollection).collect();
+            if let Err(error) = remove_messages_before_fresh_start(session, cycle, &mut recalled) {
                 tracing::warn!(%error, "nothing was recalled");
                 return None;
             }
@@ -44,15 +46,16 @@ pub(crate) fn search_memory(
     }
 }
 
-/// Removes messages of the cycle's chat from before its fresh start, which only an explicit search finds. Notes about them belong to the
-/// memory and stay.
-fn leave_out_the_past(
+/// Removes messages that the cycle's chat exchanged before its fresh start: only an explicit search finds these. Notes about them belong to
+/// the memory and stay.
+fn remove_messages_before_fresh_start(
     session: &Session<'_>,
     cycle: &NewCycle,
     recalled: &mut Vec<Recollection>,
 ) -> Result<(), StoreError> {
     let Some(chat) = cycle.chat else { return Ok(()) };
     let Some(start) = session.store.inbox().fresh_start(chat, cycle.thread_id)? else { return Ok(()) };
+    // `is_ours` is true for the assistant's own messages.
     for (folder, is_ours) in [("messages/", false), ("answers/", true)] {
         let row = |path: &str| path.strip_prefix(folder)?.parse::<i64>().ok();
         let rows: Vec<i64> = recalled.iter().filter_map(|one| row(&one.path)).collect();
@@ -64,18 +67,16 @@ fn leave_out_the_past(
 
 /// Builds the queries: one per message, or the reasons if there are no messages.
 fn build_queries(reasons: &[String], messages: &[&Incoming]) -> Vec<String> {
-    let question = |text: &str| truncate_text(text, QUESTION_CHARS_MAX);
-    let said = messages.iter().rev().take(QUESTIONS_MAX).rev();
-    let said: Vec<String> = said
-        .map(|message| question(&[message.text.as_str(), message.quoted.as_deref().unwrap_or_default()].join(" ")))
+    let shorten = |text: &str| truncate_text(text, QUERY_CHARS_MAX);
+    let newest = messages.iter().rev().take(MAX_QUERIES).rev();
+    let queries: Vec<String> = newest
+        .map(|message| shorten(&[message.text.as_str(), message.quoted.as_deref().unwrap_or_default()].join(" ")))
         .collect();
-    if said.is_empty() { vec![question(&reasons.join(" "))] } else { said }
+    if queries.is_empty() { vec![shorten(&reasons.join(" "))] } else { queries }
 }
-/// The number of messages used as queries; the newest are used.
-const QUESTIONS_MAX: usize = 4;
 
 /// Interleaves the answers: the best of each, then the second best, each place once.
-fn one_after_the_other(answers: Vec<Vec<SearchHit>>) -> Vec<SearchHit> {
+fn interleave_answers(answers: Vec<Vec<SearchHit>>) -> Vec<SearchHit> {
     let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
     let mut all: Vec<SearchHit> = Vec::new();
     loop {
@@ -93,7 +94,6 @@ fn one_after_the_other(answers: Vec<Vec<SearchHit>>) -> Vec<SearchHit> {
 
 fn to_recollection(hit: SearchHit) -> Recollection {
     let SearchHit { path, line, text, heading, speaker, date, origin, taint, .. } = hit;
-    // Wake ids at the end of log entries and facts are shown as an attribute.
     let is_of_others = taint.is_some() || path == memory::CLAUDE;
     Recollection { path, line, text, heading, speaker, date, origin: (origin.wake, origin.message), is_of_others }
 }

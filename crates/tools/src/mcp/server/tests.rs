@@ -79,19 +79,19 @@ async fn a_known_revision_is_accepted_and_for_another_the_latest_is_offered() {
 #[tokio::test]
 async fn calls_are_refused_while_too_many_wait() {
     let (jobs, _waiting) = mpsc::channel(1);
-    let refused = |jobs: &mpsc::Sender<Job>| {
+    let answer_at_once = |jobs: &mpsc::Sender<Job>| {
         let (done, mut answered) = tokio::sync::oneshot::channel();
         let params = json!({"name": "echo"});
         let message = Message::Request { id: 1.into(), method: "tools/call".to_owned(), params };
         handle_message(&offer(), message, jobs, move |answer| done.send(answer).unwrap());
         answered.try_recv().ok()
     };
-    assert_eq!(refused(&jobs), None, "the first call waits");
-    assert_eq!(refused(&jobs).unwrap().unwrap_err().code, RpcError::INTERNAL);
+    assert_eq!(answer_at_once(&jobs), None, "the first call waits");
+    assert_eq!(answer_at_once(&jobs).unwrap().unwrap_err().code, RpcError::INTERNAL);
 }
 
 /// Runs `client` against a server with the token `secret-token`.
-async fn served(client: impl AsyncFnOnce(reqwest::Client, String)) {
+async fn with_server(client: impl AsyncFnOnce(reqwest::Client, String)) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let token = Secret::new("secret-token");
@@ -106,7 +106,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
 #[tokio::test]
 async fn only_requests_with_the_token_and_a_local_host_are_answered() {
-    served(async |client, url| {
+    with_server(async |client, url| {
         let post = |headers: &[(&'static str, &'static str)]| {
             let request = client.post(&url).header("content-type", "application/json").body(PING);
             headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).send()
@@ -131,7 +131,7 @@ async fn only_requests_with_the_token_and_a_local_host_are_answered() {
 
 #[tokio::test]
 async fn a_message_is_answered_once_and_anything_else_is_refused() {
-    served(async |client, url| {
+    with_server(async |client, url| {
         let send = |body: String| {
             let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
             async move {
@@ -161,15 +161,15 @@ async fn a_message_is_answered_once_and_anything_else_is_refused() {
 }
 
 /// Opens connections that start a request and leave it unfinished.
-fn unfinished(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
+fn open_unfinished_requests(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
     let host = url.trim_start_matches("http://").split('/').next().unwrap();
-    let begin = || {
+    let connect = || {
         let mut stream = std::net::TcpStream::connect(host).unwrap();
         std::io::Write::write_all(&mut stream, b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
         stream.set_nonblocking(true).unwrap();
         stream
     };
-    std::iter::repeat_with(begin).take(how_many).collect()
+    std::iter::repeat_with(connect).take(how_many).collect()
 }
 
 /// Returns true if the server has neither answered nor closed the connection.
@@ -179,16 +179,16 @@ fn is_open(mut stream: &std::net::TcpStream) -> bool {
 
 #[tokio::test]
 async fn unfinished_requests_dont_hold_up_others() {
-    served(async |client, url| {
+    with_server(async |client, url| {
         let ping = async || {
             let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
             request.body(PING).send().await.unwrap().status()
         };
-        let few = unfinished(&url, 40);
+        let few = open_unfinished_requests(&url, 40);
         assert_eq!(ping().await, 200);
         assert!(few.iter().all(is_open), "the ping had to wait for the unfinished requests");
         // Beyond the maximum, the connections that have waited longest are closed.
-        let many = unfinished(&url, 100);
+        let many = open_unfinished_requests(&url, 100);
         assert_eq!(ping().await, 200);
         assert!(many.last().is_some_and(is_open));
         assert!(!few.iter().any(is_open));
@@ -199,6 +199,6 @@ async fn unfinished_requests_dont_hold_up_others() {
 #[tokio::test]
 async fn only_a_loopback_address_is_served() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let served = http::serve(listener, &Secret::new("t"), offer(), &mut Echo).await;
-    assert!(served.unwrap_err().to_string().contains("no loopback"));
+    let result = http::serve(listener, &Secret::new("t"), offer(), &mut Echo).await;
+    assert!(result.unwrap_err().to_string().contains("no loopback"));
 }

@@ -26,7 +26,7 @@ const CHUNK: usize = 64 << 10;
 
 /// Builds the header of a file that its owner may read and write.
 fn build_header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
-    let with = |sum: &[u8]| {
+    let with_checksum = |checksum: &[u8]| {
         let mut block = Vec::with_capacity(BLOCK);
         let fields: [(&[u8], usize); 10] = [
             (name.as_bytes(), NAME_BYTES_MAX),
@@ -35,7 +35,7 @@ fn build_header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
             (b"0000000\0", 8),
             (&format_octal(bytes), 12),
             (&format_octal(time), 12),
-            (sum, 8),
+            (checksum, 8),
             (b"0", 1),
             (b"", 100),
             (b"ustar\x0000", BLOCK - 257),
@@ -47,8 +47,9 @@ fn build_header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
         }
         block
     };
-    let sum: u32 = with(b"        ").iter().map(|byte| u32::from(*byte)).sum();
-    with(format!("{sum:06o}\0 ").as_bytes())
+    // The checksum is computed with spaces in its own field.
+    let checksum: u32 = with_checksum(b"        ").iter().map(|byte| u32::from(*byte)).sum();
+    with_checksum(format!("{checksum:06o}\0 ").as_bytes())
 }
 
 fn format_octal(number: u64) -> Vec<u8> {
@@ -97,12 +98,12 @@ impl<R: Read> Unpacker<R> {
     /// Starts with a first member of this name and at most this size, and returns its contents.
     pub(super) fn open(mut from: R, name: &str, bytes_max: u64) -> Result<(Self, Vec<u8>), BackupError> {
         let mut first = [0; BLOCK];
-        let is_there = fill_buffer(&mut from, &mut first)?;
+        let is_complete = fill_buffer(&mut from, &mut first)?;
         let number = |at: std::ops::Range<usize>| {
             let text = std::str::from_utf8(first.get(at)?).ok()?;
             u64::from_str_radix(text, 8).ok()
         };
-        let (Some(bytes), Some(time), true) = (number(SIZE_AT), number(TIME_AT), is_there) else {
+        let (Some(bytes), Some(time), true) = (number(SIZE_AT), number(TIME_AT), is_complete) else {
             return Err(BackupError::NotOurs);
         };
         if build_header(name, bytes, time) != first || bytes > bytes_max {
@@ -147,7 +148,7 @@ impl<R: Read> Unpacker<R> {
     }
 }
 
-/// Fills the buffer. Returns `false` if the data ends before.
+/// Fills the buffer. Returns `false` if the data ends first.
 fn fill_buffer(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
     match from.read_exact(bytes) {
         Ok(()) => Ok(true),

@@ -27,17 +27,17 @@ use super::{
 const PARTIAL: &str = "backup.tar";
 /// Name ending of a file that is still being fetched.
 pub(super) const FETCHED_PART: &str = ".part";
-/// How often to start again if files change while they are copied.
-const TRIES: usize = 3;
+/// Number of attempts, if files change while they are copied.
+const MAX_ATTEMPTS: usize = 3;
 /// Parts of a workspace that a person may miss, with the reasons why they are left out.
-const MISSED: [(&str, &str); 4] = [
+const LEFT_OUT_REASONS: [(&str, &str); 4] = [
     ("copies", "they undo changes in your folders, which only works on this machine"),
     ("scratch", "it holds only temporary files"),
     ("logs", "they are about this machine"),
     ("models", "they can be downloaded again"),
 ];
-/// Parts that are recreated, or belong to this machine and moment.
-const MADE_ANEW: [&str; 14] = [
+/// Parts that need no mention: they are recreated, or belong to this machine and moment.
+const RECREATED: [&str; 14] = [
     SETTINGS,
     ".ballast",
     "snapshots",
@@ -54,7 +54,7 @@ const MADE_ANEW: [&str; 14] = [
     "mcp",
 ];
 /// Name prefixes of further such parts: databases with their logs, and plans of wakes.
-const MADE_ANEW_BEGIN: [&str; 3] = ["index.db", "messages.db", "plan-2"];
+const RECREATED_PREFIXES: [&str; 3] = ["index.db", "messages.db", "plan-2"];
 
 /// A created backup, verified by restoring it once.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -112,14 +112,14 @@ fn gather_and_write(
 ) -> Result<BackupManifest, BackupError> {
     let mut to = create_private(partial).map_err(BackupError::io("making", partial.display()))?;
     let scratch = Scratch::create_in(parent_directory(partial))?;
-    let mut tried = 0;
+    let mut attempts = 0;
     let manifest = loop {
-        tried += 1;
+        attempts += 1;
         to.set_len(0).map_err(BackupError::io("writing", partial.display()))?;
         std::io::Seek::rewind(&mut to).map_err(BackupError::io("writing", partial.display()))?;
         let (manifest, sources) = gather_sources(config, store, scratch.path(), with_secrets, now)?;
         match write_backup(&to, &manifest, &sources, now) {
-            Err(BackupError::Changing(_)) if tried < TRIES => {}
+            Err(BackupError::Changing(_)) if attempts < MAX_ATTEMPTS => {}
             written => break written.map(|()| manifest)?,
         }
     };
@@ -168,8 +168,9 @@ fn gather_sources(
     match &config.env_file {
         Some(file) if with_secrets => sources.extend(find_source(SETTINGS, file.clone())?),
         Some(_) | None => {
-            let said = GivenSettings::gather(config.env_file.as_deref());
-            let is_set = |name: &&&str| said.get(name).is_some() && **name != "WORKSPACE_DIR";
+            let given = GivenSettings::gather(config.env_file.as_deref());
+            // A restore chooses the workspace itself.
+            let is_set = |name: &&&str| given.get(name).is_some() && **name != "WORKSPACE_DIR";
             settings.extend(VARIABLES.iter().filter(is_set).map(|name| (*name).to_owned()));
         }
     }
@@ -230,14 +231,15 @@ fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
             || FOLDERS.contains(&name.as_str())
             || name == config.repo_name
             || name.starts_with(SCRATCH);
-        let is_earlier = name.starts_with("messages.db.");
-        let is_made_anew = MADE_ANEW.contains(&name.as_str())
-            || !is_earlier && MADE_ANEW_BEGIN.iter().any(|begin| name.starts_with(begin));
-        if is_taken || is_made_anew {
+        let is_older_database = name.starts_with("messages.db.");
+        let is_recreated = RECREATED.contains(&name.as_str())
+            || !is_older_database && RECREATED_PREFIXES.iter().any(|begin| name.starts_with(begin));
+        if is_taken || is_recreated {
             continue;
         }
-        let why = MISSED.iter().find(|(missed, _)| *missed == name).map(|(_, why)| *why);
-        let why = why.unwrap_or(if is_earlier { "it is an older database" } else { "it isn't Reveille's" }).to_owned();
+        let why = LEFT_OUT_REASONS.iter().find(|(left_out_name, _)| *left_out_name == name).map(|(_, why)| *why);
+        let why =
+            why.unwrap_or(if is_older_database { "it is an older database" } else { "it isn't Reveille's" }).to_owned();
         rest.push(LeftOut { what: name, why });
     }
     Ok(rest)

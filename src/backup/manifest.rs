@@ -78,7 +78,7 @@ pub struct BackupMember {
 pub struct LeftOut {
     /// The name.
     pub what: String,
-    /// The reason, worded to follow "it".
+    /// The reason, as a clause.
     pub why: String,
 }
 

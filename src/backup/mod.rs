@@ -153,7 +153,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.path) {
-            tracing::warn!(%error, folder = %self.path.display(), "a folder for the moment could not be removed");
+            tracing::warn!(%error, folder = %self.path.display(), "a temporary folder could not be removed");
         }
     }
 }

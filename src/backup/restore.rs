@@ -29,7 +29,7 @@ use super::{
 };
 
 /// Entries that a workspace may contain before a restore.
-const MAY_BE_THERE: [&str; 9] = [
+const ALLOWED_ENTRIES: [&str; 9] = [
     SETTINGS,
     "logs",
     ".wake-lock",
@@ -93,11 +93,11 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     let _wake = take_lock(&config.lock_path(), "A wake is running there.")?;
     let _bot = take_lock(&config.bot_lock_path(), "The bot is running there.")?;
     Scratch::sweep(dir);
-    let there = fs::read_dir(dir).map_err(BackupError::io("reading", dir.display()))?;
-    for entry in there {
+    let entries = fs::read_dir(dir).map_err(BackupError::io("reading", dir.display()))?;
+    for entry in entries {
         let entry = entry.map_err(BackupError::io("reading", dir.display()))?;
         let what = entry.file_name().to_string_lossy().into_owned();
-        if !MAY_BE_THERE.contains(&what.as_str()) {
+        if !ALLOWED_ENTRIES.contains(&what.as_str()) {
             return Err(BackupError::NotEmpty { dir: dir.clone(), what });
         }
     }
@@ -113,7 +113,7 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     let is_elsewhere = |name: &OsStr| config.media_dir != *dir && MEDIA.iter().any(|folder| name == *folder);
     names.sort_by_key(|name| (name == DATABASE, !is_elsewhere(name), name.clone()));
     for name in names.iter().filter(|name| is_elsewhere(name)) {
-        refuse_others(&ready.join(name), &config.media_dir.join(name))?;
+        refuse_foreign_files(&ready.join(name), &config.media_dir.join(name))?;
     }
     let mut kept_settings = false;
     for name in names {
@@ -134,16 +134,16 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
 
 /// Fails if a different file exists under one of these names, since it belongs to another database. Runs before
 /// anything is copied.
-fn refuse_others(from: &Path, to: &Path) -> Result<(), BackupError> {
+fn refuse_foreign_files(from: &Path, to: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(from).map_err(BackupError::io("reading", from.display()))? {
         let entry = entry.map_err(BackupError::io("reading", from.display()))?;
-        stands_there(&entry.path(), &to.join(entry.file_name()))?;
+        is_already_there(&entry.path(), &to.join(entry.file_name()))?;
     }
     Ok(())
 }
 
 /// Returns `true` if the same file exists already. Fails if a different file has its name.
-fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
+fn is_already_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
     if !place.exists() {
         return Ok(false);
     }
@@ -158,7 +158,7 @@ fn copy_media(from: &Path, to: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(from).map_err(copying())? {
         let entry = entry.map_err(copying())?;
         let place = to.join(entry.file_name());
-        if stands_there(&entry.path(), &place)? {
+        if is_already_there(&entry.path(), &place)? {
             continue;
         }
         let part = add_ending(&place, FETCHED_PART);
@@ -189,11 +189,11 @@ fn workspace_path(scratch: &Path) -> PathBuf {
 fn unpack_members(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
     let io = |error| BackupError::io("reading", file.display())(error);
     let open = fs::File::open(file).map_err(io)?;
-    let there = open.metadata().map_err(io)?;
-    if !there.is_file() {
+    let metadata = open.metadata().map_err(io)?;
+    if !metadata.is_file() {
         return Err(BackupError::NotOurs);
     }
-    let (mut from, list) = Unpacker::open(BufReader::new(open), MANIFEST, MANIFEST_BYTES_MAX.min(there.len()))?;
+    let (mut from, list) = Unpacker::open(BufReader::new(open), MANIFEST, MANIFEST_BYTES_MAX.min(metadata.len()))?;
     let (_, sum) = measure_stream(&mut list.as_slice()).map_err(io)?;
     let mut line = Vec::new();
     let expected = format!("{sum}  {MANIFEST}\n");
@@ -203,7 +203,7 @@ fn unpack_members(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupE
     }
     let manifest = BackupManifest::parse(&list)?;
     // Nothing is compressed, so a manifest with more bytes than the file is damaged or lying.
-    if manifest.total_bytes() > there.len() {
+    if manifest.total_bytes() > metadata.len() {
         return Err(BackupError::Damaged("it claims to hold more than it does".to_owned()));
     }
     // Space for the members, and again for the memory's history and files.

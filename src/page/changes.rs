@@ -1,4 +1,4 @@
-//! Lists agreed changes of the standing orders and undoes them.
+//! Lists the changes of the standing orders that the person agreed to, and undoes them.
 
 use std::sync::Arc;
 
@@ -25,35 +25,36 @@ use crate::orders::undo::{self, UndoAsked};
 const MAX_AGREED: u32 = 20;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/changes/{id}/undo", post(take_back))
+    Router::new().route("/changes/{id}/undo", post(undo_change))
 }
 
 /// Orders the undo of a change.
-async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
-    let asked = site.run_blocking(move |desk| {
+async fn undo_change(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
+    let ordered = site.run_blocking(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
         match undo::order_undo(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
             UndoAsked::Ordered(what) => Ok(desk.clean_text(&what)),
             UndoAsked::Refused(why) => Err(PageError::Refused(why)),
         }
     });
-    let what = asked.await?;
+    let what = ordered.await?;
     site.nudge.notify_one();
     Ok(site
         .redirect_with_note("/questions", format!("Undoing {what}. This page will show when it is done."))
         .into_response())
 }
 
-/// Renders agreed changes with their purpose.
+/// Renders the changes that the person agreed to, with their purpose.
 pub(super) fn render_agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
     let agreed = store.proposals().agreed_proposals(MAX_AGREED)?;
     let mut lines = Vec::new();
     for proposal in &agreed {
+        // An undo of the wake that made the change undoes the change as well.
         let undone = match store.undos().find_undo_state(&Proposal::undone_as(proposal.id))? {
             None => store.undos().find_undo_state(&proposal.cycle_id)?,
             known => known,
         };
-        lines.push(agreed_line(desk, proposal, undone));
+        lines.push(render_agreed_change(desk, proposal, undone));
     }
     Ok(html! {
         @if !lines.is_empty() {
@@ -63,7 +64,7 @@ pub(super) fn render_agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup
     })
 }
 
-fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
+fn render_agreed_change(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
     html! {
         p {

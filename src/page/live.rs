@@ -27,9 +27,9 @@ use super::{chat, error::render_status, site::PageSite};
 /// Maximum pages refreshed at a time.
 pub(super) const MAX_LISTENERS: usize = 16;
 /// Interval between checks.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Number of checks without a change after which something is sent anyway, to detect a closed connection.
-const SILENT_LOOKS: u32 = 15;
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of checks without a change after which an empty event is sent, to detect a closed connection.
+const SILENT_CHECKS: u32 = 15;
 /// The first event: the wait before reconnecting, in milliseconds.
 const HELLO: &[u8] = b"retry: 2000\n\n";
 const CHANGED: &[u8] = b"event: changed\ndata:\n\n";
@@ -42,7 +42,6 @@ struct Listening {
     at: String,
 }
 
-/// The route of `/live`.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/live", get(stream_changes))
 }
@@ -78,11 +77,11 @@ async fn announce_changes(
         }
         tokio::select! {
             () = events.closed() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
         }
         let has_changed = seen.has_changed(&site).await;
         silent = if has_changed { 0 } else { silent + 1 };
-        next = match (has_changed, silent % SILENT_LOOKS) {
+        next = match (has_changed, silent % SILENT_CHECKS) {
             (true, _) => CHANGED,
             (false, 0) => STILL_HERE,
             (false, _) => b"",
@@ -105,15 +104,15 @@ type FileSign = (Option<SystemTime>, u64);
 impl SeenState {
     async fn read(site: &Arc<PageSite>) -> Self {
         let paths = list_watched_files(site.config());
-        let (files, mut store) = (read_signs(&paths), None);
-        let shared = read_shared_sign(site, &mut store).await;
+        let (files, mut store) = (read_signatures(&paths), None);
+        let shared = read_shared_signature(site, &mut store).await;
         Self { paths, files, shared, store }
     }
 
     /// Checks again. Returns true if something has changed since the last check.
     async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
-        let files = read_signs(&self.paths);
-        let shared = read_shared_sign(site, &mut self.store).await;
+        let files = read_signatures(&self.paths);
+        let shared = read_shared_signature(site, &mut self.store).await;
         let is_same = (&files, &shared) == (&self.files, &self.shared);
         (self.files, self.shared) = (files, shared);
         !is_same
@@ -129,26 +128,26 @@ fn list_watched_files(config: &Config) -> [PathBuf; 6] {
 }
 
 /// Returns each file's signature. Empty files are ignored, since opening a database may create and remove an empty log.
-fn read_signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
-    let sign = |path: &PathBuf| -> Option<FileSign> {
+fn read_signatures(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
+    let signature = |path: &PathBuf| -> Option<FileSign> {
         let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
         Some((found.modified().ok(), found.len()))
     };
-    paths.iter().map(sign).collect()
+    paths.iter().map(signature).collect()
 }
 
 /// Returns the change signature of a shared database. `None` without a shared database, or if it is unavailable.
-async fn read_shared_sign(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
+async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
     site.config().database_url.as_ref()?;
     let (site, open) = (Arc::clone(site), store.take());
-    let look = move || {
+    let read = move || {
         let store = open.or_else(|| database::open_read_only(site.config()).ok().flatten())?;
-        let sign = store.sign_of_changes().ok()?;
-        Some((store, sign))
+        let signature = store.sign_of_changes().ok()?;
+        Some((store, signature))
     };
-    let (open, sign) = tokio::task::spawn_blocking(look).await.ok().flatten()?;
+    let (open, signature) = tokio::task::spawn_blocking(read).await.ok().flatten()?;
     *store = Some(open);
-    Some(sign)
+    Some(signature)
 }
 
 /// A response body that lasts as long as the events.

@@ -130,8 +130,9 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
     for shown in sent.shown.split_whitespace() {
         let (id, digest) = shown.split_once(':').ok_or_else(changed)?;
         let approval = load_question(&store, id.parse().map_err(|_| changed())?)?;
-        let is_risky = is_allowed && is_dangerous(&approval);
-        if hash_question(&approval) != digest || !is_open(desk, &approval) || is_risky {
+        // A dangerous question is only allowed on a page of its own, and no form of this page offers it.
+        let allows_danger = is_allowed && is_dangerous(&approval);
+        if hash_question(&approval) != digest || !is_open(desk, &approval) || allows_danger {
             return Err(changed());
         }
         ids.push(approval.id);
@@ -144,8 +145,8 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
 
 /// Renders buttons for all open questions of a task at once, unless any is dangerous. The questions are shown in full above.
 fn render_together(open: &[Approval]) -> Markup {
-    let of_first = |approval: &&Approval| open.first().is_some_and(|first| first.cycle_id == approval.cycle_id);
-    let task: Vec<&Approval> = open.iter().filter(of_first).collect();
+    let is_of_first_task = |approval: &&Approval| open.first().is_some_and(|first| first.cycle_id == approval.cycle_id);
+    let task: Vec<&Approval> = open.iter().filter(is_of_first_task).collect();
     let shown: Vec<String> =
         task.iter().map(|approval| format!("{}:{}", approval.id, hash_question(approval))).collect();
     html! {
@@ -175,6 +176,7 @@ fn load_question(store: &Store, id: i64) -> Result<Approval, PageError> {
 fn decide_question(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
     let store = require_store(desk)?;
     let approval = load_question(&store, id)?;
+    // The connection for reading is closed before one for writing is opened.
     drop(store);
     if hash_question(&approval) != sent.digest {
         return Ok((false, render_not_taken(desk, "This question has changed since you read it.", &approval)));
@@ -238,7 +240,7 @@ fn render_not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Resp
 
 fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
     let Some(store) = desk.open_store()? else {
-        return Ok(nothing_open());
+        return Ok(render_nothing_open());
     };
     let open = store.approvals().pending_approvals(desk.now)?;
     let answered = answered.map(|id| store.approvals().find_approval(id)).transpose()?.flatten();
@@ -251,10 +253,12 @@ fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, Page
     Ok(html! {
         section #live-questions data-live {
             @if let Some(approval) = answered.filter(|approval| !is_open(desk, approval)) {
-                p .note role="status" { "Question " (approval.id) ": " (describe_state(desk, &approval)) " " (what_now(&approval)) }
+                p .note role="status" {
+                    "Question " (approval.id) ": " (describe_state(desk, &approval)) " " (describe_next_step(&approval))
+                }
             }
             @if open.is_empty() {
-                (nothing_open())
+                (render_nothing_open())
             } @else {
                 p { (format_count(open.len(), "question")) " for you. If you don't answer, I won't do it." }
             }
@@ -263,7 +267,7 @@ fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, Page
             @if !decided.is_empty() {
                 h2 { "Decided in the last week" }
                 ul .list {
-                    @for approval in &decided { li { (decided_line(desk, approval)) } }
+                    @for approval in &decided { li { (render_decided(desk, approval)) } }
                 }
             }
             (agreed)
@@ -271,13 +275,13 @@ fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, Page
     })
 }
 
-fn nothing_open() -> Markup {
+fn render_nothing_open() -> Markup {
     html! {
         p { "No open questions. When something needs your permission, I ask here and show exactly what would run." }
     }
 }
 
-fn what_now(approval: &Approval) -> &'static str {
+fn describe_next_step(approval: &Approval) -> &'static str {
     match approval.state {
         ApprovalState::Approved if approval.used_at.is_none() => "I'll continue when I next wake.",
         ApprovalState::Denied => "I'll continue without it.",
@@ -321,14 +325,18 @@ fn render_answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
             @if asks_again {
                 a .button href={ "/questions/" (id) } { "Allow once…" }
             } @else {
-                (answer_form((id, &digest), (is_again, from), ("allow", "Allow once")))
+                (render_answer_form((id, &digest), (is_again, from), ("allow", "Allow once")))
             }
-            (answer_form((id, &digest), (is_again, from), ("refuse", "Don't allow")))
+            (render_answer_form((id, &digest), (is_again, from), ("refuse", "Don't allow")))
         }
     }
 }
 
-fn answer_form((id, digest): (i64, &str), (is_again, from): (bool, &str), (answer, name): (&str, &str)) -> Markup {
+fn render_answer_form(
+    (id, digest): (i64, &str),
+    (is_again, from): (bool, &str),
+    (answer, name): (&str, &str),
+) -> Markup {
     html! {
         form action={ "/questions/" (id) } method="post" {
             input type="hidden" name="answer" value=(answer);
@@ -349,7 +357,7 @@ fn render_question(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         h2 { (render_wish(desk, &described)) }
         p { span class=(mark) { "Risk: " (approval.risk().describe()) } " " span .meta { "Question " (id) } }
         (render_parts(desk, &described))
-        (named_files(desk, named))
+        (render_named_files(desk, named))
         p { "Why I ask: " (escape_and_clean(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
             p { (render_untrusted_badge()) " Before this I had read untrusted text (" (escape_and_clean(desk, origin)) "). This may be its author's wish, not yours." }
@@ -397,7 +405,7 @@ fn render_parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
 }
 
 /// Renders the files that the action names, with their text in full.
-fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
+fn render_named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
     html! {
         @for file in &named.files {
             p {
@@ -415,7 +423,7 @@ fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
     }
 }
 
-fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_decided(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let by = match approval.decided_by.as_deref() {
         Some("console") => "on this machine",
         Some(_) => "in the chat",

@@ -30,16 +30,17 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
         Some(store) => store.chats().find_chosen_value("MODEL", &config.model)?,
         None => None,
     };
-    // The settings are read anew, since those from the page's start may be outdated.
-    let said = GivenSettings::gather(config.named_env_file.as_deref());
-    let (settings, other_problems) = shown_settings(&said);
+    // The settings are read again, since those from the page's start may be outdated.
+    let given = GivenSettings::gather(config.named_env_file.as_deref());
+    let (settings, other_problems) = shown_settings(&given);
     let wrong: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.problem.is_some()).collect();
-    let changed = changed_since(config, &said);
+    let changed = changed_since(config, &given);
     Ok(html! {
         p {
             "Settings come from the environment"
-            @if let Some(file) = said.file_path() { " and from " code { (file.display()) } }
-            ". To change them, run " code { "wake init" (env_file(desk)) } ", which asks for the important ones and checks each answer, or edit the file. "
+            @if let Some(file) = given.file_path() { " and from " code { (file.display()) } }
+            ". To change them, run " code { "wake init" (env_file_option(desk)) }
+            ", which asks for the important ones and checks each answer, or edit the file. "
             code { "wake init --check" } " tests whether they work."
         }
         @if let Some(chosen) = &chosen {
@@ -73,7 +74,7 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
 }
 
 /// Returns the option that names the settings file in a command.
-fn env_file(desk: &PageDesk<'_>) -> String {
+fn env_file_option(desk: &PageDesk<'_>) -> String {
     desk.config
         .named_env_file
         .as_deref()

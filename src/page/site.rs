@@ -96,7 +96,7 @@ impl PageSite {
         self.lock_entrance().redeem_ticket(ticket, clock::read_awake_time())
     }
 
-    /// True if the cookie is known.
+    /// Renews the session of a cookie. Returns false if the cookie is unknown or has expired.
     pub(super) fn renew_session(&self, cookie: &str) -> bool {
         self.lock_entrance().renew_session(cookie, clock::read_awake_time())
     }

@@ -1,4 +1,4 @@
-//! Checks that the settings work. Each check asks the thing itself, is free, and changes nothing.
+//! Checks that the settings work. Each check asks the server or program itself, costs nothing, and changes nothing.
 
 use std::{io::Read as _, path::Path, time::Duration};
 
@@ -35,7 +35,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_SAID_CHARS: usize = 200;
 /// Maximum characters of a list of a server's models.
 const MAX_NAMES_CHARS: usize = 600;
-/// Messages of shells without ssh, through which git starts it.
+/// Error messages of shells that find no ssh. Git starts ssh through a shell.
 const NO_SSH: [&str; 2] = ["ssh: not found", "ssh: command not found"];
 /// The first bytes of a whisper.cpp model.
 const SPEECH_MAGIC: [u8; 4] = *b"lmgg";
@@ -80,14 +80,14 @@ pub struct CheckTools<'a> {
 pub async fn check_step(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
     match step {
         SetupStep::Workspace => check_workspace(config),
-        SetupStep::Model if config.effective_model() == CLAUDE_CODE => claude_code(config, tools),
+        SetupStep::Model if config.effective_model() == CLAUDE_CODE => check_claude_code(config, tools),
         SetupStep::Model if Provider::from_model(config.effective_model()) == Provider::OpenAi => {
             let url = &config.openai_base_url;
             match KnownServer::find_by_url(url) {
                 Some(server) => Checked::Good(format!("{} at {url}", server.name)),
                 None if url == EXAMPLE_URL => Checked::Good("a server of yours".to_owned()),
                 None if SetupStep::ServerModel.is_applicable(config) => Checked::Good(format!("the server at {url}")),
-                None => server_model(config, tools).await,
+                None => check_server_model(config, tools).await,
             }
         }
         SetupStep::Model => check_model(config),
@@ -96,9 +96,9 @@ pub async fn check_step(step: SetupStep, config: &Config, tools: CheckTools<'_>)
             Checked::Wrong("this is only an example: give the address of your server".to_owned())
         }
         SetupStep::ServerUrl => Checked::Good(config.openai_base_url.clone()),
-        SetupStep::ServerKey => server_key(config, tools).await,
-        SetupStep::ServerModel => server_model(config, tools).await,
-        SetupStep::ServerPrice => Checked::Good(server_price(config)),
+        SetupStep::ServerKey => check_server_key(config, tools).await,
+        SetupStep::ServerModel => check_server_model(config, tools).await,
+        SetupStep::ServerPrice => Checked::Good(describe_server_price(config)),
         SetupStep::Bot => check_bot(config, tools).await,
         SetupStep::Zone => Checked::Good(config.timezone.to_string()),
         SetupStep::Remote => check_remote(config, tools),
@@ -113,27 +113,27 @@ pub async fn check_step(step: SetupStep, config: &Config, tools: CheckTools<'_>)
     }
 }
 
-/// Cleans foreign words for display among ours.
+/// Removes hidden characters from another program's text.
 fn clean_text(why: impl std::fmt::Display) -> String {
     without_hidden(&why.to_string()).into_owned()
 }
 
 fn check_workspace(config: &Config) -> Checked {
     let dir = &config.workspace_dir;
-    let there = dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    if !there.is_dir() {
-        return Checked::Wrong(format!("{} isn't a folder", there.display()));
+    let nearest_existing = dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    if !nearest_existing.is_dir() {
+        return Checked::Wrong(format!("{} isn't a folder", nearest_existing.display()));
     }
-    if access(there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-        return Checked::Wrong(format!("you can't write to {}", there.display()));
+    if access(nearest_existing, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        return Checked::Wrong(format!("you can't write to {}", nearest_existing.display()));
     }
     let free = disk::free_bytes(dir).unwrap_or(u64::MAX);
     if config.disk_reserve.is_broken_into(free) {
         let reserve = disk::format_size(config.disk_reserve.bytes());
         return Checked::Wrong(format!("its disk has {} left, and it needs {reserve}", disk::format_size(free)));
     }
-    let is_there = if there == dir { "exists" } else { "it will be created" };
-    Checked::Good(format!("{} ({is_there}; {} free)", dir.display(), disk::format_size(free)))
+    let state = if nearest_existing == dir { "exists" } else { "it will be created" };
+    Checked::Good(format!("{} ({state}; {} free)", dir.display(), disk::format_size(free)))
 }
 
 fn check_model(config: &Config) -> Checked {
@@ -146,8 +146,8 @@ fn check_model(config: &Config) -> Checked {
             Checked::Wrong(config.describe_missing(model).unwrap_or_default().to_owned())
         }
         ([OFFLINE_MODEL], _, None) => Checked::Good("no AI model until there is an API key".to_owned()),
-        ([chosen, ..], said, Some(_)) => {
-            Checked::Good(format!("{chosen}, chosen in a chat with /model (MODEL says {said})"))
+        ([chosen, ..], configured, Some(_)) => {
+            Checked::Good(format!("{chosen}, chosen in a chat with /model (MODEL says {configured})"))
         }
         (chain, _, None) => {
             let unused = config.requested_models().find(|name| !config.can_use(name));
@@ -208,7 +208,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 }
 
 /// Lists the models of the configured server.
-async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
+async fn list_served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     let server = openai::OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),
@@ -225,7 +225,7 @@ async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
 }
 
 /// Checks that the configured server accepts the key.
-async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
+async fn check_server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     let known = KnownServer::find_by_url(&config.openai_base_url);
     match (known, &config.openai_key) {
         (Some(server), None) => {
@@ -238,7 +238,7 @@ async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
         (_, Some(_)) if !tools.asks_others => return Checked::Unknown("not tried".to_owned()),
         (_, Some(_)) => {}
     }
-    match served_models(config).await {
+    match list_served_models(config).await {
         Ok(served) => {
             let name = known.map_or("the server", |server| server.name);
             Checked::Good(format!("{name} accepts the key, and has {}", format_count(served.len(), "model")))
@@ -248,13 +248,13 @@ async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 }
 
 /// Checks that the configured server has the model.
-async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
+async fn check_server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     // The configured model, regardless of a choice in a chat.
     let name = config.model.as_str();
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
-    let served = match served_models(config).await {
+    let served = match list_served_models(config).await {
         Ok(served) => served,
         Err(checked) => return checked,
     };
@@ -262,7 +262,7 @@ async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     let url = &config.openai_base_url;
     // Gemini lists its models with a directory before the name.
     if served.iter().any(|model| model.id == wanted || model.id.strip_prefix("models/") == Some(wanted)) {
-        return Checked::Good(format!("{name} at {url}: {}", server_price(config)));
+        return Checked::Good(format!("{name} at {url}: {}", describe_server_price(config)));
     }
     // Some servers also accept other names for their models.
     let names: Vec<&str> = served.iter().map(|model| model.id.as_str()).collect();
@@ -285,7 +285,7 @@ fn nearest_names<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Describes the price of the server's model.
-fn server_price(config: &Config) -> String {
+fn describe_server_price(config: &Config) -> String {
     match config.openai_price {
         _ if config.is_local(&config.model) => "free, and nothing leaves this machine".to_owned(),
         Some(price) => offered::per_million(price),
@@ -325,7 +325,7 @@ async fn check_bot(config: &Config, tools: CheckTools<'_>) -> Checked {
     }
 }
 
-fn claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
+fn check_claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(program) = process::find_program(&config.claude_code) else {
         return Checked::Wrong(format!(
             "{} isn't installed: npm install -g @anthropic-ai/claude-code",

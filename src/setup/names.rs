@@ -60,10 +60,10 @@ pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
 /// Finds the sentence with both names, and parses it.
 fn find_sentence(orders: &str) -> Option<(&str, AssistantNames)> {
     let line = orders.lines().find(|line| line.starts_with(BEGIN))?;
-    let (said, rest) = line.strip_prefix(BEGIN)?.split_once(END)?;
-    let (assistant, person) = said.strip_suffix("'s")?.split_once(", ")?;
+    let (names, rest) = line.strip_prefix(BEGIN)?.split_once(END)?;
+    let (assistant, person) = names.strip_suffix("'s")?.split_once(", ")?;
     let program = if rest.starts_with(PROGRAM) { PROGRAM.len() } else { 0 };
-    let sentence = line.get(..BEGIN.len() + said.len() + END.len() + program)?;
+    let sentence = line.get(..BEGIN.len() + names.len() + END.len() + program)?;
     let person = Some(person.to_owned()).filter(|person| person != NOBODY);
     Some((sentence, AssistantNames { assistant: assistant.to_owned(), person }))
 }

@@ -110,8 +110,8 @@ impl SettingGroup {
 }
 
 /// Lists all current settings by group, and any other problems, such as one with the whole file.
-pub fn shown_settings(said: &GivenSettings) -> (Vec<ShownSetting>, Vec<String>) {
-    let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
+pub fn shown_settings(given: &GivenSettings) -> (Vec<ShownSetting>, Vec<String>) {
+    let (config, mut problems) = given.with_what_is_right(&SettingChanges::new());
     let mut all: Vec<ShownSetting> = Vec::new();
     for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::for_setting(name)?))) {
         let file = reveille_config::file_setting(name);
@@ -123,18 +123,18 @@ pub fn shown_settings(said: &GivenSettings) -> (Vec<ShownSetting>, Vec<String>) 
             }
             !is_own
         });
-        let is_right = own.is_empty();
+        let is_valid = own.is_empty();
         let shown = config.as_ref().and_then(|config| find_value(config, name)).unwrap_or_else(|| "none".to_owned());
-        let source = said.get(name).map(|(_, source)| source.clone()).filter(|_| is_right);
-        all.push(ShownSetting { name, group, shown, source, problem: (!is_right).then(|| own.join("; ")) });
+        let source = given.get(name).map(|(_, source)| source.clone()).filter(|_| is_valid);
+        all.push(ShownSetting { name, group, shown, source, problem: (!is_valid).then(|| own.join("; ")) });
     }
     all.sort_by_key(|setting| setting.group);
     (all, problems.iter().map(ToString::to_string).collect())
 }
 
 /// Lists the settings that differ from those of a running process.
-pub fn changed_since(running: &Config, said: &GivenSettings) -> Vec<&'static str> {
-    let (Some(now), _) = said.with_what_is_right(&SettingChanges::new()) else { return Vec::new() };
+pub fn changed_since(running: &Config, given: &GivenSettings) -> Vec<&'static str> {
+    let (Some(now), _) = given.with_what_is_right(&SettingChanges::new()) else { return Vec::new() };
     let is_changed = |name: &&'static str| match *name {
         // A running process also knows chats that paired later.
         "ALLOWED_CHAT_IDS" => now.allowed_chats.iter().any(|chat| !running.allowed_chats.contains(chat)),
@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    fn said(dir: &std::path::Path, file: &str) -> GivenSettings {
+    fn given_settings(dir: &std::path::Path, file: &str) -> GivenSettings {
         std::fs::write(dir.join(".env"), file).unwrap();
         let env = BTreeMap::from([
             ("HOME".to_owned(), "/home/ana".to_owned()),
@@ -245,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_is_shown_once_with_its_source_and_no_secret_is() {
+    fn each_setting_is_shown_once_with_its_source_and_without_secrets() {
         let dir = tempfile::tempdir().unwrap();
         let file = "ANTHROPIC_API_KEY=sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa\nTELL_PER_DAY=many\nKEEP_DAYS=7\n";
-        let (all, besides) = shown_settings(&said(dir.path(), file));
+        let (all, other_problems) = shown_settings(&given_settings(dir.path(), file));
         let named = VARIABLES.into_iter().filter(|name| !name.ends_with("_FILE"));
         assert_eq!(all.len(), named.count(), "each has a group");
-        assert_eq!(besides, [""; 0]);
+        assert_eq!(other_problems, [""; 0]);
         let one = |name: &str| all.iter().find(|setting| setting.name == name).unwrap();
         assert_eq!((one("AUTONOMY").shown.as_str(), &one("AUTONOMY").source), ("2", &Some(Source::Environment)));
         assert_eq!((one("KEEP_DAYS").shown.as_str(), one("TIMEZONE").shown.as_str()), ("7", "Europe/Berlin"));
@@ -265,13 +265,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_running_process_has_not_taken_over_is_named() {
+    fn settings_changed_since_a_process_started_are_listed() {
         let dir = tempfile::tempdir().unwrap();
-        let running = said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")
+        let running = given_settings(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")
             .resolve_with_changes(&SettingChanges::new())
             .unwrap();
-        let now = said(dir.path(), "TELL_PER_DAY=4\nALLOWED_CHAT_IDS=7\nBRAVE_API_KEY=BSAaaaaaaaaaaaaaaaaaaaaaaaa\n");
+        let now = given_settings(
+            dir.path(),
+            "TELL_PER_DAY=4\nALLOWED_CHAT_IDS=7\nBRAVE_API_KEY=BSAaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        );
         assert_eq!(changed_since(&running, &now), ["BRAVE_API_KEY", "TELL_PER_DAY"]);
-        assert_eq!(changed_since(&running, &said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")), [""; 0]);
+        assert_eq!(
+            changed_since(&running, &given_settings(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")),
+            [""; 0]
+        );
     }
 }

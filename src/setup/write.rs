@@ -1,4 +1,4 @@
-//! Writes the settings at once: a new file beside the old one replaces it in one step. After any earlier failure, the old file is
+//! Writes the settings atomically: a new file beside the old one replaces it in one step. If anything fails before, the old file is
 //! unchanged.
 
 use std::{
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_says_so_and_leaves_nothing() {
+    fn a_failed_write_is_reported_and_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "").unwrap();
         let error = write_settings(&dir.path().join("file/.env"), "A=1\n").unwrap_err();

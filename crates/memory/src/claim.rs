@@ -6,17 +6,18 @@ use super::{quoting::meant_words, text::split_words};
 
 /// Verbs between the subject of a fact and its value.
 const COPULAS: &[&str] = &["is", "are", "was"];
-/// Verbs with a single value at a time, with the word before the value.
-const SINGLE: &[&[&str]] =
+/// Verbs that allow a single value at a time, each with its preposition.
+const SINGLE_VALUE_VERBS: &[&[&str]] =
     &[&["live", "in"], &["live", "at"], &["moved", "to"], &["work", "at"], &["work", "for"], &["prefer"]];
 /// Words that negate a sentence.
 const NEGATIONS: &[&str] = &["not", "dont", "doesnt", "isnt", "arent", "never", "no", "longer", "cant", "wont"];
-/// Words before a subject that don't change it: "the boiler", "our boiler".
-const OWN: &[&str] = &["the", "my", "our"];
+/// Words before a subject that are ignored: "the boiler" and "our boiler" are the same.
+const DETERMINERS: &[&str] = &["the", "my", "our"];
 /// The most words that a value may have and still count as a name.
 const MAX_NAME_WORDS: usize = 3;
-/// Words that name nothing by themselves.
-const BARE: &[&str] = &["the", "a", "an", "my", "our", "your", "his", "her", "their", "i", "we", "do", "does", "doe"];
+/// Words that name nothing by themselves, with "doe" for "does" as folded by [`split_words`].
+const FUNCTION_WORDS: &[&str] =
+    &["the", "a", "an", "my", "our", "your", "his", "her", "their", "i", "we", "do", "does", "doe"];
 
 /// Words that cast doubt on a fact in their sentence.
 const DOUBTS: &[&str] = &[
@@ -31,14 +32,14 @@ const SPEAKER: &[&str] = &["owner", "person", "user", "they", "he", "she"];
 pub fn is_fact_stated(text: &str, fact: &str) -> bool {
     let (said, fact) = (split_spoken_words(text), split_spoken_words(fact));
     let fact = fact.strip_suffix(&[".".to_owned()]).unwrap_or(&fact);
-    let counts = fact.iter().filter(|word| !is_end(word)).count();
-    let changes = |word: &String| DOUBTS.contains(&word.as_str()) || NEGATIONS.contains(&word.as_str());
-    counts >= 2
+    let word_count = fact.iter().filter(|word| !is_end(word)).count();
+    let is_denial_or_doubt = |word: &String| DOUBTS.contains(&word.as_str()) || NEGATIONS.contains(&word.as_str());
+    word_count >= 2
         && said.windows(fact.len()).enumerate().filter(|(_, window)| *window == fact).any(|(at, _)| {
             let (before, rest) = (said.get(..at).unwrap_or_default(), said.get(at + fact.len()..).unwrap_or_default());
             let after = rest.iter().take_while(|word| !is_end(word));
             let is_question = rest.iter().find(|word| is_end(word)).is_some_and(|end| end == "?");
-            !is_question && !before.iter().rev().take_while(|word| !is_end(word)).chain(after).any(changes)
+            !is_question && !before.iter().rev().take_while(|word| !is_end(word)).chain(after).any(is_denial_or_doubt)
         })
 }
 
@@ -56,7 +57,9 @@ fn split_spoken_words(text: &str) -> Vec<String> {
                     "im" | "am" | "are" => Some("is".to_owned()),
                     "ive" | "has" => Some("have".to_owned()),
                     "do" | "doe" => None,
-                    bare if BARE.contains(&bare) && !NEGATIONS.contains(&bare) || SPEAKER.contains(&bare) => None,
+                    bare if FUNCTION_WORDS.contains(&bare) && !NEGATIONS.contains(&bare) || SPEAKER.contains(&bare) => {
+                        None
+                    }
                     _ => Some(word),
                 });
             }
@@ -73,7 +76,9 @@ fn split_spoken_words(text: &str) -> Vec<String> {
 /// Returns whether two facts contradict each other by their words: "the wifi code is 1234" and "the wifi code is 5678".
 pub fn is_contradiction(one: &str, other: &str) -> bool {
     match (parse_claim(one), parse_claim(other)) {
-        (Some((of, is)), Some((of_other, is_other))) if of == of_other => is != is_other,
+        (Some((subject, value)), Some((other_subject, other_value))) if subject == other_subject => {
+            value != other_value
+        }
         _ => is_contrary(one, other),
     }
 }
@@ -82,13 +87,14 @@ pub fn is_contradiction(one: &str, other: &str) -> bool {
 pub(super) fn find_contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (at, fact) in facts.iter().enumerate() {
-        if let Some((of, _)) = parse_claim(fact) {
-            groups.entry(of).or_default().push(at);
+        if let Some((subject, _)) = parse_claim(fact) {
+            groups.entry(subject).or_default().push(at);
         }
-        let same = split_words(fact)
+        // Facts that differ only in a negation have these words in common.
+        let without_negation = split_words(fact)
             .into_iter()
             .filter(|word| !NEGATIONS.contains(&word.as_str()) && word != "do" && word != "doe");
-        groups.entry(same.collect()).or_default().push(at);
+        groups.entry(without_negation.collect()).or_default().push(at);
     }
     let (mut pairs, mut taken) = (Vec::new(), BTreeSet::new());
     for group in groups.values() {
@@ -113,28 +119,28 @@ pub(super) fn find_contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
 /// Splits a fact into its subject and its value. `None` if the subject can have several values at once: "Anna is vegan".
 fn parse_claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
     let all = meant_words(fact);
-    let name = |word: &String| word == "name";
+    let is_name = |word: &String| word == "name";
     if let Some(at) = all.iter().position(|word| COPULAS.contains(&word.as_str())) {
-        let (of, is) = (all.get(..at)?, all.get(at + 1..)?);
+        let (subject, value) = (all.get(..at)?, all.get(at + 1..)?);
         // "My dog is called Rex" is about the dog's name.
-        let (mut of, is) = match is.split_first() {
-            Some((first, rest)) if name(first) => (of.iter().cloned().chain([first.clone()]).collect(), rest),
-            _ => (of.to_vec(), is),
+        let (mut subject, value) = match value.split_first() {
+            Some((first, rest)) if is_name(first) => (subject.iter().cloned().chain([first.clone()]).collect(), rest),
+            _ => (subject.to_vec(), value),
         };
-        let told = of.iter().filter(|word| !BARE.contains(&word.as_str())).count();
+        let naming_words = subject.iter().filter(|word| !FUNCTION_WORDS.contains(&word.as_str())).count();
         // A single-word subject can have many values, but only one make, one number and one name.
-        let kind = if told == 1 { value_kind(fact)? } else { "" };
-        let own = of.iter().take_while(|word| OWN.contains(&word.as_str())).count();
-        of.drain(..own);
-        of.extend((!kind.is_empty()).then(|| format!("({kind})")));
-        return (told >= 1 && !is.is_empty()).then(|| (of, is.to_vec()));
+        let kind = if naming_words == 1 { value_kind(fact)? } else { "" };
+        let determiners = subject.iter().take_while(|word| DETERMINERS.contains(&word.as_str())).count();
+        subject.drain(..determiners);
+        subject.extend((!kind.is_empty()).then(|| format!("({kind})")));
+        return (naming_words >= 1 && !value.is_empty()).then(|| (subject, value.to_vec()));
     }
-    SINGLE.iter().find_map(|verb| {
+    SINGLE_VALUE_VERBS.iter().find_map(|verb| {
         let at =
             all.windows(verb.len()).position(|window| window.iter().map(String::as_str).eq(verb.iter().copied()))?;
-        let (of, is) = (all.get(..at)?, all.get(at + verb.len()..)?);
-        let is_plain = !of.is_empty() && of.len() <= 3 && !is.is_empty();
-        is_plain.then(|| (of.iter().cloned().chain([verb.join(" ")]).collect(), is.to_vec()))
+        let (subject, value) = (all.get(..at)?, all.get(at + verb.len()..)?);
+        let is_plain = !subject.is_empty() && subject.len() <= 3 && !value.is_empty();
+        is_plain.then(|| (subject.iter().cloned().chain([verb.join(" ")]).collect(), value.to_vec()))
     })
 }
 
@@ -165,8 +171,8 @@ fn is_contrary(one: &str, other: &str) -> bool {
             split_words(text).into_iter().partition(|word| NEGATIONS.contains(&word.as_str()));
         (rest.into_iter().filter(|word| !matches!(word.as_str(), "do" | "doe")).collect(), negations.is_empty())
     };
-    let ((one, is_so), (other, is_other_so)) = (split(one), split(other));
-    one == other && is_so != is_other_so && !one.is_empty()
+    let ((one, is_affirmed), (other, is_other_affirmed)) = (split(one), split(other));
+    one == other && is_affirmed != is_other_affirmed && !one.is_empty()
 }
 
 #[cfg(test)]
@@ -174,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_both_be_so_differs() {
+    fn facts_that_cannot_both_hold_contradict_each_other() {
         for (one, other) in [
             ("the wifi code is 1234", "the wifi code is 5678"),
             ("my favourite colour is blue", "My favourite colour is green."),
@@ -195,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_is_said_by_a_statement_of_its_words_alone() {
+    fn a_fact_is_stated_only_by_its_own_words_without_denial_or_doubt() {
         for (text, fact) in [
             ("Remember that my dentist is Dr. Weber!", "The owner's dentist is Dr. Weber."),
             ("hi\nI live in Kiel\nI'm allergic to nuts, and tired", "Owner is allergic to nuts"),
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_both_be_so_does_not() {
+    fn facts_that_can_both_hold_do_not_contradict_each_other() {
         for (one, other) in [
             ("Anna is vegan", "Anna is my sister"),
             ("Anna is German", "Anna is Catholic"),

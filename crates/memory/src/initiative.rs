@@ -1,5 +1,5 @@
-//! Finds work worth doing unasked, by a written rule over tasks, projects, reminders and the person's state. Pure values in and out, to let
-//! the log show the choice with its alternatives.
+//! Finds work worth doing unasked, by a written rule over tasks, projects, reminders and the person's state. The rule is a pure function,
+//! and returns all candidates with their points, so that the log can show the choice with its alternatives.
 //!
 //! Each open task of the owner gets points, and so does each project with a goal and no open task:
 //!
@@ -213,17 +213,17 @@ fn weigh_task(
         Some(_) => 0,
     };
     let by_reminder = if has_reminder(task, look) { REMINDED_URGENCY } else { 0 };
-    let says = |key: &str| task.get(key).is_some_and(|value| !value.trim().is_empty());
-    let takes = task.get("energy").unwrap_or_default().trim().to_lowercase();
-    let suits = takes == "low" || !preferences.has_low_energy;
+    let has_value = |key: &str| task.get(key).is_some_and(|value| !value.trim().is_empty());
+    let needed_energy = task.get("energy").unwrap_or_default().trim().to_lowercase();
+    let suits_energy = needed_energy == "low" || !preferences.has_low_energy;
     InitiativeCandidate {
         title: task.title.clone(),
         is_project: false,
         next: task.get("next").map(str::to_owned),
         due,
         urgency: by_due.max(by_reminder),
-        importance: parse_priority(task.get("priority").unwrap_or_default()) + u32::from(says("why")),
-        fit: u32::from(says("next")) + u32::from(suits),
+        importance: parse_priority(task.get("priority").unwrap_or_default()) + u32::from(has_value("why")),
+        fit: u32::from(has_value("next")) + u32::from(suits_energy),
         age: score_age(task.touched.map(|touched| decay::quiet_days(touched, today))),
     }
 }
@@ -296,7 +296,7 @@ mod tests {
         ## Of a guest\n- chat: 5\n- due: 2026-11-25\n\n## Imported\n- unconfirmed: imported from notes.md\n- due: 2026-11-25\n";
 
     #[test]
-    fn the_most_useful_comes_first_and_each_says_what_its_points_are_made_of() {
+    fn candidates_are_sorted_by_points_and_describe_them() {
         let weighed = weigh(&look(ACTIVE, "## Roof\n- touched: 2026-10-01\n- why: it leaks\n\n## Dutch\n", ""));
         insta::assert_snapshot!(weighed.describe(), @"“Tax return” 15 points (urgency 3, importance 2, fit 2, age 0, due 2026-11-26); “Roof” 7 points (urgency 0, importance 2, fit 1, age 2); “Cello” 6 points (urgency 0, importance 1, fit 2, age 2); “Sail” 3 points (urgency 0, importance 1, fit 1, age 0)");
         assert_eq!(worthy(&weighed), ["Tax return", "Roof", "Cello"]);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn low_energy_leaves_what_is_due_and_nudges_that_are_off_leave_nothing() {
+    fn low_energy_keeps_only_urgent_tasks_and_nudges_off_keeps_none() {
         let low = weigh(&look(ACTIVE, "", "- energy: low\n"));
         assert_eq!(worthy(&low), ["Tax return"]);
         assert!(low.describe().contains("energy is low"), "{}", low.describe());
@@ -315,16 +315,17 @@ mod tests {
     }
 
     #[test]
-    fn a_project_without_a_task_counts_once_it_is_quiet_and_a_reminder_makes_urgent() {
+    fn a_quiet_project_without_a_task_counts_and_a_reminder_raises_urgency() {
         let project = |log: &str| {
             let text = format!("# Boat\n\n## Goal\nSail in June.\n\n## Log\n{log}");
             [("boat".to_owned(), Project::parse(&text))]
         };
         let (quiet, fresh) = (project("- 2026-11-10 Bought paint\n"), project("- 2026-11-24 Bought paint\n"));
-        let of = |projects, active| worthy(&weigh(&InitiativeLook { projects, ..look(active, "", "") })).join(" ");
-        assert_eq!(of(&quiet, ""), "boat");
-        assert_eq!(of(&fresh, ""), "");
-        assert_eq!(of(&quiet, "## Varnish\n- project: Boat\n- touched: 2026-11-24\n"), "");
+        let worthy_titles =
+            |projects, active| worthy(&weigh(&InitiativeLook { projects, ..look(active, "", "") })).join(" ");
+        assert_eq!(worthy_titles(&quiet, ""), "boat");
+        assert_eq!(worthy_titles(&fresh, ""), "");
+        assert_eq!(worthy_titles(&quiet, "## Varnish\n- project: Boat\n- touched: 2026-11-24\n"), "");
         let reminders = [(parse_time("2026-11-26T08:00:00Z").unwrap(), "call: the tax return!".to_owned())];
         let weighed = weigh(&InitiativeLook { reminders: &reminders, ..look("## Tax return\n", "", "") });
         assert_eq!(weighed.candidates[0].urgency, 2);
@@ -351,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_more_urgent_dearer_or_older_never_ranks_lower(task in task(), sooner in 0_i64..10, older in 0_i64..20) {
+        fn more_urgency_importance_or_age_never_lowers_the_points(task in task(), sooner in 0_i64..10, older in 0_i64..20) {
             let (due, priority, why, next, quiet) = task;
             let plain = points(&text(task));
             prop_assert!(points(&text((due - sooner, priority, why, next, quiet))) >= plain);

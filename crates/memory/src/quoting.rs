@@ -65,9 +65,9 @@ pub(super) fn meant_words(text: &str) -> Vec<String> {
     split_words(text).into_iter().map(plain).collect()
 }
 
-/// Returns the facts that answer a question without a model: those with all its content words but one, or all of them if there are at most
-/// two. A fact's topic counts too, but the fact itself must have at least one of the words. Only the best matches are quoted, at most
-/// [`MAX_QUOTES`], each with the other version of its unsettled conflict. `None` if no fact answers.
+/// Returns the facts that answer a question without a model. A fact must contain all content words of the question; of three or more, one
+/// may be missing. A fact's topic counts too, but the fact itself must have at least one of the words. Only the best matches are quoted, at
+/// most [`MAX_QUOTES`], each with the other version of its unsettled conflict. `None` if no fact answers.
 pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = meant_words(question)
@@ -81,7 +81,7 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut found: Vec<(usize, QuotedFact)> = Vec::new();
     let mut versions: Vec<QuotedFact> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::from_path(path) == DocKind::Facts) {
-        each_line(path, text, |hit, is_item| {
+        visit_lines(path, text, |hit, is_item| {
             let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
             let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
             let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
@@ -108,7 +108,7 @@ pub fn find_nearest_facts(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFa
     let asks_age = question.to_lowercase().contains("old am i");
     let mut found = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::from_path(path) == DocKind::Facts) {
-        each_line(path, text, |hit, is_item| {
+        visit_lines(path, text, |hit, is_item| {
             let names = find_names(&hit.text);
             let own = split_words(&hit.text);
             let is_near = wanted.iter().any(|word| names.contains(word))
@@ -148,8 +148,9 @@ fn find_subjects(question: &str) -> Vec<String> {
     subjects
 }
 
-/// Passes on each line except blank ones, comments and headings, with whether it is a bullet item. A wrapped item counts as a single line.
-fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
+/// Calls `take` for each line except blank ones, comments and headings, and tells it whether the line is a bullet item. A wrapped item
+/// counts as a single line.
+fn visit_lines(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
     let document = Document::split(text);
     let conflicts = unsettled::find_conflicts(text);
     let hit = |part: &Part, line: usize, raw: &str| {
@@ -159,7 +160,7 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
     };
     for part in &document.parts {
         let mut at = part.body_start;
-        let mut plain = |from: usize, to: usize| {
+        let mut take_other_lines = |from: usize, to: usize| {
             let mut at = from;
             for line in split_lines(document.slice(&(from..to))) {
                 let range = at..at + line.len();
@@ -171,10 +172,10 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
             }
         };
         for item in &part.items {
-            plain(at, item.start);
+            take_other_lines(at, item.start);
             at = item.end;
         }
-        plain(at, part.range.end);
+        take_other_lines(at, part.range.end);
         for item in &part.items {
             take(hit(part, document.line_number(item.start), document.slice(item)), true);
         }
@@ -210,11 +211,12 @@ mod tests {
     use crate::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY, strategies::document};
 
     const FACTS: &str = "## People\n- Anna’s birthday is 3 May <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n\n## Car\n- plate is B-XY 12\n\nThe birthday of nobody.\n";
+
     #[test]
-    fn the_nearest_facts_speak_of_whom_or_what_a_question_is_about() {
-        const FACTS: &str = "# Facts\n\n## People\n- My daughter's name is Ottilie and she goes to Birchwood Primary\n- I lent Rasmus 40 quid\n\
+    fn the_nearest_facts_share_a_questions_subject() {
+        const PEOPLE: &str = "# Facts\n\n## People\n- My daughter's name is Ottilie and she goes to Birchwood Primary\n- I lent Rasmus 40 quid\n\
                              - my dad was born in 1954\n- I was born on 22 February 1986\n- the boiler is a Bosch\n";
-        let docs = [(SEMANTIC_MEMORY, FACTS)];
+        let docs = [(SEMANTIC_MEMORY, PEOPLE)];
         for (question, near) in [
             ("which school does ottilie go to", "Birchwood"),
             ("how much does Rasmus owe me", "40 quid"),
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_not_knowledge() {
+    fn comments_are_not_quoted() {
         let found = |text: &str| quote(&[(SEMANTIC_MEMORY, text)], "tea").map_or(0, |hits| hits.len());
         assert_eq!(found("<!-- - tea\n  - tea\n-->\n\n- a <!-- tea -->\n"), 0);
         assert_eq!(found("- tea <!-- kept -->\n"), 1);
@@ -272,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_quoted_stands_in_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
+        fn quotes_begin_with_a_word_of_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
             for hit in quote(&[(SEMANTIC_MEMORY, &text)], &query).unwrap_or_default() {
                 let first = hit.text.split_whitespace().next().unwrap_or_default().to_owned();
                 prop_assert!(text.contains(&first));

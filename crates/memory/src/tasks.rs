@@ -424,7 +424,7 @@ impl TaskList {
     /// Appends a task's bytes from [`TaskList::take`].
     ///
     /// # Errors
-    /// [`TaskError::Exists`] if a task has the same title.
+    /// [`TaskError::Exists`] if a task has the same title, and [`TaskError::NoTitle`] if the bytes have no heading.
     pub fn put(&self, block: &str) -> Result<String, TaskError> {
         let document = Document::split(block);
         let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
@@ -464,11 +464,16 @@ pub(super) fn safe_body(body: &str) -> Vec<String> {
         let heading = bare.starts_with('#') || bare.chars().all(|c| c == '-') || bare.chars().all(|c| c == '=');
         safe.push(if first || heading { escape_start(line.trim_start()) } else { line });
     }
+    // Appending another task shows the lines that `append` needs to close an open fence or comment.
     let joined = format!("## x\n{}\n", safe.join("\n"));
     let closed = Document::split(&joined).append("## x\n");
-    let bridge = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
+    let closing_lines = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
     safe.extend(
-        bridge.into_iter().flat_map(split_lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()),
+        closing_lines
+            .into_iter()
+            .flat_map(split_lines)
+            .map(|line| line.trim_end().to_owned())
+            .filter(|line| !line.is_empty()),
     );
     safe
 }

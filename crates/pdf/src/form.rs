@@ -25,7 +25,7 @@ const UNSEEN: u32 = 1 << 1 | 1 << 5;
 const PASSWORD: u32 = 1 << 13;
 const RADIO: u32 = 1 << 15;
 const PUSH: u32 = 1 << 16;
-/// Usual names for the ticked state, which say nothing more.
+/// Names of the ticked state that add nothing to the tick itself.
 const USUAL_STATES: [&str; 7] = ["yes", "on", "1", "true", "x", "checked", "ja"];
 /// The kinds of notes on pages.
 const NOTES: [&str; 14] = [
@@ -50,6 +50,7 @@ pub(super) struct FormReader<'a> {
     pdf: &'a Pdf,
     /// The names of the fields found so far.
     met: HashSet<String>,
+    /// The number of fields and notes listed so far.
     told: usize,
 }
 
@@ -60,7 +61,7 @@ impl<'a> FormReader<'a> {
 
     /// Returns the fields and notes of a page as lines, except those whose words are already in `text`; empty if there are none.
     pub(super) fn read_page(&mut self, page: &Page<'_>, text: &str) -> String {
-        let shown = without_blanks(text);
+        let shown = remove_white_space(text);
         let annotations = page.raw().get::<Array<'_>>("Annots");
         let (mut fields, mut notes) = (String::new(), String::new());
         for annotation in annotations.iter().flat_map(|all| all.iter::<Dict<'_>>()) {
@@ -94,11 +95,13 @@ impl<'a> FormReader<'a> {
         let mut lines = String::new();
         let (mut waiting, mut seen) = (self.read_children(&form, "Fields"), HashSet::new());
         while let Some(field) = waiting.pop() {
+            // A form may have any number of fields without a value, so the search has a limit too.
             if self.told >= MAX_TOLD || seen.len() >= 10 * MAX_TOLD || !field.obj_id().is_none_or(|id| seen.insert(id))
             {
                 continue;
             }
             let kids = self.read_children(&field, "Kids");
+            // Children with a name are fields. Others are only the places where this field is drawn.
             let is_met = self.met.contains(&full_name(&field));
             if !is_met && kids.iter().all(|kid| !kid.contains_key("T")) {
                 if let Some(line) = self.read_field(&field, "") {
@@ -120,7 +123,8 @@ impl<'a> FormReader<'a> {
         lines
     }
 
-    /// Reads the fields of a list from the file itself: a field reached through its parent doesn't know the parent.
+    /// Reads a list of fields, the last field first. Each is looked up in the file itself, since a field reached through its parent can't
+    /// look up that parent.
     fn read_children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
         let list = dict.get::<Array<'a>>(key);
         let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_TOLD);
@@ -144,7 +148,7 @@ impl<'a> FormReader<'a> {
             label.map(|label| one_line(&label, MAX_NAME_CHARS)).filter(|label| !label.is_empty()).unwrap_or(name);
         let value = find_inherited::<Object<'_>>(widget, "V");
         match kind.as_str() {
-            "Btn" if flags & PUSH == 0 => Some(read_tick(widget, &label, value.as_ref(), flags & RADIO != 0)),
+            "Btn" if flags & PUSH == 0 => Some(render_checkbox(widget, &label, value.as_ref(), flags & RADIO != 0)),
             "Tx" | "Ch" => {
                 let values = match value? {
                     Object::Array(values) => {
@@ -157,7 +161,8 @@ impl<'a> FormReader<'a> {
                     .map(|value| one_line(&find_choice_label(widget, value), MAX_VALUE_CHARS))
                     .filter(|value| !value.is_empty())
                     .collect();
-                let is_shown = is_drawn(widget) && values.iter().all(|value| shown.contains(&without_blanks(value)));
+                let is_shown =
+                    is_drawn(widget) && values.iter().all(|value| shown.contains(&remove_white_space(value)));
                 let value = if flags & PASSWORD == 0 { values.join("; ") } else { "(a password)".to_owned() };
                 (!values.is_empty() && !is_shown).then(|| format!("{label}: {value}"))
             }
@@ -170,18 +175,18 @@ impl<'a> FormReader<'a> {
     }
 }
 
-/// Renders a checkbox as in Markdown.
-fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radio: bool) -> String {
+/// Renders a checkbox or a radio button like a task in Markdown: `[x] label`.
+fn render_checkbox(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radio: bool) -> String {
     let state = widget.get::<Name<'_>>("AS").map(|state| state.as_str().to_owned());
-    let own = own_state(widget).or_else(|| state.clone().filter(|state| state != "Off"));
+    let ticked_state = find_ticked_state(widget).or_else(|| state.clone().filter(|state| state != "Off"));
     let value = value.and_then(text_of_object);
-    let is_ticked = match (&value, &own) {
+    let is_ticked = match (&value, &ticked_state) {
         // The field's value takes precedence: some programs forget to draw it.
-        (Some(value), Some(own)) => value == own,
+        (Some(value), Some(ticked_state)) => value == ticked_state,
         (Some(value), None) => value != "Off" && !value.is_empty(),
         (None, _) => state.is_some_and(|state| state != "Off"),
     };
-    let choice = own.or(value.filter(|_| is_ticked)).map(|state| {
+    let choice = ticked_state.or(value.filter(|_| is_ticked)).map(|state| {
         let number = state.parse::<usize>().ok();
         let names = find_inherited::<Array<'_>>(widget, "Opt");
         let name =
@@ -194,7 +199,7 @@ fn read_tick(widget: &Dict<'_>, label: &str, value: Option<&Object<'_>>, is_radi
 }
 
 /// Returns the state in which a widget's box is ticked.
-fn own_state(widget: &Dict<'_>) -> Option<String> {
+fn find_ticked_state(widget: &Dict<'_>) -> Option<String> {
     let states = widget.get::<Dict<'_>>("AP")?.get::<Dict<'_>>("N")?;
     let mut states: Vec<String> = states.keys().map(|state| state.as_str().to_owned()).collect();
     states.sort();
@@ -217,7 +222,7 @@ fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     let author = annotation.get::<Object<'_>>("T").and_then(|author| text_of_object(&author));
     let author = author.map(|author| one_line(&author, MAX_NAME_CHARS)).filter(|author| !author.is_empty());
     let line = author.map_or_else(|| said.clone(), |author| format!("{author}: {said}"));
-    let is_shown = is_drawn(annotation) && shown.contains(&without_blanks(&said));
+    let is_shown = is_drawn(annotation) && shown.contains(&remove_white_space(&said));
     (!said.is_empty() && !is_shown).then_some(line)
 }
 
@@ -273,12 +278,12 @@ fn decode_text(bytes: &[u8]) -> String {
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => bytes.iter().map(|byte| document_letter(*byte)).collect(),
+        _ => bytes.iter().map(|byte| decode_byte(*byte)).collect(),
     }
 }
 
 /// Decodes a byte of PDFDocEncoding, which is Latin-1 except for the letters below.
-fn document_letter(byte: u8) -> char {
+fn decode_byte(byte: u8) -> char {
     const LOW: [char; 8] = ['˘', 'ˇ', 'ˆ', '˙', '˝', '˛', '˚', '˜'];
     const HIGH: [char; 33] = [
         '•', '†', '‡', '…', '—', '–', 'ƒ', '⁄', '‹', '›', '−', '‰', '„', '“', '”', '‘', '’', '‚', '™', 'ﬁ', 'ﬂ', 'Ł',
@@ -292,7 +297,7 @@ fn document_letter(byte: u8) -> char {
     special.copied().unwrap_or_else(|| char::from(byte))
 }
 
-fn without_blanks(text: &str) -> String {
+fn remove_white_space(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 

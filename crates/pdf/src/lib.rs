@@ -79,19 +79,19 @@ const NO_TEXT: &str = "(no text: perhaps a picture of a page)";
 /// The note on a page with many unknown letters.
 const UNKNOWN_LETTERS: &str =
     "(Many letters of this page can't be told: its fonts don't say which they are. As a picture it can be read.)\n";
-/// The share of unknown letters that counts as many: one in this number.
-const MANY: usize = 10;
+/// The minimum number of letters for each unknown one on a readable page.
+const MIN_LETTERS_PER_UNKNOWN: usize = 10;
 
-/// Returns `true` if the font leaves many letters unnamed.
+/// Returns `true` if many letters are unknown, since the page's fonts don't name them.
 fn has_unknown_letters(text: &str) -> bool {
-    let is_private =
+    let is_unknown =
         |c: char| matches!(c, '\u{fffd}' | '\u{e000}'..='\u{f8ff}') || c.is_control() && !c.is_whitespace();
     let (mut all, mut unknown) = (0_usize, 0_usize);
     for c in text.chars().filter(|c| !c.is_whitespace()) {
         all += 1;
-        unknown += usize::from(is_private(c));
+        unknown += usize::from(is_unknown(c));
     }
-    unknown * MANY > all
+    unknown * MIN_LETTERS_PER_UNKNOWN > all
 }
 
 /// Returns the error of a build without a reader.

@@ -146,7 +146,7 @@ fn fields_outside_all_pages_are_read_and_unreadable_ones_reported() {
     assert_eq!(read, "Hello\n[form fields that stand on no page]\n- person.name: Ann\n- [x] agree");
     let on_page = "/Annots [<< /Subtype /Widget /Rect [0 0 9 9] /Parent 7 0 R >>]";
     let read = read_text(pdf(HELLO, on_page, "/AcroForm << /Fields [6 0 R] >>", &objects));
-    assert_eq!(read, "Hello\n\n[form fields]\n- person.name: Ann".replace("\n\n", "\n"), "each field is listed once");
+    assert_eq!(read, "Hello\n[form fields]\n- person.name: Ann", "each field is listed once");
     let round = "/AcroForm << /Fields [6 0 R] >>";
     let objects = ["<< /T (a) /Parent 7 0 R /Kids [7 0 R] >>", "<< /T (b) /Parent 6 0 R /Kids [6 0 R] >>"];
     assert_eq!(read_text(pdf(HELLO, "", round, &objects)), "Hello", "fields that are each other's parents");

@@ -1,4 +1,4 @@
-//! Text extraction: a page is drawn on a device that records only letters and their positions, in drawing order. Line breaks and blanks
+//! Text extraction: a page is drawn on a device that records only letters and their positions, in drawing order. Line breaks and spaces
 //! are inferred from the positions.
 
 use std::collections::HashSet;
@@ -17,8 +17,8 @@ use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, NO_TEXT, PdfAnswer, PdfFault, PdfTex
 
 /// The maximum vertical distance between letters of one line, as a share of the letters' height.
 const SAME_LINE: f64 = 0.5;
-/// The minimum gap between two letters that counts as a blank, as a share of the letters' height.
-const BLANK: f64 = 0.18;
+/// The minimum gap between two letters that counts as a space, as a share of the letters' height.
+const SPACE_GAP: f64 = 0.18;
 /// The distance within which a repeated letter counts as one letter made bold, as a share of the letters' height.
 const SAME_PLACE: f64 = 0.05;
 /// The height and width of an em in font units.
@@ -60,8 +60,8 @@ pub fn extract_text(bytes: Vec<u8>) -> PdfAnswer {
     if pages.is_empty() { Err(PdfFault::Damaged) } else { Ok(PdfText { pages: pages.len(), texts, rest }) }
 }
 
-/// Splits a ligature into its letters, for searching.
-fn joined_letters(letter: char) -> Option<&'static str> {
+/// Splits a ligature into its letters, so that a search finds the word. `None` for any other character.
+fn split_ligature(letter: char) -> Option<&'static str> {
     let letters = match letter {
         '\u{fb00}' => "ff",
         '\u{fb01}' => "fi",
@@ -79,7 +79,7 @@ fn joined_letters(letter: char) -> Option<&'static str> {
 struct Letters {
     text: String,
     last: Option<Place>,
-    /// The first character of each letter, with its position in units of [`SAME_PLACE`].
+    /// The first character of each glyph, with its position in units of [`SAME_PLACE`].
     drawn: HashSet<(char, i64, i64)>,
 }
 
@@ -93,30 +93,30 @@ struct Place {
 
 impl Letters {
     /// Returns `true` if the letter was already drawn at this place: outlines and shadows repeat the text.
-    fn is_again(&mut self, letters: &str, place: Place) -> bool {
+    fn is_repeated(&mut self, letters: &str, place: Place) -> bool {
         let Some(letter) = letters.chars().next().filter(|letter| !letter.is_whitespace()) else { return false };
         let unit = (place.height * SAME_PLACE).max(f64::MIN_POSITIVE);
         // Values beyond the type's range are clamped.
         let (x, y) = ((place.begin.x / unit).round() as i64, (place.begin.y / unit).round() as i64);
         let near = |at: i64| at.saturating_sub(1)..=at.saturating_add(1);
-        let is_again = near(x).any(|x| near(y).any(|y| self.drawn.contains(&(letter, x, y))));
+        let is_repeated = near(x).any(|x| near(y).any(|y| self.drawn.contains(&(letter, x, y))));
         self.drawn.insert((letter, x, y));
-        is_again
+        is_repeated
     }
 
     fn add_letters(&mut self, letters: &str, place: Place) {
-        if self.is_again(letters, place) {
+        if self.is_repeated(letters, place) {
             return;
         }
         if let Some(last) = self.last {
             let height = last.height.max(place.height);
             let gap = place.begin.x - last.end.x;
-            let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
+            let is_space = |c: Option<char>| c.is_none_or(char::is_whitespace);
             if (place.begin.y - last.end.y).abs() > SAME_LINE * height || gap < -2.0 * height {
                 self.text.push('\n');
-            } else if gap > BLANK * height
-                && !is_blank(self.text.chars().next_back())
-                && !is_blank(letters.chars().next())
+            } else if gap > SPACE_GAP * height
+                && !is_space(self.text.chars().next_back())
+                && !is_space(letters.chars().next())
             {
                 self.text.push(' ');
             }
@@ -141,7 +141,7 @@ impl Device<'_> for Letters {
             let end = to_page * Point::new(f64::from(width.unwrap_or(USUAL_WIDTH)), 0.0);
             let place = Place { begin, end, height: begin.distance(to_page * Point::new(0.0, EM)) };
             match glyph.as_unicode() {
-                Some(BfString::Char(letter)) => match joined_letters(letter) {
+                Some(BfString::Char(letter)) => match split_ligature(letter) {
                     Some(letters) => self.add_letters(letters, place),
                     None => self.add_letters(letter.encode_utf8(&mut [0; 4]), place),
                 },

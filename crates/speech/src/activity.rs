@@ -14,11 +14,10 @@ const SILENT_DB: f32 = -60.0;
 const EVEN_DB: f32 = 3.0;
 /// The number of louder frames ignored as clicks. A word takes more than these 80 ms, however long the silence around it.
 const CLICK_FRAMES: usize = 4;
-/// The distance to the loudest moments beyond which a sound is no part of a word, in dB: an "f" or "s" at a word's end has 30.
-const FAINTEST_DB: f32 = 40.0;
-/// The distance, in dB, from which a sound is also no part of a word if it is hardly louder than the quietest moments: the room's own
-/// noise.
-const FAINT_DB: f32 = 30.0;
+/// The most by which speech is quieter than the loudest moments, in dB. An "f" or "s" at a word's end is 30 dB quieter.
+const FAINTEST_SPEECH_DB: f32 = 40.0;
+/// The same limit for sound within [`NOISE_DB`] of the quietest moments, which is probably the room's own noise.
+const FAINT_SPEECH_DB: f32 = 30.0;
 /// The most by which a room's noise exceeds its quietest moments, in dB.
 const NOISE_DB: f32 = 9.0;
 /// The frames of silence kept before speech, and after it, where a word fades: 120 and 280 ms. With 200 ms after it, the base model heard
@@ -50,8 +49,8 @@ impl Levels {
 
     /// Returns the level below which sound counts as silence.
     fn silence_threshold(&self) -> f32 {
-        let of_room = (self.quiet + NOISE_DB).min(self.loud - FAINT_DB);
-        of_room.max(self.loud - FAINTEST_DB).max(SILENT_DB)
+        let noise_limit = (self.quiet + NOISE_DB).min(self.loud - FAINT_SPEECH_DB);
+        noise_limit.max(self.loud - FAINTEST_SPEECH_DB).max(SILENT_DB)
     }
 }
 
@@ -64,9 +63,9 @@ pub(super) fn may_be_speech(samples: &[f32]) -> bool {
 /// speech.
 pub(super) fn trim_silence(samples: &[f32]) -> Vec<f32> {
     let Some(levels) = Levels::measure(samples) else { return samples.to_vec() };
-    let least = levels.silence_threshold();
+    let threshold = levels.silence_threshold();
     let mut is_kept = vec![false; levels.frames.len()];
-    for at in (0..).zip(&levels.frames).filter(|(_, level)| **level >= least).map(|(at, _): (usize, _)| at) {
+    for at in (0..).zip(&levels.frames).filter(|(_, level)| **level >= threshold).map(|(at, _): (usize, _)| at) {
         let around = at.saturating_sub(BEFORE_FRAMES)..(at + AFTER_FRAMES + 1).min(is_kept.len());
         is_kept.get_mut(around).unwrap_or_default().fill(true);
     }
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_silence_around_what_is_said_is_cut_off_and_pauses_are_cut_short_and_nothing_of_it_is() {
+    fn silence_around_speech_and_in_long_pauses_is_cut_without_losing_sound() {
         let said = sound::syllables(2.0, 0.3);
         let mut samples = sound::silence(1.0);
         samples.extend(&said);
@@ -121,8 +120,8 @@ mod tests {
         // In a noisy room.
         let noisy: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.003)).map(|(a, b)| a + b).collect();
         assert!(trim_silence(&noisy).len() < 5 * RATE_HZ as usize, "{}", trim_silence(&noisy).len());
-        let loudly: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.1)).map(|(a, b)| a + b).collect();
-        assert_eq!(trim_silence(&loudly).len(), loudly.len(), "it isn't known what is silence there");
+        let very_noisy: Vec<f32> = twice.iter().zip(sound::noise(10.0, 0.1)).map(|(a, b)| a + b).collect();
+        assert_eq!(trim_silence(&very_noisy).len(), very_noisy.len(), "pauses can't be told from speech there");
 
         let silence = sound::silence(1.0);
         assert_eq!(trim_silence(&silence).len(), silence.len());
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn syllables_are_even_if_they_are_quiet_short_or_over_noise() {
+    fn quiet_short_or_noisy_syllables_may_be_speech() {
         let syllables = sound::syllables(2.0, 0.3);
         assert!(may_be_speech(&syllables));
         assert!(may_be_speech(&sound::syllables(2.0, 0.01)), "from across the room");

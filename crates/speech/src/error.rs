@@ -6,10 +6,10 @@ use reveille_media::speech::NOT_BUILT;
 
 use super::{MAX_SECONDS, Unheard};
 
-/// An error of transcription; each variant has another remedy.
+/// An error of transcription; each variant has its own remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum VoiceError {
-    /// A person has to build it anew.
+    /// This build has no speech: a person has to build it with the feature `voice`.
     #[error("{NOT_BUILT}")]
     NotBuilt,
     /// A person has to correct the setting, or get the file (`scripts/fetch-model`).
@@ -20,8 +20,8 @@ pub enum VoiceError {
         /// The system's error.
         why: std::io::Error,
     },
-    /// A person has to get the file anew.
-    #[error("{} isn't a whole speech model ({why}); scripts/fetch-model gets one anew", path.display())]
+    /// A person has to download the file again.
+    #[error("{} isn't a whole speech model ({why}); scripts/fetch-model downloads it again", path.display())]
     ModelDamaged {
         /// The path in `WHISPER_MODEL`.
         path: PathBuf,

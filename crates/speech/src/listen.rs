@@ -16,7 +16,7 @@ const MODEL_MAGIC: [u8; 4] = *b"lmgg";
 const HEADER_BYTES: usize = 48;
 const TOKENS_AT: usize = 4;
 const WIDTH_AT: usize = 28;
-/// The lower bound of a file's size: the tokens' embeddings alone, with weights packed into four bits.
+/// The most weights in a byte, at four bits each. The embeddings of all tokens, so packed, are the least size of a whole model.
 const MOST_WEIGHTS_PER_BYTE: u64 = 2;
 /// The most threads, to leave room for other programs; more gain little.
 const MAX_THREADS: usize = 4;
@@ -26,16 +26,16 @@ const POSITIONS_PER_SECOND: f64 = 50.0;
 const MAX_POSITIONS: usize = 1500;
 /// The context beyond the recording's own length, in positions.
 const MARGIN_POSITIONS: usize = 32;
-/// The least context, in positions. With less, the model misses the end of a short recording and repeats it. With 64 positions beyond the
-/// length, a third of the words in clips of 2 to 5 s were wrong (tiny.en). With these nine seconds, 1.3 % were wrong in clips of 2 to 11 s,
-/// against 2.3 % with the whole context.
+/// The least context, in positions: nine seconds. With less, the model misses the end of a short recording and repeats it. With 64
+/// positions beyond the recording's length, a third of the words in clips of 2 to 5 s were wrong (tiny.en). With nine seconds, 1.3 % were
+/// wrong in clips of 2 to 11 s, against 2.3 % with the whole context.
 const MIN_POSITIONS: usize = 448;
 /// The step to which contexts are rounded up, in positions: only matrices of such sizes are computed in tiles.
 const STEP_POSITIONS: usize = 16;
 /// The length to which shorter recordings are padded with silence, in samples: whisper.cpp refuses less than 100 ms.
 const MIN_SAMPLES: usize = RATE_HZ as usize;
-/// The shortest span that whisper.cpp accepts without computing anything, in milliseconds.
-const NOTHING_MS: i32 = 100;
+/// A span that whisper.cpp accepts but is too short to compute anything, in milliseconds.
+const EMPTY_RUN_MS: i32 = 100;
 /// The tolerance of a segment's times, in samples: half a second.
 const SLACK_SAMPLES: usize = RATE_HZ as usize / 2;
 
@@ -76,14 +76,14 @@ impl Transcriber {
 
     /// Transcribes decoded sound.
     pub fn transcribe_sound(&self, sound: &Sound) -> Result<Transcript, VoiceError> {
-        let of_no_speech = Transcript {
+        let without_speech = Transcript {
             seconds: round_to_thousandths(sound.seconds()),
             no_speech: 1.0,
             is_damaged: sound.is_damaged,
             ..Transcript::default()
         };
         if !activity::may_be_speech(&sound.samples) {
-            return Ok(of_no_speech);
+            return Ok(without_speech);
         }
         let (heard, language) = self.run_model(&activity::trim_silence(&sound.samples)).map_err(to_voice_error)?;
         let sifted = sift::sift_segments(heard);
@@ -94,7 +94,7 @@ impl Transcriber {
             no_speech: round_to_thousandths(sifted.no_speech),
             dropped: sifted.dropped,
             repeats_cut: sifted.rounds_cut,
-            ..of_no_speech
+            ..without_speech
         })
     }
 
@@ -113,7 +113,7 @@ impl Transcriber {
         let language = if self.context.is_multilingual() {
             // Language detection uses the encoder context of the previous run: this run only sets the context.
             let mut params = self.build_parameters(positions);
-            params.set_duration_ms(NOTHING_MS);
+            params.set_duration_ms(EMPTY_RUN_MS);
             state.full(params, samples)?;
             "auto"
         } else {
@@ -173,14 +173,14 @@ fn check_model(model: &Path) -> Result<(), VoiceError> {
 }
 
 fn read_segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
-    // Tokens after the end of text are times and other marks.
-    let at = |centiseconds: i64| usize::try_from(centiseconds).unwrap_or(0) * RATE_HZ as usize / 100;
-    let one = |segment: whisper_rs::WhisperSegment<'_>| {
+    let sample_at = |centiseconds: i64| usize::try_from(centiseconds).unwrap_or(0) * RATE_HZ as usize / 100;
+    let read_segment = |segment: whisper_rs::WhisperSegment<'_>| {
         let tokens = (0..segment.n_tokens()).filter_map(|n| segment.get_token(n));
+        // Tokens such as `[_TT_50]` are times and other marks.
         let is_word =
             |token: &whisper_rs::WhisperToken<'_, '_>| !token.to_bytes().is_ok_and(|it| it.starts_with(b"[_"));
-        let start = at(segment.start_timestamp()).saturating_sub(SLACK_SAMPLES);
-        let end = (at(segment.end_timestamp()) + SLACK_SAMPLES).min(samples.len());
+        let start = sample_at(segment.start_timestamp()).saturating_sub(SLACK_SAMPLES);
+        let end = (sample_at(segment.end_timestamp()) + SLACK_SAMPLES).min(samples.len());
         Heard {
             text: segment.to_str_lossy().map(|text| text.trim().to_owned()).unwrap_or_default(),
             no_speech: f64::from(segment.no_speech_probability()),
@@ -188,7 +188,7 @@ fn read_segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
             is_silent: samples.get(start..end).is_some_and(|span| !activity::may_be_speech(span)),
         }
     };
-    state.as_iter().map(one).collect()
+    state.as_iter().map(read_segment).collect()
 }
 
 fn to_voice_error(error: WhisperError) -> VoiceError {

@@ -1,8 +1,8 @@
 //! Distinguishes a model caught in a loop from a person repeating themselves, and cuts the loop to one round.
 //!
-//! Only letters and digits are compared, since many scripts have no blanks, and blanks join the parts of a recording. A loop runs for
-//! dozens of rounds, until the model has no room left. People stop much sooner, except when they spell: a code may be six zeros, an account
-//! number may have twenty digits.
+//! Only letters and digits are compared, since many scripts have no spaces, and the parts of a recording are joined by spaces. A loop runs
+//! for dozens of rounds, until the model has no room left. People stop much sooner, except when they spell: a code may be six zeros, an
+//! account number may have twenty digits.
 
 /// The longest phrase searched for, in letters and digits: even whole sentences may loop.
 const MAX_PHRASE: usize = 80;
@@ -12,7 +12,7 @@ const MOST_ROUNDS: usize = 5;
 const MOST_ROUNDS_OF_A_WORD: usize = 11;
 /// The longest short word, in letters.
 const SHORT_WORD: usize = 8;
-/// The most words, or digits without blanks, that a person may spell at once.
+/// The most words, or digits without spaces, that a person may spell at once.
 const MOST_SPELLED: usize = 30;
 
 /// Words used for spelling, besides digits and single letters: numbers up to ten, and words for several of them.
@@ -27,7 +27,7 @@ const SPELLED: &str = "zero oh nought nil one two three four five six seven eigh
     ゼロ れい まる いち に さん よん し ご ろく なな しち はち きゅう 零 〇 一 二 三 四 五 六 七 八 九 十 两 幺 \
     영 공 일 이 삼 사 오 육 칠 팔 구";
 
-/// A letter or digit of a text, or a mark on one.
+/// A letter or digit of a text, or a combining mark.
 struct Sign {
     c: char,
     /// Its end in the text, in bytes.
@@ -45,7 +45,7 @@ pub(super) struct Unlooped {
     pub(super) rounds_cut: usize,
 }
 
-/// Cuts every loop of a text to one round. The rest stays as written, except for single blanks between words.
+/// Cuts every loop of a text to one round. The rest stays as written, except for single spaces between words.
 pub(super) fn cut_loops(text: &str) -> Unlooped {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let signs = split_signs(&text);

@@ -46,7 +46,7 @@ impl Resampler {
     pub(super) fn push(&mut self, input: &[f32], out: &mut Vec<f32>) {
         self.taken += input.len() as u64;
         self.pending.extend_from_slice(input);
-        self.run(u64::MAX, out);
+        self.filter_pending(u64::MAX, out);
     }
 
     /// Adds the last samples, so that the output lasts as long as the input.
@@ -54,10 +54,11 @@ impl Resampler {
         let whole = (self.taken * self.up as u64).div_ceil(self.down as u64);
         let width = self.filters.first().map_or(0, Vec::len);
         self.pending.extend(std::iter::repeat_n(0.0, width));
-        self.run(whole, out);
+        self.filter_pending(whole, out);
     }
 
-    fn run(&mut self, most: u64, out: &mut Vec<f32>) {
+    /// Adds all samples that the pending input suffices for, until `most` samples are given in total.
+    fn filter_pending(&mut self, most: u64, out: &mut Vec<f32>) {
         while self.given < most {
             let (base, phase) = (self.at / self.up, self.at % self.up);
             let Some(filter) = self.filters.get(phase) else { break };
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_speech_models_cannot_hear_does_not_fold_back() {
+    fn frequencies_above_the_range_of_speech_models_do_not_alias() {
         for rate in [44_100, 48_000] {
             let out = resample(&tone(9_500.0, rate, 0.5), rate, 1024);
             let loudness = rms(&out[200..7_800]);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_rates_and_little_input_do_no_harm() {
+    fn odd_rates_and_short_input_are_handled() {
         assert!(Resampler::new(0).is_none() && Resampler::new(3_999).is_none() && Resampler::new(192_001).is_none());
         assert_eq!(resample(&[], 48_000, 1), Vec::<f32>::new());
         assert_eq!(resample(&[1.0], 48_000, 1).len(), 1);

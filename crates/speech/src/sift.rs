@@ -33,7 +33,7 @@ pub(super) struct Sifted {
 const NO_SPEECH: f64 = 0.6;
 /// The confidence below which the model is unsure, a mean log-probability of -0.7. Understood speech has 0.6 and more.
 const UNSURE: f64 = 0.5;
-/// The lower thresholds of doubt at which a phrase from the training data is dropped.
+/// The thresholds for phrases from the training data, which are dropped at less doubt.
 const PHANTOM_NO_SPEECH: f64 = 0.25;
 const PHANTOM_UNSURE: f64 = 0.65;
 
@@ -123,7 +123,7 @@ fn is_annotation(text: &str) -> bool {
     })
 }
 
-/// Reduces a phrase to letters and digits in lower case, with single blanks between words, for comparison.
+/// Reduces a phrase to letters and digits in lower case, with single spaces between words, for comparison.
 fn normalise_phrase(text: &str) -> String {
     let letters =
         |word: &str| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();

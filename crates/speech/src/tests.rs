@@ -124,7 +124,7 @@ fn decoded(bytes: &[u8]) -> Result<Sound, VoiceError> {
 }
 
 #[track_caller]
-fn is_a_tone(sound: &Sound, seconds: f64) {
+fn assert_is_tone(sound: &Sound, seconds: f64) {
     assert!(!sound.is_damaged);
     assert!((sound.seconds() - seconds).abs() < 0.06, "{} s", sound.seconds());
     let middle = sound.samples.len() / 4..sound.samples.len() * 3 / 4;
@@ -137,7 +137,7 @@ fn a_voice_note_is_decoded_to_the_sample() {
     let tone = sound::tone(440.0, 3.0, 0.5);
     for channels in [Channels::Mono, Channels::Stereo] {
         let sound = decoded(&voice_note(&tone, channels, 1)).unwrap();
-        is_a_tone(&sound, 3.0);
+        assert_is_tone(&sound, 3.0);
         assert_eq!(sound.samples.len(), tone.len(), "pre-skip and end are cut off");
     }
 }
@@ -146,7 +146,7 @@ fn a_voice_note_is_decoded_to_the_sample() {
 fn concatenated_streams_are_read_to_the_end() {
     let mut file = voice_note(&sound::tone(440.0, 1.0, 0.5), Channels::Mono, 1);
     file.extend(voice_note(&sound::tone(440.0, 2.0, 0.5), Channels::Stereo, 2));
-    is_a_tone(&decoded(&file).unwrap(), 3.0);
+    assert_is_tone(&decoded(&file).unwrap(), 3.0);
 }
 
 #[test]
@@ -155,14 +155,14 @@ fn wav_of_any_rate_and_channels_becomes_16_khz_mono() {
         let frames =
             (0..rate_hz).map(|n| (std::f64::consts::TAU * 440.0 * f64::from(n) / f64::from(rate_hz)).sin() as f32);
         let samples: Vec<f32> = frames.flat_map(|s| std::iter::repeat_n(s * 0.5, usize::from(channels))).collect();
-        is_a_tone(&decoded(&wav(&samples, channels, rate_hz)).unwrap(), 1.0);
+        assert_is_tone(&decoded(&wav(&samples, channels, rate_hz)).unwrap(), 1.0);
     }
 }
 
 #[test]
 fn video_notes_and_mp3_are_read() {
-    is_a_tone(&decoded(VIDEO_NOTE).unwrap(), 1.0);
-    is_a_tone(&decoded(MP3).unwrap(), 1.0);
+    assert_is_tone(&decoded(VIDEO_NOTE).unwrap(), 1.0);
+    assert_is_tone(&decoded(MP3).unwrap(), 1.0);
 }
 
 #[test]
@@ -248,11 +248,11 @@ fn a_missing_or_damaged_model_is_a_setup_error() {
     let directory = Transcriber::open(dir.path()).unwrap_err();
     assert!(matches!(directory, VoiceError::ModelMissing { .. }), "{directory}");
     let path = dir.path().join("model.bin");
-    // An empty file, a web page, and the first bytes of a model.
     let mut cut_off = b"lmgg".to_vec();
     let header = [51_864_u32, 1500, 384, 6, 4, 448, 384, 6, 4, 80, 1];
     cut_off.extend(header.iter().flat_map(|number| number.to_le_bytes()));
     cut_off.resize(1_000_000, 0);
+    // An empty file, a web page, the magic alone, and a model that ends early.
     for bytes in [&b""[..], b"<!doctype html>", b"lmgg", &cut_off] {
         fs::write(&path, bytes).unwrap();
         let damaged = Transcriber::open(&path).unwrap_err();

@@ -1,4 +1,4 @@
-//! Edits a document; saving makes a commit of the person's, under the wake lock.
+//! Edits a document; saving makes a commit in the person's name, under the wake lock.
 //!
 //! The form carries the id of the version shown. If the document has another version by then, nothing is written and both are shown. After
 //! any failure, the typed text is shown again.
@@ -74,8 +74,8 @@ async fn show_editor(State(site): State<Arc<PageSite>>, Query(asked): Query<Aske
             let repo = open_repo(desk)?;
             let path = find_document(&repo, &asked.path)?;
             let text = repo.read_work_tree(&path)?.unwrap_or_default();
-            let content = match why_not(desk, &repo, &path, &text) {
-                Some(why) => not_editable(&repo, &path, &why),
+            let content = match find_obstacle(desk, &repo, &path, &text) {
+                Some(why) => render_not_editable(&repo, &path, &why),
                 None => render_form(&path, &text, &text_id(&text)?.to_string(), "Save"),
             };
             Ok((format!("Edit: {}", display_name(&path)), content))
@@ -88,11 +88,11 @@ async fn save_edit(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>
     site.run_blocking(move |desk| {
         let path = find_document(&open_repo(desk)?, &sent.path)?;
         let saving = save_document(desk, &path, &sent).unwrap_or_else(|error| Saving::NotTaken(format!("{error}.")));
-        let to = |done: &str| Redirect::to(&build_address("/memory/file", &[("path", &path), ("done", done)]));
+        let redirect = |done: &str| Redirect::to(&build_address("/memory/file", &[("path", &path), ("done", done)]));
         Ok(match saving {
-            Saving::Saved => to("saved").into_response(),
-            Saving::Uncommitted => to("uncommitted").into_response(),
-            Saving::Same => to("same").into_response(),
+            Saving::Saved => redirect("saved").into_response(),
+            Saving::Uncommitted => redirect("uncommitted").into_response(),
+            Saving::Same => redirect("same").into_response(),
             Saving::Changed { now } => {
                 let page = render_both(desk, &path, &now, &sent.text)?;
                 (StatusCode::CONFLICT, render_frame(PagePlace::Memory, "It changed while you were editing", &page))
@@ -112,7 +112,7 @@ async fn save_edit(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>
 }
 
 /// Returns the reason against editing a document here. `None` if it can be edited.
-fn why_not(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
+fn find_obstacle(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
     if is_log(path) {
         return Some("The log can only be added to.".to_owned());
     }
@@ -142,11 +142,11 @@ fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Sav
         )));
     }
     let clock = desk.config.clock();
-    let mut hand =
+    let mut session =
         PersonSession::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
-    let saving = write_document(desk, &mut hand, path, sent);
-    // The edit stands, whatever happens here: dropping the hand releases the lock in any case.
-    if let Err(error) = hand.put_down() {
+    let saving = write_document(desk, &mut session, path, sent);
+    // A failure here doesn't undo the edit, and dropping the session releases the lock in any case.
+    if let Err(error) = session.put_down() {
         tracing::warn!(%error, "the lease was not given back after an edit");
     }
     saving
@@ -154,13 +154,13 @@ fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Sav
 
 fn write_document(
     desk: &PageDesk<'_>,
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     path: &str,
     sent: &SentEdit,
 ) -> Result<Saving, ProvenanceError> {
     // Edits made elsewhere are committed first, so that they are never overwritten.
-    let edits = hand.commit_edits()?;
-    let Some(now) = hand.repo.read_work_tree(path)? else {
+    let edits = session.commit_edits()?;
+    let Some(now) = session.repo.read_work_tree(path)? else {
         return Ok(Saving::NotTaken("The document is gone.".to_owned()));
     };
     let text = typed::restore_line_endings(&now, &sent.text);
@@ -170,7 +170,7 @@ fn write_document(
     if text_id(&now)?.to_string() != sent.version {
         return Ok(Saving::Changed { now });
     }
-    if let Some(why) = why_not(desk, &hand.repo, path, &now) {
+    if let Some(why) = find_obstacle(desk, &session.repo, path, &now) {
         return Ok(Saving::NotTaken(why));
     }
     if let Some(left) = edits.left_alone.iter().find(|left| left.path == path) {
@@ -180,11 +180,11 @@ fn write_document(
         return Ok(Saving::NotTaken(format!("It {HOLDS_SECRET}, and I don't save secrets.")));
     }
     let changes = [FileChange { path: path.to_owned(), base: Some(now), content: Some(text) }];
-    let made = hand.commit_step(&changes, &format!("Edit {path}"), &format!("edited {path}"))?;
+    let made = session.commit_step(&changes, &format!("Edit {path}"), &format!("edited {path}"))?;
     Ok(if made.left_alone.is_empty() { Saving::Saved } else { Saving::Uncommitted })
 }
 
-fn not_editable(repo: &Repo, path: &str, why: &str) -> Markup {
+fn render_not_editable(repo: &Repo, path: &str, why: &str) -> Markup {
     html! {
         p { "This document can't be edited on this page. " (why) }
         @if !is_log(path) { p { "Use a text editor instead: " code { (repo.root().join(path).display()) } } }
@@ -214,7 +214,7 @@ fn render_form(path: &str, text: &str, version: &str, save: &str) -> Markup {
 
 /// Shows both versions with the possible next steps.
 fn render_both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
-    let ours = typed::restore_line_endings(now, typed);
+    let typed_text = typed::restore_line_endings(now, typed);
     Ok(html! {
         p .note.warn role="alert" {
             "A wake or an editor changed this document after you opened it. Nothing was saved, and nothing is lost."
@@ -223,7 +223,7 @@ fn render_both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Resul
             "Below is what your version would change in the current text. Copy what you want to keep into your version, then save; or leave it as it is."
         }
         h2 { "What your version would change" }
-        (changed_lines(desk, &list_changed_lines(now, &ours)))
+        (changed_lines(desk, &list_changed_lines(now, &typed_text)))
         details {
             summary { "The current text" }
             div .scroll tabindex="0" role="region" aria-label="The current text" { pre { (desk.clean_text(now)) } }

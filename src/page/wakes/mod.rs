@@ -104,7 +104,7 @@ async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQ
             }
             Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, html! { p .note .bad role="alert" { (why) } }),
         };
-        let content = html! { (search_form(desk, &query)) (content) };
+        let content = html! { (render_search_form(desk, &query)) (content) };
         Ok((status, render_frame(PagePlace::Wakes, "What I did", &content)).into_response())
     })
     .await
@@ -179,7 +179,7 @@ fn from_find_error(error: FindError) -> PageError {
     }
 }
 
-fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
+fn render_search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
     let chats = desk.config.allowed_chats.iter().map(|chat| (chat.to_string(), format!("chat {chat}")));
     let known: Vec<(String, String)> = [(String::new(), "all".to_owned()), ("0".to_owned(), "this machine".to_owned())]
         .into_iter()
@@ -238,7 +238,7 @@ fn render_item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
                     Some(id) => a href={ "/wakes/" (id) } { (did) },
                     None => (did),
                 }
-                " " (state_badge(line))
+                " " (render_state_badge(line))
             }
             @if let Some((first, more)) = line.asked.split_first() {
                 div {
@@ -262,7 +262,7 @@ fn render_item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
     }
 }
 
-/// Names the person answered, or the author of a commit.
+/// Describes whom a wake answered, or who made a commit.
 fn describe_author(line: &LogLine) -> String {
     let from = line.asked.first().and_then(|asked| asked.from.as_deref()).map(|from| escape_hidden(&one_line(from)));
     match (line.chat, from, &line.author) {
@@ -274,7 +274,7 @@ fn describe_author(line: &LogLine) -> String {
     }
 }
 
-fn state_badge(line: &LogLine) -> Markup {
+fn render_state_badge(line: &LogLine) -> Markup {
     let (class, words) = match (line.undone, line.state) {
         (Some(true), _) => ("", "undone"),
         (Some(false), _) => ("warn", "about to be undone"),
@@ -363,7 +363,7 @@ async fn show_raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> 
     .await
 }
 
-/// Renders `3 files` with their names.
+/// Formats the number of files and their names, as in `2 files: a.md and b.md`.
 fn format_files(files: &[String]) -> String {
     format!("{}: {}", format_count(files.len(), "file"), format_list(files))
 }

@@ -39,21 +39,21 @@ pub(super) fn render_page(
     can_be_undone: bool,
 ) -> Markup {
     let teller = Teller { desk, story };
-    let told = html! {
+    let body = html! {
         (teller.render_head())
         (teller.render_actions(can_be_undone))
         (teller.render_why())
         (teller.render_plan())
         (teller.render_steps())
-        (teller.render_kept())
-        (teller.left_undone())
+        (teller.render_journal_state())
+        (teller.render_not_done())
         (teller.render_said())
     };
     // An ordered undo also makes the page refresh itself.
     let is_open = OPEN.contains(&story.state) || story.undone == Some(false);
     let content = html! {
         (note)
-        @if is_open { section #live-wake data-live { (told) } } @else { (told) }
+        @if is_open { section #live-wake data-live { (body) } } @else { (body) }
         h2 { "What changed" }
         @match (commit, &story.commit) {
             (Some(commit), _) => (render_changes(commit)),
@@ -118,7 +118,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Classifies the author of the model's text.
+    /// Classifies the author of a text of the model: `Others` if untrusted text may have shaped it.
     fn classify_writer(&self, taint: Option<&String>) -> WrittenBy {
         if taint.is_some() || !self.story.taints.is_empty() { WrittenBy::Others } else { WrittenBy::Own }
     }
@@ -289,10 +289,10 @@ impl Teller<'_> {
                     code { (escape_hidden(&call.tool)) } " " (render_outcome(call))
                     @if let Some(ms) = call.took_ms { " " span .meta { "took " (format_duration(ms)) } }
                 }
-                @if self.is_told_above(call) {
+                @if self.is_plan_shown_above(call) {
                     p .meta { "The plan, as above." }
                 } @else {
-                    (render_exact("Asked for", &escape_hidden(&laid_out(&call.input))))
+                    (render_exact("Asked for", &escape_hidden(&format_json(&call.input))))
                 }
                 @if let Some(verdict) = &call.verdict {
                     p .meta {
@@ -321,11 +321,11 @@ impl Teller<'_> {
     }
 
     /// True for the call that made the plan shown above.
-    fn is_told_above(&self, call: &StoryCall) -> bool {
+    fn is_plan_shown_above(&self, call: &StoryCall) -> bool {
         call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
 
-    fn left_undone(&self) -> Markup {
+    fn render_not_done(&self) -> Markup {
         html! {
             @if let Some(not_done @ [_, ..]) = self.story.not_done.as_deref() {
                 h2 { "Planned, but not done" }
@@ -362,7 +362,7 @@ impl Teller<'_> {
         }
     }
 
-    fn render_kept(&self) -> Markup {
+    fn render_journal_state(&self) -> Markup {
         html! {
             @match self.story.journal {
                 JournalKept::Whole => {}
@@ -407,7 +407,7 @@ fn render_outcome(call: &StoryCall) -> Markup {
 }
 
 /// Formats JSON with a line per member. Other text stays unchanged.
-fn laid_out(json: &str) -> String {
+fn format_json(json: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(json) {
         Ok(value) => serde_json::to_string_pretty(&value).unwrap_or_else(|_| json.to_owned()),
         Err(_) => json.to_owned(),

@@ -1,5 +1,5 @@
-//! Edits the person's crontab. Each of our lines ends in a marker, a comment to the shell, and is found by it wherever it was moved. All
-//! other bytes stay.
+//! Edits the person's crontab. Each of our lines ends in a marker, which is a comment to the shell, so that it is found wherever a person
+//! has moved it. All other bytes stay.
 
 use std::path::Path;
 

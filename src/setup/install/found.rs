@@ -38,7 +38,7 @@ pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
         parse_launchd_agent(name, &text)
     });
     let crontab = crontab.unwrap_or_default();
-    let of_cron = our_lines(crontab).chain(persons_lines(crontab)).filter_map(parse_cron_line);
+    let of_cron = our_lines(crontab).chain(list_persons_lines(crontab)).filter_map(parse_cron_line);
     of_systemd.chain(of_launchd).chain(of_cron).collect()
 }
 
@@ -66,10 +66,10 @@ fn parse_launchd_agent(name: &str, text: &str) -> Option<FoundStarter> {
 }
 
 /// Lists the lines in which a person starts a wake.
-fn persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
-    let is_look =
+fn list_persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
+    let starts_wake =
         |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
-    without_our_lines(crontab).filter(is_look)
+    without_our_lines(crontab).filter(starts_wake)
 }
 
 /// Parses a line as written by [`super::with_lines`]: time, settings, the program and its arguments.
@@ -117,7 +117,7 @@ mod tests {
 
     /// The written files are read back, with everything that each format escapes.
     #[test]
-    fn what_an_installation_writes_is_found() {
+    fn the_entries_of_an_installation_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
         let to = Installation {

@@ -1,4 +1,4 @@
-//! Starts the programs automatically, and removes that again: the programs' location, the texts of systemd's user units, launchd's agents
+//! Has the system start the programs, and undoes that: the programs' location, the texts of systemd's user units, launchd's agents
 //! and cron's lines, and the steps of the installation.
 //!
 //! Texts and steps are values. A dry run shows the same steps that an installation takes.

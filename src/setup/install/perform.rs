@@ -75,7 +75,7 @@ pub fn perform_step(step: &InstallStep) -> Result<bool, InstallError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             removed => removed.map(|()| true).map_err(at(path)),
         },
-        InstallStep::Run { words, may_fail } => match run(words) {
+        InstallStep::Run { words, may_fail } => match run_command(words) {
             Err(_) if *may_fail => Ok(false),
             ran => ran.map(|()| true),
         },
@@ -133,7 +133,7 @@ fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
     })
 }
 
-fn run(words: &[String]) -> Result<(), InstallError> {
+fn run_command(words: &[String]) -> Result<(), InstallError> {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
     // Stopping a bot takes a while, since it may finish its work.
     let output = process::run(&Spec::new(program).args(args).timeout(std::time::Duration::from_secs(120)))?;
@@ -147,14 +147,14 @@ fn run(words: &[String]) -> Result<(), InstallError> {
 /// Installs a crontab from a temporary file, which the `crontab` command of every cron accepts.
 fn write_crontab(text: &str) -> Result<(), InstallError> {
     if text.is_empty() {
-        return run(&["crontab".to_owned(), "-r".to_owned()]);
+        return run_command(&["crontab".to_owned(), "-r".to_owned()]);
     }
     let suffix = reveille_base::random::generate_bytes::<6>().map_err(io::Error::other);
-    let path = std::env::temp_dir();
-    let at = |source| InstallError::Io { path: path.clone(), source };
-    let file = path.join(format!("reveille-crontab-{}", reveille_base::random::format_hex(&suffix.map_err(at)?)));
+    let dir = std::env::temp_dir();
+    let at = |source| InstallError::Io { path: dir.clone(), source };
+    let file = dir.join(format!("reveille-crontab-{}", reveille_base::random::format_hex(&suffix.map_err(at)?)));
     let write = || create_private(&file)?.write_all(text.as_bytes());
-    let ran = write().map_err(at).and_then(|()| run(&["crontab".to_owned(), file.display().to_string()]));
+    let ran = write().map_err(at).and_then(|()| run_command(&["crontab".to_owned(), file.display().to_string()]));
     fs::remove_file(&file).ok();
     ran
 }

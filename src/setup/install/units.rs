@@ -38,10 +38,11 @@ const AGENTS: [(&str, &str); 4] = texts!(
 /// Returns systemd's user units with their paths and texts.
 pub fn systemd_units(to: &Installation) -> Vec<(PathBuf, String)> {
     let dir = to.home.join(".config/systemd/user");
-    UNITS.into_iter().map(|(name, text)| (dir.join(name), systemd_unit(text, to))).collect()
+    UNITS.into_iter().map(|(name, text)| (dir.join(name), fill_systemd_unit(text, to))).collect()
 }
 
-fn systemd_unit(text: &str, to: &Installation) -> String {
+/// Puts the person's paths into the text of a unit.
+fn fill_systemd_unit(text: &str, to: &Installation) -> String {
     let line = |line: &str| match line.split_once('=') {
         Some(("ExecStart", command)) => {
             let command = command.strip_prefix(SYSTEMD_HOME).and_then(|command| command.strip_prefix(BIN));
@@ -55,9 +56,9 @@ fn systemd_unit(text: &str, to: &Installation) -> String {
         }
         // The rest of the line is the path, including spaces.
         Some(("WorkingDirectory", _)) => Some(format!("WorkingDirectory={}", format_unit_path(&to.workspace, to))),
-        Some(("Environment", said)) if said.starts_with("WORKSPACE_DIR=") => {
-            let said = format!("WORKSPACE_DIR={}", format_unit_path(&to.workspace, to));
-            Some(format!("Environment={}", quote_word(&said)))
+        Some(("Environment", variable)) if variable.starts_with("WORKSPACE_DIR=") => {
+            let variable = format!("WORKSPACE_DIR={}", format_unit_path(&to.workspace, to));
+            Some(format!("Environment={}", quote_word(&variable)))
         }
         _ => None,
     };
@@ -82,12 +83,13 @@ pub fn launchd_agents(to: &Installation) -> Vec<(&'static str, PathBuf, String)>
     let dir = to.home.join("Library/LaunchAgents");
     let agents = AGENTS.into_iter().filter_map(|(name, text)| {
         let short = name.strip_prefix("org.reveille.")?.strip_suffix(".plist")?;
-        Some((short, dir.join(name), launchd_agent(text, to)))
+        Some((short, dir.join(name), fill_launchd_agent(text, to)))
     });
     agents.collect()
 }
 
-fn launchd_agent(text: &str, to: &Installation) -> String {
+/// Puts the person's paths into the text of an agent.
+fn fill_launchd_agent(text: &str, to: &Installation) -> String {
     // The text before the list is a comment for people, without paths.
     let (head, list) = text.split_once("<plist").unwrap_or(("", text));
     let mut list = list

@@ -9,7 +9,7 @@
 //!
 //! 1. The new build is copied into a directory of its own. Nothing calls it yet.
 //! 2. The database is copied, for manual use only: no program ever restores it.
-//! 3. `before` is pointed at the present build, if that has reported in. Then `current` is pointed at the new one: its trial starts.
+//! 3. `before` is pointed at the current build, if that has reported in. Then `current` is pointed at the new one: its trial starts.
 //! 4. The installer waits until the new bot reports in (`store/intake/reported`). Then the build gets its mark.
 //! 5. Otherwise `current` points to `before` again, and that bot is started. It continues with the database as it is by then.
 //!

@@ -36,6 +36,7 @@ pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
     let in_person = match_units(base, person);
     let in_ours = match_units(base, ours);
     let mut runs = Vec::new();
+    // The end of the aligned part, in the base and in each side.
     let (mut b, mut p, mut o) = (0, 0, 0);
     for (at, (to_person, to_ours)) in in_person.iter().zip(&in_ours).enumerate() {
         if let (Some(to_person), Some(to_ours)) = (*to_person, *to_ours) {
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_aligned_around_what_was_moved_and_changed() {
+    fn moved_and_changed_lines_of_a_long_text_are_aligned() {
         let base: Vec<String> = (0..3_000).map(|n| n.to_string()).collect();
         let base: Vec<&str> = base.iter().map(String::as_str).collect();
         let person: Vec<&str> = base.iter().rev().copied().collect();

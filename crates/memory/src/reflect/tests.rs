@@ -50,7 +50,7 @@ const LOG: &str = "## 2026-11-18\n- 10:00 Woke for x. <!-- wake a own -->\n  - T
     - 12:00 Woke for reflection on 2026-11-19. <!-- wake e own -->\n  - Summed up it\n- by hand\n";
 
 #[test]
-fn each_chats_day_is_summed_up_apart_and_shown_to_that_chat_alone() {
+fn each_chat_gets_its_own_summary_of_the_day() {
     let facts = "## A\n- Tea is green <!-- wake b message 1 -->\n";
     let said = [asked(1, None, "remember the tea"), asked(2, Some(ChatRef::from_telegram(5555)), "hello there")];
     let looked = look(&[(EPISODIC_MEMORY, LOG), (SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default());
@@ -70,7 +70,7 @@ fn each_chats_day_is_summed_up_apart_and_shown_to_that_chat_alone() {
 }
 
 #[test]
-fn a_day_in_the_models_words_takes_the_place_of_the_rules() {
+fn a_models_summary_of_a_day_replaces_that_of_the_rules() {
     let looked = look(&[(EPISODIC_MEMORY, LOG)], &[], &PersonsDoing::default());
     let text = &looked.files[0].1;
     let words = ["It was about tea.".to_owned(), "Key fact: tea".to_owned()];
@@ -82,7 +82,7 @@ fn a_day_in_the_models_words_takes_the_place_of_the_rules() {
 }
 
 #[test]
-fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
+fn a_question_asked_three_times_becomes_a_fact_with_its_sources() {
     let said = ["What's on my list today?", "what's on my list today", "ok", "ok", "ok", "What's on my list today!"];
     let said: Vec<SaidBefore> = said.iter().enumerate().map(|(at, text)| asked(at as i64 + 1, None, text)).collect();
     let looked = look(&[], &said, &PersonsDoing::default());
@@ -91,18 +91,26 @@ fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
         facts.contains("## Habits\n- Asked again and again: “What's on my list today!” (3 times; message 1, message 2, message 6) <!-- wake 20261121T023000Z-9 message 6 -->"),
         "{facts}"
     );
-    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())), None, "it is known");
+    assert_eq!(
+        facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())),
+        None,
+        "a known habit isn't noted again"
+    );
     let noted: BTreeSet<String> = looked.keys.iter().cloned().collect();
     let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
-    assert_eq!((noted.len(), facts_of(&forgotten)), (1, None), "what a person had forgotten doesn't come back");
+    assert_eq!(
+        (noted.len(), facts_of(&forgotten)),
+        (1, None),
+        "a habit noted once and then forgotten doesn't come back"
+    );
     let mut by_hand = PersonsDoing::default();
     by_hand.note_edit(facts, "");
-    assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "what a person took out doesn't come back");
-    assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is a coincidence");
+    assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "a habit that a person deleted doesn't come back");
+    assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is no habit");
 }
 
 #[test]
-fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
+fn a_guests_frequent_question_is_noted_for_that_guest_alone() {
     let guest = ChatRef::from_telegram(5555);
     let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
     let looked = look(&[], &said, &PersonsDoing::default());
@@ -113,7 +121,7 @@ fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
 }
 
 #[test]
-fn facts_that_may_be_over_say_as_of_when_they_hold() {
+fn facts_that_may_be_outdated_are_dated() {
     let facts = "## A\n- Anna is in Rome this week <!-- wake 20261101T100000Z-1 -->\n- Bob likes tea <!-- wake 20261101T100000Z-1 -->\n\
         - Eve is 30 <!-- wake 20250101T100000Z-1 -->\n- I work at home now\n\
         - Dan is away now <!-- wake 20261120T100000Z-1 -->\n";
@@ -128,11 +136,11 @@ fn facts_that_may_be_over_say_as_of_when_they_hold() {
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, dated)], &[], &PersonsDoing::default())), None);
     let mut by_hand = PersonsDoing::default();
     by_hand.note_edit(dated, facts);
-    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &[], &by_hand)), None, "a person took the mark off");
+    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &[], &by_hand)), None, "a person removed the date");
 }
 
 #[test]
-fn contradictions_are_marked_and_a_persons_own_line_keeps_every_byte() {
+fn contradictions_are_marked_without_changing_a_persons_own_line() {
     let (one, other) = ("The wifi code is 1234", "The wifi code is 5678");
     let both = format!("## Home\n- {one} <!-- wake a -->\n- {other} <!-- wake b -->\n- Tea is good <!-- wake c -->\n");
     let looked = look(&[(SEMANTIC_MEMORY, &both)], &[], &PersonsDoing::default());
@@ -153,7 +161,7 @@ fn contradictions_are_marked_and_a_persons_own_line_keeps_every_byte() {
 }
 
 #[test]
-fn the_health_of_tasks_names_what_is_quiet_and_what_waits() {
+fn task_health_names_quiet_and_waiting_tasks() {
     let active = "## Tax\n- status: active\n- touched: 2026-11-10\n- next: call\n\n## Tea\n- status: active\n- touched: 2026-11-20\n\n\
         ## Bob's\n- touched: 2026-11-01\n- chat: 5555\n";
     let backlog = "## Attic\n- touched: 2026-09-01\n\n## Tax\n- touched: 2026-11-20\n\n## New\n- touched: 2026-11-20\n";

@@ -1,4 +1,4 @@
-//! Renders Markdown from models as messages accepted by Telegram. Pure values in and out.
+//! Renders Markdown from models as messages accepted by Telegram, without any I/O.
 //!
 //! The Markdown is parsed once into plain text with formatting spans over it (`styled`). The text is cut into parts at a reader's natural
 //! pauses (`split`). Each part's HTML is written from the spans that reach into it. A part also carries its unformatted text, for an answer
@@ -28,7 +28,7 @@ pub const MESSAGE_UNITS_MAX: usize = 4096;
 pub const CAPTION_UNITS_MAX: usize = 1024;
 
 /// The note appended by [`render_beginning`].
-const IN_FILE: &str = "… The whole answer is in the file.";
+const WHOLE_IN_FILE: &str = "… The whole answer is in the file.";
 
 /// The note appended by [`with_repeat_mark`].
 const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
@@ -36,10 +36,10 @@ const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confir
 /// The note appended by [`with_topic_mark`].
 const TOPIC_MARK: &str = "↪ Its topic is closed or gone.";
 
-/// The maximum length of a part in UTF-16 code units. Every part leaves room for both marks, each after two line breaks.
+/// The maximum length of a part in UTF-16 code units. Every part leaves room for [`REPEAT_MARK`] and [`TOPIC_MARK`].
 const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - MARKS_UNITS;
 
-/// The room for both marks.
+/// The length of both marks in UTF-16 code units, each with the two line breaks before it, rounded up.
 const MARKS_UNITS: usize = 96;
 
 /// The rendered text of one message.
@@ -57,7 +57,7 @@ pub enum Links {
     /// Clickable links for schemes supported by Telegram: http, https, tg, mailto. Others as [`Links::AsText`].
     Clickable,
     /// Links as `label (address)`, with all addresses as code to keep clients from linking them; the reader sees each target. In
-    /// [`RenderedPart::plain`], which has no code, the dots of addresses are raised.
+    /// [`RenderedPart::plain`], which has no code, the dots of addresses become `·`.
     AsText,
 }
 
@@ -81,22 +81,27 @@ pub fn render_with_links(markdown: &str, links: Links) -> Vec<RenderedPart> {
 /// Renders the beginning of a long text, as the caption of a file with the whole text. `None` if nothing would be visible.
 pub fn render_beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
     let styled = style_markdown(markdown, links);
-    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(IN_FILE) - 2;
+    // The note follows after two line breaks.
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(WHOLE_IN_FILE) - 2;
     let cut = split::cut_parts(&styled, units_max).into_iter().next()?;
     let (html, plain) = (styled.render_html(&cut), render_plain(&styled, &cut, links, units_max));
-    Some(RenderedPart { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
+    Some(RenderedPart {
+        html: format!("{html}\n\n<i>{WHOLE_IN_FILE}</i>"),
+        plain: format!("{plain}\n\n{WHOLE_IN_FILE}"),
+    })
 }
 
 /// Returns the beginning of an unformatted text, as the caption of a file with the whole text.
 pub fn beginning_of_plain(plain: &str) -> String {
-    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(IN_FILE) - 2;
+    // The note follows after two line breaks.
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(WHOLE_IN_FILE) - 2;
     let mut units = 0;
     let fits = |c: &char| {
         units += c.len_utf16();
         units <= units_max
     };
     let beginning: String = plain.chars().take_while(fits).collect();
-    format!("{}\n\n{IN_FILE}", beginning.trim_end())
+    format!("{}\n\n{WHOLE_IN_FILE}", beginning.trim_end())
 }
 
 fn style_markdown(markdown: &str, links: Links) -> Styled {
@@ -118,7 +123,7 @@ fn render_plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: us
     }
 }
 
-/// Renders a short text verbatim, without formatting or links: the dots of addresses are raised.
+/// Renders a short text verbatim, without formatting or links: the dots of addresses become `·`.
 pub fn render_verbatim(text: &str) -> RenderedPart {
     // fault: step-plan-link-worked
     let text = addresses::defang_addresses(text);

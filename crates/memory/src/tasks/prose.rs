@@ -29,7 +29,7 @@ impl TaskList {
         for part in &document.parts {
             let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
             let from = task.map_or(part.body_start, |task| task.keys_end);
-            // Skip parts with a code fence, which are quoted as a whole.
+            // In a part with a code fence, any line may belong to quoted code.
             if !document.has_fence(part) {
                 collect_items(&document, part, from, &mut found);
                 collect_lines(&document, part, from, &mut found);

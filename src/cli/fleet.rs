@@ -23,7 +23,7 @@ use reveille_store::FleetMember;
 use reveille_tools::loopback;
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat, complain,
     log::{self, Talk},
     print, print_json, report_failure,
 };
@@ -141,7 +141,7 @@ pub(super) fn run(command: &FleetCommand) -> ExitCode {
     let done = match command {
         FleetCommand::Add { dir, name, env } => add_assistant(dir, name, env.as_deref()),
         FleetCommand::Connect { dir, name, url } => connect_assistant(dir, name, url),
-        FleetCommand::List { dir, json } => list_assistants(dir, *json),
+        FleetCommand::List { dir, json } => list_assistants(dir, OutputFormat::from_flag(*json)),
         FleetCommand::Remove { dir, name } => remove(dir, name),
         FleetCommand::Run { dir, name, command } => run_one(dir, name, command),
     };
@@ -168,10 +168,10 @@ fn add_assistant(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn list_assistants(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
+fn list_assistants(dir: &Path, format: OutputFormat) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
     let members = fleet.open_registry()?.list_members(fleet.config().clock().now())?;
-    if json {
+    if format.is_json() {
         members.iter().for_each(print_json);
     } else if members.is_empty() {
         complain("No assistants yet: `wake fleet add` adds one.");

@@ -17,8 +17,8 @@ use reveille_cycle::workspace;
 use reveille_store::database;
 
 use super::{
-    EXIT_FAILED, SettingsArguments, build_redactor, complain, config_failure, health_fix, log, out, print,
-    print_exactly, print_json, report_failure,
+    EXIT_FAILED, OutputFormat, SettingsArguments, build_redactor, complain, config_failure, health_fix, log, out,
+    print, print_exactly, print_json, report_failure,
 };
 use crate::health::{
     self, HealthReport, Status,
@@ -151,7 +151,7 @@ fn run() -> ExitCode {
             }
             exit_code(report.status)
         }
-        Command::Status { json } => show_status(&config, json),
+        Command::Status { json } => show_status(&config, OutputFormat::from_flag(json)),
         Command::Bundle { file } => write_bundle(arguments.settings.env_file.as_deref(), file.as_deref()),
     }
 }
@@ -255,9 +255,9 @@ pub(super) fn exit_code(status: Status) -> ExitCode {
     }
 }
 
-pub(super) fn show_status(config: &Config, json: bool) -> ExitCode {
+pub(super) fn show_status(config: &Config, format: OutputFormat) -> ExitCode {
     let overview = health::status::read_status(config, &build_redactor(config), config.clock().now());
-    if json {
+    if format.is_json() {
         print_json(&overview);
     } else {
         print(&overview.render(config.timezone));

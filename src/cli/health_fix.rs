@@ -18,7 +18,7 @@ use reveille_index::Index;
 use reveille_memory::outside;
 
 use super::{
-    build_redactor, build_runtime, complain, connect_telegram, health, install,
+    OutputFormat, build_redactor, build_runtime, complain, connect_telegram, health, install,
     memory::{self, MemoryCommand},
     out, print,
     queue::{self, QueueCommand},
@@ -125,10 +125,14 @@ fn apply_remedy(config: &Config, remedy: &Remedy) -> Result<(), String> {
             }
             Err(why) => Err(why),
         },
-        Remedy::RetryMessage { id } => check_exit_code(queue::run(config, &QueueCommand::Retry { id: *id }, false)),
-        Remedy::Embed => {
-            check_exit_code(memory::run(config, &MemoryCommand::Reindex { embed: true, json: false }, false))
+        Remedy::RetryMessage { id } => {
+            check_exit_code(queue::run(config, &QueueCommand::Retry { id: *id }, OutputFormat::Text))
         }
+        Remedy::Embed => check_exit_code(memory::run(
+            config,
+            &MemoryCommand::Reindex { embed: true, json: false },
+            OutputFormat::Text,
+        )),
         Remedy::InMemory { place, command } => {
             let spec = Spec::new("/bin/sh").args(["-c", command]).current_dir(place).timeout(GIT_TIMEOUT);
             let output = process::run(&spec).map_err(|error| error.to_string())?;

@@ -16,7 +16,7 @@ use reveille_import::{
     plan::ImportPlan,
 };
 
-use super::{print, print_json, provenance::report_refusal, report_failure};
+use super::{OutputFormat, print, print_json, provenance::report_refusal, report_failure};
 
 /// Additional help text.
 pub(super) const HELP: &str = "\
@@ -71,7 +71,7 @@ struct SettingAsJson<'a> {
 }
 
 /// Imports, or reports what would be imported.
-pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFormat) -> ExitCode {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
     // The errors may quote the imported source.
@@ -92,7 +92,7 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -
         false => import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools),
     };
     match done {
-        Ok((ImportPlan { account, .. }, made)) if as_json => {
+        Ok((ImportPlan { account, .. }, made)) if format.is_json() => {
             as_one_document(kind, arguments.dry_run, &account, made.as_ref());
             ExitCode::SUCCESS
         }

@@ -14,7 +14,7 @@ use std::{
 use reveille_config::{Config, GivenSettings, SettingChanges, is_secret};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat, SettingsArguments, complain, config_failure,
     out::Working,
     prompt::{Prompter, Unanswered},
     report_failure,
@@ -51,7 +51,7 @@ pub(super) struct InitArguments {
     pub(super) json: bool,
 }
 
-pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
+pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, format: OutputFormat) -> ExitCode {
     let said = GivenSettings::gather(settings.env_file.as_deref());
     if let Some(problem) = said.file_problem() {
         complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
@@ -62,10 +62,10 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
         Err(error) => return report_failure(&error),
     };
     if arguments.check {
-        return runtime.block_on(overview::print_overview(&said, json));
+        return runtime.block_on(overview::print_overview(&said, format));
     }
     if arguments.non_interactive {
-        return runtime.block_on(keep_environment(&said, !arguments.no_check, json));
+        return runtime.block_on(keep_environment(&said, !arguments.no_check, format));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         complain(
@@ -318,13 +318,13 @@ fn write_changes(said: &GivenSettings, changes: &SettingChanges) -> Result<PathB
 }
 
 /// Writes the environment's settings to the file.
-async fn keep_environment(said: &GivenSettings, asks_others: bool, json: bool) -> ExitCode {
+async fn keep_environment(said: &GivenSettings, asks_others: bool, format: OutputFormat) -> ExitCode {
     let changes = setup::from_environment(said);
     if let Err(error) = said.resolve_with_changes(&changes) {
         return config_failure(&error);
     }
     let (states, _) = overview::check_steps(said, &changes, asks_others, &|| false).await;
-    overview::print_states(&states, json);
+    overview::print_states(&states, format);
     let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
     if states.iter().any(|(_, checked)| fails(checked)) {
         complain("A check failed, so nothing was written. Correct it, or use --no-check if there is no network yet.");

@@ -11,7 +11,7 @@ use reveille_config::Config;
 use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Refreshed, SearchHit, embed::BackfillError};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, history,
+    EXIT_CONFIG, EXIT_FAILED, OutputFormat, complain, history,
     memory_embed::{self, EmbedAction},
     print, print_json, provenance, report_failure, values,
 };
@@ -112,7 +112,7 @@ impl MemoryCommand {
     }
 }
 
-pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat) -> ExitCode {
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
     if matches!(command, MemoryCommand::Search { .. })
@@ -127,14 +127,15 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
             let text = &query.join(" ");
             let within = within.as_deref();
-            let question = MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
-            search_memory(config, &question, *why, as_json)
+            let question =
+                MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !format.is_json() };
+            search_memory(config, &question, *why, format)
         }
-        MemoryCommand::Reindex { embed, .. } => rebuild_index(config, *embed, as_json),
+        MemoryCommand::Reindex { embed, .. } => rebuild_index(config, *embed, format),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
-        MemoryCommand::Stats { .. } => show_stats(config, as_json),
-        MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, as_json),
-        MemoryCommand::Diff(arguments) => return provenance::print_changes(config, arguments, as_json),
+        MemoryCommand::Stats { .. } => show_stats(config, format),
+        MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, format),
+        MemoryCommand::Diff(arguments) => return provenance::print_changes(config, arguments, format),
         MemoryCommand::Restore(arguments) => return provenance::restore(config, arguments),
         MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
     };
@@ -195,24 +196,24 @@ fn search_memory(
     config: &Config,
     question: &MemoryQuestion<'_>,
     tells_why: bool,
-    as_json: bool,
+    format: OutputFormat,
 ) -> Result<ExitCode, MemoryFailure> {
     let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
         search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
     // People see only hits that make sense alone. Programs that rank further get the lines around them too.
-    let shown: Vec<&SearchHit> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    let shown: Vec<&SearchHit> = hits.iter().filter(|hit| format.is_json() || hit.speaks_for_itself()).collect();
     for note in &notes {
         complain(note);
     }
     for hit in &shown {
-        if as_json {
+        if format.is_json() {
             print_json(&Line::from_hit(hit, tells_why));
         } else {
             print(&render_hit(hit, tells_why));
         }
     }
-    if shown.is_empty() && !as_json {
+    if shown.is_empty() && !format.is_json() {
         complain("Nothing was found.");
     }
     Ok(ExitCode::SUCCESS)
@@ -233,16 +234,16 @@ fn render_hit(hit: &SearchHit, why: bool) -> String {
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, truncate_text(&hit.text, MAX_TEXT_CHARS))
 }
 
-fn rebuild_index(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn rebuild_index(config: &Config, embed: bool, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     if embed {
-        return embed_all(config, as_json);
+        return embed_all(config, format);
     }
     Index::open(&config.index_path())?.clear()?;
-    show_stats(config, as_json)
+    show_stats(config, format)
 }
 
 /// Embeds everything that isn't embedded yet.
-fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn embed_all(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     ask_index(config, |_| Ok(()))?;
     let mut index = Index::open(&config.index_path())?;
     let Some(done) = memory_embed::embed_missing(config, &mut index)? else {
@@ -256,12 +257,12 @@ fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> 
     }
     complain(&format!("{} parts were embedded.", done.embedded));
     drop(index);
-    show_stats(config, as_json)
+    show_stats(config, format)
 }
 
-fn show_stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn show_stats(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     let stats = ask_index(config, |index| index.stats())?;
-    if as_json {
+    if format.is_json() {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
     }

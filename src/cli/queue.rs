@@ -13,7 +13,7 @@ use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{Incoming, Store, StoreError, database};
 
-use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
+use super::{EXIT_FAILED, OutputFormat, complain, print, print_json, report_failure, values};
 
 /// Maximum characters of a listed message.
 const MAX_TEXT_CHARS: usize = 80;
@@ -126,7 +126,7 @@ impl Line {
     }
 }
 
-pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, action: &QueueCommand, format: OutputFormat) -> ExitCode {
     if let Err(error) = workspace::check_database(config) {
         return report_failure(&error);
     }
@@ -142,7 +142,7 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
     let result = store.and_then(|mut store| match action {
         QueueCommand::List { all, .. } => {
             for line in list_messages(&store, *all)? {
-                if as_json {
+                if format.is_json() {
                     print_json(&line);
                 } else {
                     print(&line.render(config));

@@ -14,7 +14,7 @@ use reveille_cycle::workspace;
 use reveille_store::SetAside;
 
 use super::{OutputFormat, complain, print, print_json, report_failure};
-use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup};
+use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup, SecretsInBackup};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BackupCommand {
@@ -86,7 +86,8 @@ pub(super) fn run(config: &Config, command: &BackupCommand, format: OutputFormat
         BackupCommand::Create { file, with_secrets, .. } => workspace::open_store(config)
             .map_err(|error| error.to_string())
             .and_then(|store| {
-                backup::create(config, &store, file, *with_secrets, now).map_err(|error| error.to_string())
+                let secrets = if *with_secrets { SecretsInBackup::Included } else { SecretsInBackup::LeftOut };
+                backup::create(config, &store, file, secrets, now).map_err(|error| error.to_string())
             })
             .map(|made| match format {
                 OutputFormat::Json => print_json(&made),

@@ -11,7 +11,10 @@ use reveille_store::database;
 use reveille_tools::Documents;
 
 use super::{OutputFormat, complain, print_json, report_failure, show, task::report_refusal};
-use crate::orders::{OrderError, jobs};
+use crate::orders::{
+    OrderError,
+    jobs::{self, JobSwitch},
+};
 
 /// Maximum number of listed runs.
 const MAX_RUNS: u32 = 50;
@@ -65,8 +68,8 @@ pub(super) fn run(config: &Config, command: Option<&JobsCommand>, format: Output
         None | Some(JobsCommand::List { .. }) => list_jobs(config, format),
         Some(JobsCommand::Log { name, .. }) => list_runs(config, name.as_deref(), format),
         Some(JobsCommand::Run { name }) => request_run(config, name),
-        Some(JobsCommand::Pause { name }) => set_paused(config, name, true),
-        Some(JobsCommand::Resume { name }) => set_paused(config, name, false),
+        Some(JobsCommand::Pause { name }) => switch_job(config, name, JobSwitch::Pause),
+        Some(JobsCommand::Resume { name }) => switch_job(config, name, JobSwitch::Resume),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -114,11 +117,11 @@ fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
     Ok(())
 }
 
-fn set_paused(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
+fn switch_job(config: &Config, name: &str, switch: JobSwitch) -> Result<(), OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
     let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
-    let done = jobs::pause(&mut hand, now, name, is_paused);
+    let done = jobs::pause(&mut hand, now, name, switch);
     let ended = hand.put_down();
     complain(&done?);
     Ok(ended?)

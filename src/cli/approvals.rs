@@ -15,7 +15,12 @@ use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, ApprovalState, Store, StoreError};
 
-use super::{OutputFormat, complain, out::prompt, print, print_exactly, print_json, report_failure, values};
+use super::{
+    OutputFormat, complain,
+    out::prompt,
+    print, print_exactly, print_json, report_failure,
+    values::{self, ListScope},
+};
 
 /// Maximum questions of `wake approvals list --all`.
 const SHOWN_MAX: usize = 50;
@@ -91,7 +96,7 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, format: OutputForm
     };
     let done = match action {
         ApprovalsCommand::List { all, .. } => {
-            list_questions(config, &store, *all, format).map(|()| Some(ExitCode::SUCCESS))
+            list_questions(config, &store, ListScope::from_flag(*all), format).map(|()| Some(ExitCode::SUCCESS))
         }
         ApprovalsCommand::Bytes { id } => print_action_bytes(&store, *id).map(Some),
         ApprovalsCommand::Approve { ids, always: true, .. } => match ids.as_slice() {
@@ -234,11 +239,10 @@ fn print_action_bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     })
 }
 
-fn list_questions(config: &Config, store: &Store, all: bool, format: OutputFormat) -> Result<(), StoreError> {
-    let approvals = if all {
-        store.approvals().last_approvals(SHOWN_MAX)?
-    } else {
-        store.approvals().pending_approvals(config.clock().now())?
+fn list_questions(config: &Config, store: &Store, scope: ListScope, format: OutputFormat) -> Result<(), StoreError> {
+    let approvals = match scope {
+        ListScope::All => store.approvals().last_approvals(SHOWN_MAX)?,
+        ListScope::Open => store.approvals().pending_approvals(config.clock().now())?,
     };
     if format.is_json() {
         print_json(&approvals);

@@ -129,9 +129,11 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
             let within = within.as_deref();
             let question =
                 MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !format.is_json() };
-            search_memory(config, &question, *why, format)
+            let detail = if *why { HitDetail::Score } else { HitDetail::Text };
+            search_memory(config, &question, detail, format)
         }
-        MemoryCommand::Reindex { embed, .. } => rebuild_index(config, *embed, format),
+        MemoryCommand::Reindex { embed: true, .. } => embed_all(config, format),
+        MemoryCommand::Reindex { embed: false, .. } => rebuild_index(config, format),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
         MemoryCommand::Stats { .. } => show_stats(config, format),
         MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, format),
@@ -140,6 +142,15 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
         MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
     };
     done.unwrap_or_else(|error| report_failure(&error))
+}
+
+/// What is shown of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HitDetail {
+    /// Its text and place.
+    Text,
+    /// Its score too, by parts.
+    Score,
 }
 
 /// The reason for a failure.
@@ -173,7 +184,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn from_hit(hit: &'a SearchHit, tells_why: bool) -> Self {
+    fn from_hit(hit: &'a SearchHit, detail: HitDetail) -> Self {
+        let tells_score = detail == HitDetail::Score;
         let why = || hit.explain_score().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
@@ -186,8 +198,8 @@ impl<'a> Line<'a> {
             score: hit.score,
             origin: &hit.origin,
             taint: hit.taint.as_deref(),
-            why: tells_why.then(why),
-            features: tells_why.then_some(hit.features.as_slice()),
+            why: tells_score.then(why),
+            features: tells_score.then_some(hit.features.as_slice()),
         }
     }
 }
@@ -195,7 +207,7 @@ impl<'a> Line<'a> {
 fn search_memory(
     config: &Config,
     question: &MemoryQuestion<'_>,
-    tells_why: bool,
+    detail: HitDetail,
     format: OutputFormat,
 ) -> Result<ExitCode, MemoryFailure> {
     let mut tell = build_progress_reporter();
@@ -208,9 +220,9 @@ fn search_memory(
     }
     for hit in &shown {
         if format.is_json() {
-            print_json(&Line::from_hit(hit, tells_why));
+            print_json(&Line::from_hit(hit, detail));
         } else {
-            print(&render_hit(hit, tells_why));
+            print(&render_hit(hit, detail));
         }
     }
     if shown.is_empty() && !format.is_json() {
@@ -219,7 +231,7 @@ fn search_memory(
     Ok(ExitCode::SUCCESS)
 }
 
-fn render_hit(hit: &SearchHit, why: bool) -> String {
+fn render_hit(hit: &SearchHit, detail: HitDetail) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", truncate_text(&place.join(", "), 60)) };
@@ -229,15 +241,14 @@ fn render_hit(hit: &SearchHit, why: bool) -> String {
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
     let parts = hit.explain_score().into_iter().map(|(name, part)| format!("{name} {part:.2}"));
-    let why =
-        if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
+    let why = match detail {
+        HitDetail::Score => format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")),
+        HitDetail::Text => String::new(),
+    };
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, truncate_text(&hit.text, MAX_TEXT_CHARS))
 }
 
-fn rebuild_index(config: &Config, embed: bool, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
-    if embed {
-        return embed_all(config, format);
-    }
+fn rebuild_index(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     Index::open(&config.index_path())?.clear()?;
     show_stats(config, format)
 }

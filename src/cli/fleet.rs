@@ -23,7 +23,9 @@ use reveille_store::FleetMember;
 use reveille_tools::loopback;
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat, complain,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat,
+    arguments::Arguments,
+    complain,
     log::{self, Talk},
     print, print_json, report_failure,
 };
@@ -245,11 +247,12 @@ fn to_exit_code(output: &Output) -> ExitCode {
 }
 
 /// Runs the turns of all due assistants.
-pub(super) fn run_due_turns(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
+pub(super) fn run_due_turns(dir: &Path, arguments: &Arguments) -> ExitCode {
     let worked = Fleet::open(dir).and_then(|fleet| {
         log::start(fleet.config(), Talk::Usual, Some("fleet"));
         let stop = super::stop_signal().map_err(|source| FleetError::Disk { path: dir.to_owned(), source })?;
         let (is_over, clock) = (|| *stop.borrow(), SystemClock);
+        let (slots, once) = (arguments.fleet.workers, arguments.once);
         work::run_worker(&fleet, &work::WorkOrder { slots, once, is_over: &is_over, clock: &clock })
     });
     match worked {

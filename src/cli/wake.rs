@@ -61,7 +61,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Fleet { command }) => return super::fleet::run(command),
         #[cfg(feature = "fleet")]
         None if let Some(dir) = &arguments.fleet.fleet => {
-            return super::fleet::run_due_turns(dir, arguments.once, arguments.fleet.workers);
+            return super::fleet::run_due_turns(dir, arguments);
         }
         _ => {}
     }

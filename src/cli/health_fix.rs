@@ -24,14 +24,18 @@ use super::{
     queue::{self, QueueCommand},
     wake,
 };
-use crate::health::{HealthReport, Remedy, TIDY_UP};
+use crate::{
+    RunMode,
+    health::{HealthReport, Remedy, TIDY_UP},
+    setup::CheckReach,
+};
 
 /// Time limit for git commands that repair the memory.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Checks, repairs, and checks again.
-pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
-    let report = health::run_checks(config, false, offline);
+pub(super) fn run(config: &Config, reach: CheckReach) -> ExitCode {
+    let report = health::run_checks(config, RunMode::Real, reach);
     let remedies = list_remedies(&report);
     health::show_report(config, &report);
     if remedies.is_empty() {
@@ -77,7 +81,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
         return health::exit_code(report.status);
     }
     print("\n");
-    let report = health::run_checks(config, false, offline);
+    let report = health::run_checks(config, RunMode::Real, reach);
     health::show_report(config, &report);
     health::exit_code(report.status)
 }

@@ -25,3 +25,24 @@ pub mod setup;
 
 /// The version, with the commit of the build if known.
 pub const VERSION: &str = env!("REVEILLE_VERSION");
+
+/// Tells if a command changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunMode {
+    /// Carries out its changes.
+    Real,
+    /// Only names its changes.
+    Dry,
+}
+
+impl RunMode {
+    /// Converts the flag `--dry-run`.
+    pub fn from_flag(dry_run: bool) -> Self {
+        if dry_run { Self::Dry } else { Self::Real }
+    }
+
+    /// Returns `true` if nothing may be changed.
+    pub fn is_dry(self) -> bool {
+        self == Self::Dry
+    }
+}

@@ -67,14 +67,22 @@ pub struct BackupMade {
     pub manifest: BackupManifest,
 }
 
+/// Tells if a backup holds the settings, with all keys and tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretsInBackup {
+    /// The settings are in it.
+    Included,
+    /// Only the names of the settings are in it.
+    LeftOut,
+}
+
 /// A member and the file that holds its bytes.
 struct Source {
     member: BackupMember,
     file: PathBuf,
 }
 
-/// Writes everything that can't be recreated into `file`, which must not exist. Includes the settings with their
-/// secrets only on request. The file gets its name after a trial restore.
+/// Writes everything that can't be recreated into `file`, which must not exist. The file gets its name after a trial restore.
 ///
 /// # Errors
 /// If the backup can't be created; then no such file is left.
@@ -82,7 +90,7 @@ pub fn create(
     config: &Config,
     store: &Store,
     file: &Path,
-    with_secrets: bool,
+    secrets: SecretsInBackup,
     now: DateTime<Utc>,
 ) -> Result<BackupMade, BackupError> {
     let file = std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
@@ -91,7 +99,7 @@ pub fn create(
     }
     let scratch = Scratch::create_in(parent_directory(&file))?;
     let partial = scratch.path().join(PARTIAL);
-    let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
+    let manifest = gather_and_write(config, store, &partial, secrets, now)?;
     restore::verify(&partial, now)?;
     // Unlike a rename, a hard link never replaces another file.
     fs::hard_link(&partial, &file).map_err(|error| match error.kind() {
@@ -107,7 +115,7 @@ fn gather_and_write(
     config: &Config,
     store: &Store,
     partial: &Path,
-    with_secrets: bool,
+    secrets: SecretsInBackup,
     now: DateTime<Utc>,
 ) -> Result<BackupManifest, BackupError> {
     let mut to = create_private(partial).map_err(BackupError::io("making", partial.display()))?;
@@ -117,7 +125,7 @@ fn gather_and_write(
         attempts += 1;
         to.set_len(0).map_err(BackupError::io("writing", partial.display()))?;
         std::io::Seek::rewind(&mut to).map_err(BackupError::io("writing", partial.display()))?;
-        let (manifest, sources) = gather_sources(config, store, scratch.path(), with_secrets, now)?;
+        let (manifest, sources) = gather_sources(config, store, scratch.path(), secrets, now)?;
         match write_backup(&to, &manifest, &sources, now) {
             Err(BackupError::Changing(_)) if attempts < MAX_ATTEMPTS => {}
             written => break written.map(|()| manifest)?,
@@ -135,7 +143,7 @@ fn gather_sources(
     config: &Config,
     store: &Store,
     scratch: &Path,
-    with_secrets: bool,
+    secrets: SecretsInBackup,
     now: DateTime<Utc>,
 ) -> Result<(BackupManifest, Vec<Source>), BackupError> {
     let mut sources = Vec::new();
@@ -166,7 +174,7 @@ fn gather_sources(
     }
     let mut settings = Vec::new();
     match &config.env_file {
-        Some(file) if with_secrets => sources.extend(find_source(SETTINGS, file.clone())?),
+        Some(file) if secrets == SecretsInBackup::Included => sources.extend(find_source(SETTINGS, file.clone())?),
         Some(_) | None => {
             let given = GivenSettings::gather(config.env_file.as_deref());
             // A restore chooses the workspace itself.
@@ -176,7 +184,7 @@ fn gather_sources(
     }
     for folder in FOLDERS {
         let home = if MEDIA.contains(&folder) { &config.media_dir } else { &config.workspace_dir };
-        for (name, path, is_file) in list_entries(&home.join(folder))? {
+        for FolderEntry { name, path, is_file } in list_entries(&home.join(folder))? {
             if is_file && is_plain(&name) && !name.ends_with(FETCHED_PART) {
                 sources.extend(find_source(&format!("{folder}/{name}"), path)?);
             }
@@ -226,7 +234,7 @@ fn take_uncommitted(
 /// Lists the rest of the workspace, so nothing of the person's is left out silently.
 fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
-    for (name, ..) in list_entries(&config.workspace_dir)? {
+    for FolderEntry { name, .. } in list_entries(&config.workspace_dir)? {
         let is_taken = TOP.contains(&name.as_str())
             || FOLDERS.contains(&name.as_str())
             || name == config.repo_name
@@ -245,8 +253,16 @@ fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     Ok(rest)
 }
 
-/// Lists the entries of a folder, sorted by name: names, paths, and `true` for files. Empty if the folder is missing.
-fn list_entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
+/// An entry of a folder.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct FolderEntry {
+    name: String,
+    path: PathBuf,
+    is_file: bool,
+}
+
+/// Lists the entries of a folder, sorted by name. Empty if the folder is missing.
+fn list_entries(dir: &Path) -> Result<Vec<FolderEntry>, BackupError> {
     let read = match fs::read_dir(dir) {
         Ok(read) => read,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -256,7 +272,7 @@ fn list_entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError>
         .flatten()
         .map(|entry| {
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            (entry.file_name().to_string_lossy().into_owned(), entry.path(), is_file)
+            FolderEntry { name: entry.file_name().to_string_lossy().into_owned(), path: entry.path(), is_file }
         })
         .collect();
     found.sort();

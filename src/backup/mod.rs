@@ -21,7 +21,7 @@ use reveille_base::{
 use reveille_git::RepoError;
 use reveille_store::{StoreError, wake_lock::LockError};
 
-pub use create::{BackupMade, create};
+pub use create::{BackupMade, SecretsInBackup, create};
 pub use manifest::{BackupManifest, BackupMember, LeftOut};
 pub use restore::{RestoredBackup, restore, verify};
 

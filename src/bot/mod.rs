@@ -159,7 +159,9 @@ pub async fn run(
     (wake, transcriber): (Option<PathBuf>, Option<PathBuf>),
     mode: BotMode,
 ) -> Result<BotEnd, BotError> {
-    let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop, mode).await? else {
+    let Some(OpenedWorkspace { one_poller: _one_poller, store, outbox }) =
+        open_patiently(outside, &mut stop, mode).await?
+    else {
         return Ok(BotEnd::Asked);
     };
     let (answers, to_send) = mpsc::channel(answers::MAX_WAITING);
@@ -231,7 +233,7 @@ async fn open_patiently(
     outside: BotContext<'_>,
     stop: &mut watch::Receiver<bool>,
     mode: BotMode,
-) -> Result<Option<(WakeLock, Store, Store)>, BotError> {
+) -> Result<Option<OpenedWorkspace>, BotError> {
     let mut trouble = FailureStretch::default();
     let mut has_complained = false;
     let mut untold = None;
@@ -265,11 +267,19 @@ async fn open_patiently(
     }
 }
 
-fn open_workspace(outside: BotContext<'_>) -> Result<(WakeLock, Store, Store), BotError> {
+/// What the bot holds of the workspace while it runs.
+struct OpenedWorkspace {
+    one_poller: WakeLock,
+    store: Store,
+    /// The connection of the task that sends answers.
+    outbox: Store,
+}
+
+fn open_workspace(outside: BotContext<'_>) -> Result<OpenedWorkspace, BotError> {
     cycle::prepare_workspace(outside.config)?;
     let one_poller = lock_poller(outside)?;
     let store = cycle::workspace::open_database(outside.config)?;
-    Ok((one_poller, store, cycle::workspace::open_database(outside.config)?))
+    Ok(OpenedWorkspace { one_poller, store, outbox: cycle::workspace::open_database(outside.config)? })
 }
 
 fn lock_poller(outside: BotContext<'_>) -> Result<WakeLock, BotError> {

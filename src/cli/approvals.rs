@@ -15,7 +15,12 @@ use reveille_cycle::standing;
 use reveille_policy::amend::TIME;
 use reveille_store::{Approval, ApprovalState, Store, StoreError};
 
-use super::{complain, out::prompt, print, print_exactly, print_json, report_failure, values};
+use super::{
+    OutputFormat, complain,
+    out::prompt,
+    print, print_exactly, print_json, report_failure,
+    values::{self, ListScope},
+};
 
 /// Maximum questions of `wake approvals list --all`.
 const SHOWN_MAX: usize = 50;
@@ -84,14 +89,14 @@ impl ApprovalsCommand {
 }
 
 /// Carries out the command. `None` if a question was decided and a wake should resume the work.
-pub(super) fn run(config: &Config, command: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
+pub(super) fn run(config: &Config, command: &ApprovalsCommand, format: OutputFormat) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
         Err(error) => return Some(report_failure(&error)),
     };
     let done = match command {
         ApprovalsCommand::List { all, .. } => {
-            list_questions(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS))
+            list_questions(config, &store, ListScope::from_flag(*all), format).map(|()| Some(ExitCode::SUCCESS))
         }
         ApprovalsCommand::Bytes { id } => print_action_bytes(&store, *id).map(Some),
         ApprovalsCommand::Approve { ids, always: true, .. } => match ids.as_slice() {
@@ -234,13 +239,12 @@ fn print_action_bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     })
 }
 
-fn list_questions(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
-    let approvals = if all {
-        store.approvals().last_approvals(SHOWN_MAX)?
-    } else {
-        store.approvals().pending_approvals(config.clock().now())?
+fn list_questions(config: &Config, store: &Store, scope: ListScope, format: OutputFormat) -> Result<(), StoreError> {
+    let approvals = match scope {
+        ListScope::All => store.approvals().last_approvals(SHOWN_MAX)?,
+        ListScope::Open => store.approvals().pending_approvals(config.clock().now())?,
     };
-    if as_json {
+    if format.is_json() {
         print_json(&approvals);
         return Ok(());
     }

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments, jobs::JobsCommand,
-    log::Talk, mcp, memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue,
+    OutputFormat, SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments,
+    jobs::JobsCommand, log::Talk, mcp, memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue,
     recordings::RecordingsCommand, remind::RemindArguments, shell::Program, task::TaskCommand,
 };
 
@@ -433,9 +433,9 @@ impl Arguments {
         })
     }
 
-    /// Returns `true` if JSON is asked for, before or after the command's name.
-    pub(super) fn is_json(&self) -> bool {
-        self.json || self.command.as_ref().is_some_and(WakeCommand::is_json)
+    /// Returns the form of the output. `--json` may stand before or after the command's name.
+    pub(super) fn output_format(&self) -> OutputFormat {
+        OutputFormat::from_flag(self.json || self.command.as_ref().is_some_and(WakeCommand::is_json))
     }
 
     /// Returns the log volume for the command.
@@ -484,8 +484,10 @@ mod tests {
             "wake --once --json",
             "wake say hello --json",
         ] {
-            assert!(Arguments::try_parse_from(line.split(' ')).unwrap().is_json(), "{line}");
+            let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(arguments.output_format(), OutputFormat::Json, "{line}");
         }
-        assert!(!Arguments::try_parse_from(["wake", "log"]).unwrap().is_json());
+        let arguments = Arguments::try_parse_from(["wake", "log"]).unwrap();
+        assert_eq!(arguments.output_format(), OutputFormat::Text);
     }
 }

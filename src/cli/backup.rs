@@ -13,8 +13,8 @@ use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::SetAside;
 
-use super::{complain, print, print_json, report_failure};
-use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup};
+use super::{OutputFormat, complain, print, print_json, report_failure};
+use crate::backup::{self, BackupError, BackupMade, BackupManifest, RestoredBackup, SecretsInBackup};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BackupCommand {
@@ -80,31 +80,32 @@ struct VerifiedBackup {
 }
 
 /// Creates, verifies or restores a backup.
-pub(super) fn run(config: &Config, command: &BackupCommand, json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, command: &BackupCommand, format: OutputFormat) -> ExitCode {
     let now = config.clock().now();
     let done = match command {
         BackupCommand::Create { file, with_secrets, .. } => workspace::open_store(config)
             .map_err(|error| error.to_string())
             .and_then(|store| {
-                backup::create(config, &store, file, *with_secrets, now).map_err(|error| error.to_string())
+                let secrets = if *with_secrets { SecretsInBackup::Included } else { SecretsInBackup::LeftOut };
+                backup::create(config, &store, file, secrets, now).map_err(|error| error.to_string())
             })
-            .map(|made| match json {
-                true => print_json(&made),
-                false => print(&made_in_words(&made, config)),
+            .map(|made| match format {
+                OutputFormat::Json => print_json(&made),
+                OutputFormat::Text => print(&made_in_words(&made, config)),
             }),
         BackupCommand::Verify { file, .. } => backup::verify(file, now)
-            .map(|(manifest, set_aside)| match json {
-                true => print_json(&VerifiedBackup { manifest, set_aside }),
-                false => {
+            .map(|(manifest, set_aside)| match format {
+                OutputFormat::Json => print_json(&VerifiedBackup { manifest, set_aside }),
+                OutputFormat::Text => {
                     print(&format!("{} is good: a test restore worked.\n\n", file.display()));
                     print(&describe_manifest(&manifest, config));
                 }
             })
             .map_err(|error| error.to_string()),
         BackupCommand::Restore { file, to, .. } => restore_backup(config, file, to.clone(), now)
-            .map(|restored| match json {
-                true => print_json(&restored),
-                false => print(&restored_in_words(&restored, config)),
+            .map(|restored| match format {
+                OutputFormat::Json => print_json(&restored),
+                OutputFormat::Text => print(&restored_in_words(&restored, config)),
             })
             .map_err(|error| error.to_string()),
     };

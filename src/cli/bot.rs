@@ -13,7 +13,9 @@ use reveille_store::{StoreError, access, database};
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, listen,
     log::{self, Talk},
-    out, pair, print, report_failure,
+    out,
+    pair::{self, FoundWebhook},
+    print, report_failure,
     transcribe::{TranscribeArguments, transcribe},
     turn, values,
 };
@@ -177,7 +179,10 @@ fn run_arguments(arguments: Arguments) -> ExitCode {
         Some(Command::Pair { list: false }) => pair::pair(&config),
         Some(Command::Unpair { user }) => pair::unpair(&config, user),
         Some(Command::Webhook { action: Some(WebhookAction::Set { url }) }) => pair::set_webhook(&config, url),
-        Some(Command::Webhook { action }) => pair::report_webhook(&config, action.is_some()),
+        Some(Command::Webhook { action: Some(WebhookAction::Delete) }) => {
+            pair::report_webhook(&config, FoundWebhook::Remove)
+        }
+        Some(Command::Webhook { action: None }) => pair::report_webhook(&config, FoundWebhook::Keep),
     }
 }
 

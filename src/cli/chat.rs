@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use editor::{MessageEditor, Typed, TypedDecision};
+use editor::{DecisionPrompt, MessageEditor, Typed, TypedDecision};
 use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
@@ -59,22 +59,25 @@ const DROP: &str = "/drop";
 const QUESTIONS: &str = "/questions";
 
 pub(super) fn run(config: &Config) -> ExitCode {
-    let is_interactive = std::io::stdin().is_terminal();
-    let interrupts = Arc::new(Interrupts::new(config, is_interactive));
+    let input = if std::io::stdin().is_terminal() { ChatInput::Terminal } else { ChatInput::Pipe };
+    let interrupts = Arc::new(Interrupts::new(config, input));
     let handler = Arc::clone(&interrupts);
     with_signals(
         config,
         move |stop| handler.listen(stop),
         async |context| {
             (context.at_work)();
-            let mut chat = match Chat::open(context, &interrupts, is_interactive) {
+            let mut chat = match Chat::open(context, &interrupts, input) {
                 Ok(chat) => chat,
                 Err(error) => {
                     complain(&format!("failed: {error}\n{}", what_to_do(&error)));
                     return exit_code(&error);
                 }
             };
-            let ended = if is_interactive { Box::pin(chat.talk()).await } else { chat.read_lines().await };
+            let ended = match input {
+                ChatInput::Terminal => Box::pin(chat.talk()).await,
+                ChatInput::Pipe => chat.read_lines().await,
+            };
             // If this fails, the session is forgotten with the process.
             chat.store.terminals_mut().close_session(&chat.session).ok();
             match ended {
@@ -89,11 +92,20 @@ pub(super) fn run(config: &Config) -> ExitCode {
     )
 }
 
+/// Where the messages of a chat come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChatInput {
+    /// A person types them.
+    Terminal,
+    /// Each line is a message, and nobody answers questions.
+    Pipe,
+}
+
 /// A conversation in progress.
 struct Chat<'a> {
     context: Context<'a>,
     interrupts: &'a Interrupts,
-    is_interactive: bool,
+    input: ChatInput,
     store: Store,
     session: TerminalSession,
     steps: Option<Arc<Steps>>,
@@ -117,7 +129,7 @@ struct ChatScreen<'a> {
     session: &'a TerminalSession,
     working: &'a Working,
     steps: Option<&'a Steps>,
-    is_interactive: bool,
+    input: ChatInput,
 }
 
 impl Screen for ChatScreen<'_> {
@@ -125,7 +137,7 @@ impl Screen for ChatScreen<'_> {
         if let Some(steps) = self.steps {
             steps.show_new();
         }
-        show_new(self.context, store, self.session, self.is_interactive)
+        show_new(self.context, store, self.session, self.input)
     }
 
     fn announce_saving(&self) {
@@ -138,16 +150,16 @@ fn show_new(
     context: Context<'_>,
     store: &mut Store,
     session: &TerminalSession,
-    is_interactive: bool,
+    input: ChatInput,
 ) -> Result<(), StoreError> {
     for (id, text) in store.terminals().console_unshown(Some(session))? {
         if store.terminals().is_question(id)? {
             // In an interactive chat, the question is asked at the next prompt.
-            if !is_interactive {
+            if input == ChatInput::Pipe {
                 complain(&render_for_terminal(context.config, text.trim_end()));
             }
         } else {
-            let space = if is_interactive { "\n" } else { "" };
+            let space = if input == ChatInput::Terminal { "\n" } else { "" };
             if !out::print_exactly(&format!("{}\n{space}", render_for_terminal(context.config, text.trim_end()))) {
                 break;
             }
@@ -158,16 +170,16 @@ fn show_new(
 }
 
 impl<'a> Chat<'a> {
-    fn open(context: Context<'a>, interrupts: &'a Interrupts, is_interactive: bool) -> Result<Self, WakeError> {
+    fn open(context: Context<'a>, interrupts: &'a Interrupts, input: ChatInput) -> Result<Self, WakeError> {
         let mut store = cycle::open_store(context.config)?;
         let session = TerminalSession::generate()?;
         store.terminals_mut().open_session(&session, &Identity::current(), context.clock.now())?;
         // The fallback grammar's answers already say what it did, so no steps are shown.
         let has_model = load_effective_config(context.config, &store)?.effective_model() != OFFLINE_MODEL;
-        let has_steps = is_interactive && std::io::stderr().is_terminal() && has_model;
+        let has_steps = input == ChatInput::Terminal && std::io::stderr().is_terminal() && has_model;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
         let watch = Arc::new(Mutex::new(DueWatch::new(TRIGGER, Some(Starting::Chat))));
-        Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new(), watch })
+        Ok(Self { context, interrupts, input, store, session, steps, later: BTreeSet::new(), watch })
     }
 
     /// Talks with a person. Returns `true` if all went well.
@@ -185,7 +197,7 @@ impl<'a> Chat<'a> {
         }
         let mut has_cleared = false;
         loop {
-            show_new(self.context, &mut self.store, &self.session, true)?;
+            show_new(self.context, &mut self.store, &self.session, ChatInput::Terminal)?;
             Box::pin(self.ask_questions(&mut editor)).await?;
             if self.interrupts.is_leaving() {
                 break;
@@ -348,9 +360,9 @@ impl<'a> Chat<'a> {
             Work::Said(StoredStatement::Message(id)) => Some(*id),
             _ => None,
         };
-        let Self { context, interrupts, is_interactive, store, session, steps, .. } = self;
-        let (context, is_interactive) = (*context, *is_interactive);
-        let screen = ChatScreen { context, session, working: &working, steps: steps.as_deref(), is_interactive };
+        let Self { context, interrupts, input, store, session, steps, .. } = self;
+        let (context, input) = (*context, *input);
+        let screen = ChatScreen { context, session, working: &working, steps: steps.as_deref(), input };
         let at_once = Context { terminal: Terminal::AtOnce(&screen), ..context };
         let began = interrupts.begin();
         let watching = steps.as_ref().map(|steps| Steps::watch(steps, message));
@@ -378,8 +390,8 @@ impl<'a> Chat<'a> {
         if let Some(steps) = &self.steps {
             steps.show_new();
         }
-        show_new(self.context, &mut self.store, &self.session, self.is_interactive)?;
-        if presses > 0 && self.is_interactive {
+        show_new(self.context, &mut self.store, &self.session, self.input)?;
+        if presses > 0 && self.input == ChatInput::Terminal {
             self.say_what_a_press_did()?;
             return Ok(true);
         }
@@ -436,7 +448,8 @@ impl<'a> Chat<'a> {
             let id = approval.id;
             let rule = approvals::render_rule(self.context.config, &approval);
             let is_grave = !matches!(approval.risk.as_str(), "safe" | "caution");
-            let has_decided = match (editor.read_decision(is_grave, rule.is_some()), rule) {
+            let has_decided = match (editor.read_decision(DecisionPrompt { is_grave, may_stand: rule.is_some() }), rule)
+            {
                 (TypedDecision::Always, Some(rule)) => {
                     complain(&rule);
                     if !editor.confirm(approvals::ADD_IT) {

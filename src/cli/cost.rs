@@ -6,7 +6,7 @@ use reveille_account::cost::{self, CostBy, CostQuery};
 use reveille_config::Config;
 use reveille_store::database;
 
-use super::{EXIT_FAILED, complain, print, print_json, report_failure};
+use super::{EXIT_FAILED, OutputFormat, complain, print, print_json, report_failure};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CostArguments {
@@ -22,7 +22,7 @@ pub(super) struct CostArguments {
 }
 
 /// Prints the report.
-pub(super) fn run(config: &Config, arguments: &CostArguments, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, arguments: &CostArguments, format: OutputFormat) -> ExitCode {
     let since = match super::parse_since(config, arguments.since.as_deref()) {
         Ok(since) => since,
         Err(code) => return code,
@@ -37,7 +37,7 @@ pub(super) fn run(config: &Config, arguments: &CostArguments, as_json: bool) -> 
     };
     let query = CostQuery { since, by: arguments.by, chat: None, with_parts: true };
     match cost::compute_report(&store, config, config.clock().now(), query) {
-        Ok(report) if as_json => print_json(&report),
+        Ok(report) if format.is_json() => print_json(&report),
         Ok(report) => print(&format!("{}\n", report.render_for_terminal(config.timezone))),
         Err(error) => return report_failure(&error),
     }

@@ -18,7 +18,8 @@ use reveille_trial::{
 };
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, out::Working, print, print_json, replay, report_failure,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, OutputFormat, complain, out::Working, print, print_json, replay,
+    report_failure,
 };
 
 /// Help text below the options.
@@ -107,9 +108,9 @@ struct Total {
 }
 
 /// Runs the cases, or adds one.
-pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json: bool) -> ExitCode {
+pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, format: OutputFormat) -> ExitCode {
     match (&arguments.action, &arguments.dir) {
-        (Some(EvalCommand::Add { id, dir, .. }), _) => add_case(context, id, dir, as_json),
+        (Some(EvalCommand::Add { id, dir, .. }), _) => add_case(context, id, dir, format),
         (None, Some(dir)) => {
             let model = arguments.model.as_deref();
             let cap = arguments.live.then_some(arguments.cap);
@@ -121,7 +122,7 @@ pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json
                 complain("A live run needs an AI model, and none is set. Set MODEL, or name one with --model.");
                 return ExitCode::from(EXIT_CONFIG);
             }
-            Box::pin(run_all(context, dir, (name, cap), as_json)).await
+            Box::pin(run_all(context, dir, (name, cap), format)).await
         }
         (None, None) => ExitCode::from(EXIT_USAGE),
     }
@@ -131,7 +132,7 @@ async fn run_all(
     context: Context<'_>,
     dir: &Path,
     (model, cap_usd): (Option<&str>, Option<f64>),
-    as_json: bool,
+    format: OutputFormat,
 ) -> ExitCode {
     let cases = match eval::list_cases(dir) {
         Ok(cases) if cases.is_empty() => {
@@ -189,7 +190,7 @@ async fn run_all(
         total.rounds += score.rounds;
         total.tokens += score.tokens;
         total.cost_usd += score.cost_usd;
-        if as_json {
+        if format.is_json() {
             print_json(&score);
         } else {
             print(&render_score(&score));
@@ -198,7 +199,7 @@ async fn run_all(
     }
     total.left_out = all - total.cases;
     let is_kept = kept.is_none_or(|run| keep_run(context, &run, &mut total));
-    if as_json {
+    if format.is_json() {
         print_json(&total);
     } else {
         let Total { cases, passed, rounds, tokens, cost_usd, .. } = total;
@@ -270,7 +271,7 @@ fn format_figures(rounds: u32, tokens: Usage, cost_usd: f64) -> String {
     format!("{}, {input} tokens in, {} out, ${cost_usd:.4}", format_count(rounds as usize, "round"), tokens.output)
 }
 
-fn add_case(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
+fn add_case(context: Context<'_>, id: &str, dir: &Path, format: OutputFormat) -> ExitCode {
     let config = context.config;
     if let Err(error) = workspace::check_database(config) {
         return report_failure(&error);
@@ -303,7 +304,7 @@ fn add_case(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCo
         Err(code) => return code,
     }
     match eval::add_case((&store, &repo), config, context.redactor, &row, dir) {
-        Ok(added) if as_json => print_json(&added),
+        Ok(added) if format.is_json() => print_json(&added),
         Ok(added) => {
             let masked = format_count(added.masked, "place");
             print(&format!("Wrote {}, which only you can read. Masked: {masked}.\n", added.path.display()));

@@ -23,7 +23,9 @@ use reveille_store::FleetMember;
 use reveille_tools::loopback;
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat,
+    arguments::Arguments,
+    complain,
     log::{self, Talk},
     print, print_json, report_failure,
 };
@@ -141,7 +143,7 @@ pub(super) fn run(command: &FleetCommand) -> ExitCode {
     let done = match command {
         FleetCommand::Add { dir, name, env } => add_assistant(dir, name, env.as_deref()),
         FleetCommand::Connect { dir, name, url } => connect_assistant(dir, name, url),
-        FleetCommand::List { dir, json } => list_assistants(dir, *json),
+        FleetCommand::List { dir, json } => list_assistants(dir, OutputFormat::from_flag(*json)),
         FleetCommand::Remove { dir, name } => remove(dir, name),
         FleetCommand::Run { dir, name, command } => run_one(dir, name, command),
     };
@@ -168,10 +170,10 @@ fn add_assistant(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn list_assistants(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
+fn list_assistants(dir: &Path, format: OutputFormat) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
     let members = fleet.open_registry()?.list_members(fleet.config().clock().now())?;
-    if json {
+    if format.is_json() {
         members.iter().for_each(print_json);
     } else if members.is_empty() {
         complain("No assistants yet: `wake fleet add` adds one.");
@@ -245,11 +247,12 @@ fn to_exit_code(output: &Output) -> ExitCode {
 }
 
 /// Runs the turns of all due assistants.
-pub(super) fn run_due_turns(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
+pub(super) fn run_due_turns(dir: &Path, arguments: &Arguments) -> ExitCode {
     let worked = Fleet::open(dir).and_then(|fleet| {
         log::start(fleet.config(), Talk::Usual, Some("fleet"));
         let stop = super::stop_signal().map_err(|source| FleetError::Disk { path: dir.to_owned(), source })?;
         let (is_over, clock) = (|| *stop.borrow(), SystemClock);
+        let (slots, once) = (arguments.fleet.workers, arguments.once);
         work::run_worker(&fleet, &work::WorkOrder { slots, once, is_over: &is_over, clock: &clock })
     });
     match worked {

@@ -14,16 +14,21 @@ use reveille_base::{
 };
 use reveille_config::{Config, GivenSettings, SettingChanges, VARIABLES, is_secret};
 use reveille_cycle::workspace;
+use reveille_memory::render::Looks;
 use reveille_store::database;
 
 use super::{
-    EXIT_FAILED, SettingsArguments, build_redactor, complain, config_failure, health_fix, log, out, print,
-    print_exactly, print_json, report_failure,
+    EXIT_FAILED, OutputFormat, SettingsArguments, build_redactor, complain, config_failure, health_fix, log, out,
+    print, print_exactly, print_json, report_failure,
 };
-use crate::health::{
-    self, HealthReport, Status,
-    bundle::{self, Bundle, BundleSource},
-    told,
+use crate::{
+    RunMode,
+    health::{
+        self, HealthReport, Status,
+        bundle::{self, Bundle, BundleSource},
+        told::{self, HealthNews},
+    },
+    setup::CheckReach,
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.
@@ -140,10 +145,10 @@ fn run() -> ExitCode {
     }
     match arguments.command {
         Command::Check { new_database: true, .. } if !begin_anew(&config) => ExitCode::from(EXIT_FAILED),
-        Command::Check { quiet: true, offline, .. } => check_quietly(&config, offline),
-        Command::Check { fix: true, offline, .. } => health_fix::run(&config, offline),
+        Command::Check { quiet: true, offline, .. } => check_quietly(&config, choose_reach(offline)),
+        Command::Check { fix: true, offline, .. } => health_fix::run(&config, choose_reach(offline)),
         Command::Check { json, dry_run, offline, .. } => {
-            let report = run_checks(&config, dry_run, offline);
+            let report = run_checks(&config, RunMode::from_flag(dry_run), choose_reach(offline));
             if json {
                 print_json(&report);
             } else {
@@ -151,7 +156,7 @@ fn run() -> ExitCode {
             }
             exit_code(report.status)
         }
-        Command::Status { json } => show_status(&config, json),
+        Command::Status { json } => show_status(&config, OutputFormat::from_flag(json)),
         Command::Bundle { file } => write_bundle(arguments.settings.env_file.as_deref(), file.as_deref()),
     }
 }
@@ -213,25 +218,34 @@ fn begin_anew(config: &Config) -> bool {
     }
 }
 
-/// Runs all checks, and repairs if `dry_run` is `false`.
-pub(super) fn run_checks(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
-    let check = if offline { health::check } else { health::check_with_servers };
-    check(config, &build_redactor(config), config.clock().now(), dry_run)
+/// Converts the flag `--offline`.
+fn choose_reach(offline: bool) -> CheckReach {
+    if offline { CheckReach::Local } else { CheckReach::Others }
+}
+
+/// Runs all checks, and repairs unless it is a dry run.
+pub(super) fn run_checks(config: &Config, mode: RunMode, reach: CheckReach) -> HealthReport {
+    health::check(config, &build_redactor(config), config.clock().now(), mode, reach)
+}
+
+/// Chooses the looks of a report on standard output.
+fn choose_looks(config: &Config) -> Looks {
+    if config.no_color || !std::io::stdout().is_terminal() { Looks::Plain } else { Looks::Ansi }
 }
 
 /// Prints the report for a person.
 pub(super) fn show_report(config: &Config, report: &HealthReport) {
-    print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
+    print_exactly(&report.render(choose_looks(config)));
 }
 
 /// Prints only problems that weren't reported before, since cron mails the output.
-fn check_quietly(config: &Config, offline: bool) -> ExitCode {
-    let report = run_checks(config, false, offline);
+fn check_quietly(config: &Config, reach: CheckReach) -> ExitCode {
+    let report = run_checks(config, RunMode::Real, reach);
     let path = config.health_told_path();
-    let (news, notes, told) = report.find_news(&config.notes, &told::read_findings(&path));
+    let HealthNews { report: news, notes, told } = report.find_news(&config.notes, &told::read_findings(&path));
     log_notes(&notes);
     if !news.checks.is_empty() {
-        print(&news.render(config.no_color || !std::io::stdout().is_terminal()));
+        print(&news.render(choose_looks(config)));
     }
     // Before the first wake there is no workspace, and this command creates none.
     if config.workspace_dir.is_dir()
@@ -255,9 +269,9 @@ pub(super) fn exit_code(status: Status) -> ExitCode {
     }
 }
 
-pub(super) fn show_status(config: &Config, json: bool) -> ExitCode {
+pub(super) fn show_status(config: &Config, format: OutputFormat) -> ExitCode {
     let overview = health::status::read_status(config, &build_redactor(config), config.clock().now());
-    if json {
+    if format.is_json() {
         print_json(&overview);
     } else {
         print(&overview.render(config.timezone));

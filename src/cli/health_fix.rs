@@ -18,20 +18,24 @@ use reveille_index::Index;
 use reveille_memory::outside;
 
 use super::{
-    build_redactor, build_runtime, complain, connect_telegram, health, install,
+    OutputFormat, build_redactor, build_runtime, complain, connect_telegram, health, install,
     memory::{self, MemoryCommand},
     out, print,
     queue::{self, QueueCommand},
     wake,
 };
-use crate::health::{HealthReport, Remedy, TIDY_UP};
+use crate::{
+    RunMode,
+    health::{HealthReport, Remedy, TIDY_UP},
+    setup::CheckReach,
+};
 
 /// Time limit for git commands that repair the memory.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Checks, repairs, and checks again.
-pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
-    let report = health::run_checks(config, false, offline);
+pub(super) fn run(config: &Config, reach: CheckReach) -> ExitCode {
+    let report = health::run_checks(config, RunMode::Real, reach);
     let remedies = list_remedies(&report);
     health::show_report(config, &report);
     if remedies.is_empty() {
@@ -77,7 +81,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
         return health::exit_code(report.status);
     }
     print("\n");
-    let report = health::run_checks(config, false, offline);
+    let report = health::run_checks(config, RunMode::Real, reach);
     health::show_report(config, &report);
     health::exit_code(report.status)
 }
@@ -125,10 +129,14 @@ fn apply_remedy(config: &Config, remedy: &Remedy) -> Result<(), String> {
             }
             Err(why) => Err(why),
         },
-        Remedy::RetryMessage { id } => check_exit_code(queue::run(config, &QueueCommand::Retry { id: *id }, false)),
-        Remedy::Embed => {
-            check_exit_code(memory::run(config, &MemoryCommand::Reindex { embed: true, json: false }, false))
+        Remedy::RetryMessage { id } => {
+            check_exit_code(queue::run(config, &QueueCommand::Retry { id: *id }, OutputFormat::Text))
         }
+        Remedy::Embed => check_exit_code(memory::run(
+            config,
+            &MemoryCommand::Reindex { embed: true, json: false },
+            OutputFormat::Text,
+        )),
         Remedy::InMemory { place, command } => {
             let spec = Spec::new("/bin/sh").args(["-c", command]).current_dir(place).timeout(GIT_TIMEOUT);
             let output = process::run(&spec).map_err(|error| error.to_string())?;

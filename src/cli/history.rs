@@ -14,7 +14,7 @@ use reveille_git::{Commit, CommitInFull, Created, Repo};
 use reveille_memory::outside;
 use reveille_store::database;
 
-use super::{EXIT_FAILED, complain, print, print_json, provenance, report_failure, values};
+use super::{EXIT_FAILED, OutputFormat, complain, print, print_json, provenance, report_failure, values};
 
 /// Default number of lines of `wake log`.
 const LOG_LINES: usize = 20;
@@ -74,7 +74,7 @@ pub(super) struct LogArguments {
 }
 
 /// Lists the actions, newest first.
-pub(super) fn list_actions(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
+pub(super) fn list_actions(config: &Config, arguments: &LogArguments, format: OutputFormat) -> ExitCode {
     let (now, tz) = (config.clock().now(), config.timezone);
     let since = match super::parse_since(config, arguments.since.as_deref()) {
         Ok(since) => since,
@@ -97,9 +97,9 @@ pub(super) fn list_actions(config: &Config, arguments: &LogArguments, as_json: b
         Err(error) => return report_failure(&error),
     };
     for line in lines {
-        match as_json {
-            true => print_json(&line),
-            false => print(&format!("{}\n", line.render_for_terminal(now, tz))),
+        match format {
+            OutputFormat::Json => print_json(&line),
+            OutputFormat::Text => print(&format!("{}\n", line.render_for_terminal(now, tz))),
         }
     }
     ExitCode::SUCCESS

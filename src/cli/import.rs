@@ -16,7 +16,8 @@ use reveille_import::{
     plan::ImportPlan,
 };
 
-use super::{print, print_json, provenance::report_refusal, report_failure};
+use super::{OutputFormat, print, print_json, provenance::report_refusal, report_failure};
+use crate::RunMode;
 
 /// Additional help text.
 pub(super) const HELP: &str = "\
@@ -71,7 +72,7 @@ struct SettingAsJson<'a> {
 }
 
 /// Imports, or reports what would be imported.
-pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFormat) -> ExitCode {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
     // The errors may quote the imported source.
@@ -87,17 +88,20 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -
         Ok(repo) => repo,
         Err(code) => return code,
     };
-    let done = match arguments.dry_run {
-        true => import::plan_import(&repo, kind, &found, tools).map(|plan| (plan, None)),
-        false => import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools),
+    let mode = RunMode::from_flag(arguments.dry_run);
+    let done = match mode {
+        RunMode::Dry => import::plan_import(&repo, kind, &found, tools).map(|plan| (plan, None)),
+        RunMode::Real => {
+            import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools)
+        }
     };
     match done {
-        Ok((ImportPlan { account, .. }, made)) if as_json => {
-            as_one_document(kind, arguments.dry_run, &account, made.as_ref());
+        Ok((ImportPlan { account, .. }, made)) if format.is_json() => {
+            as_one_document(kind, mode, &account, made.as_ref());
             ExitCode::SUCCESS
         }
         Ok((ImportPlan { account, .. }, made)) => {
-            print(&describe_import(kind, config, &account, made.as_ref(), arguments.dry_run));
+            print(&describe_import(kind, config, &account, made.as_ref(), mode));
             if let Some(made) = &made {
                 super::provenance::told_commit(made);
             }
@@ -121,7 +125,7 @@ fn import_all(
     Ok(done)
 }
 
-fn as_one_document(kind: ImportKind, dry_run: bool, account: &ImportAccount, made: Option<&PersonsCommit>) {
+fn as_one_document(kind: ImportKind, mode: RunMode, account: &ImportAccount, made: Option<&PersonsCommit>) {
     let setting = |old: &OldSetting| (old.visible_value(), old.is_known(), old.is_secret());
     let settings = account.settings.iter().map(|old| {
         let (value, is_known, is_secret) = setting(old);
@@ -129,7 +133,7 @@ fn as_one_document(kind: ImportKind, dry_run: bool, account: &ImportAccount, mad
     });
     print_json(&ImportAsJson {
         kind,
-        dry_run,
+        dry_run: mode.is_dry(),
         new: account.new,
         updated: account.updated,
         known: account.known,
@@ -147,20 +151,20 @@ fn describe_import(
     config: &Config,
     account: &ImportAccount,
     made: Option<&PersonsCommit>,
-    dry_run: bool,
+    mode: RunMode,
 ) -> String {
     let mut text = format!("This is {} (--as {}).\n", kind.describe(), kind.name());
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
     };
-    let would = if dry_run { "Would import" } else { "Imported" };
+    let would = if mode.is_dry() { "Would import" } else { "Imported" };
     match account.describe_counts() {
         counted if counted.is_empty() => line("Nothing in it is new.".to_owned()),
         counted => line(format!("{would}: {counted}.")),
     }
     if account.updated > 0 {
-        let went_on = if dry_run { "Would continue" } else { "Continued" };
+        let went_on = if mode.is_dry() { "Would continue" } else { "Continued" };
         line(format!("{went_on}: {} from an earlier import.", format_count(account.updated, "document")));
     }
     if account.known > 0 {
@@ -187,7 +191,7 @@ fn describe_import(
         let repo = quote_for_shell(&config.repo_dir());
         line(format!("\nEverything is in commit {id}, which is yours."));
         line(format!("To undo it, as long as no later import followed: git -C {repo} revert {id}"));
-    } else if dry_run {
+    } else if mode.is_dry() {
         line("\nNothing was changed; to do it, leave out --dry-run.".to_owned());
     }
     text

@@ -14,12 +14,12 @@ use std::{
 use reveille_config::{Config, GivenSettings, SettingChanges, is_secret};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, OutputFormat, SettingsArguments, complain, config_failure,
     out::Working,
     prompt::{Prompter, Unanswered},
     report_failure,
 };
-use crate::setup::{self, AssistantNames, CheckTools, Checked, SetupStep};
+use crate::setup::{self, AssistantNames, CheckReach, CheckTools, Checked, SetupStep};
 
 /// The text after the help.
 pub(super) const HELP: &str = "\
@@ -51,7 +51,7 @@ pub(super) struct InitArguments {
     pub(super) json: bool,
 }
 
-pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
+pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, format: OutputFormat) -> ExitCode {
     let given = GivenSettings::gather(settings.env_file.as_deref());
     if let Some(problem) = given.file_problem() {
         complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
@@ -62,10 +62,11 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
         Err(error) => return report_failure(&error),
     };
     if arguments.check {
-        return runtime.block_on(overview::print_overview(&given, json));
+        return runtime.block_on(overview::print_overview(&given, format));
     }
     if arguments.non_interactive {
-        return runtime.block_on(save_environment(&given, !arguments.no_check, json));
+        let reach = if arguments.no_check { CheckReach::Local } else { CheckReach::Others };
+        return runtime.block_on(save_environment(&given, reach, format));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         complain(
@@ -183,8 +184,10 @@ impl Wizard {
         complain(&format!("Your settings in {}:", file.display()));
         let (states, problems) = {
             let working = Working::start("checking…");
-            let states =
-                overview::check_steps(&self.said, &SettingChanges::new(), true, &|| self.prompter.is_stopped()).await;
+            let states = overview::check_steps(&self.said, &SettingChanges::new(), CheckReach::Others, &|| {
+                self.prompter.is_stopped()
+            })
+            .await;
             drop(working);
             states
         };
@@ -242,8 +245,7 @@ impl Wizard {
             let workspace = self.said.workspace().map(|dir| dir.display().to_string());
             self.changes.insert("WORKSPACE_DIR", workspace);
         }
-        let has_new_names = self.names != self.new_names;
-        if !self.changes.is_empty() || has_new_names || is_new {
+        if !self.changes.is_empty() || self.has_new_names() || is_new {
             self.show_summary();
             if !self.confirm_and_write().await? {
                 complain("Nothing was changed.");
@@ -252,7 +254,7 @@ impl Wizard {
         } else {
             complain("Nothing to change.");
         }
-        self.run_later_steps(is_new, has_new_names).await
+        self.run_later_steps(is_new).await
     }
 
     /// Writes after a yes, and returns `true` if there was one. After a failure it asks again, so a full disk loses no
@@ -277,6 +279,10 @@ impl Wizard {
         }
     }
 
+    fn has_new_names(&self) -> bool {
+        self.names != self.new_names
+    }
+
     /// Returns `true` if other programs would look for the settings elsewhere by default.
     fn is_elsewhere(&self) -> bool {
         self.said.named_file().is_none() && self.said.workspace() != self.usual_workspace.as_deref()
@@ -297,7 +303,7 @@ impl Wizard {
             };
             complain(&format!("  {name:<20} {shown}"));
         }
-        if self.names != self.new_names {
+        if self.has_new_names() {
             let person =
                 self.new_names.person.as_deref().map_or_else(String::new, |name| format!(", and you are {name}"));
             complain(&format!("And in its standing orders: it is called {}{person}.", self.new_names.assistant));
@@ -319,14 +325,17 @@ fn write_changes(given: &GivenSettings, changes: &SettingChanges) -> Result<Path
 }
 
 /// Writes the environment's settings to the file.
-async fn save_environment(given: &GivenSettings, asks_others: bool, json: bool) -> ExitCode {
+async fn save_environment(given: &GivenSettings, reach: CheckReach, format: OutputFormat) -> ExitCode {
     let changes = setup::from_environment(given);
     if let Err(error) = given.resolve_with_changes(&changes) {
         return config_failure(&error);
     }
-    let (states, _) = overview::check_steps(given, &changes, asks_others, &|| false).await;
-    overview::print_states(&states, json);
-    let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
+    let (states, _) = overview::check_steps(given, &changes, reach, &|| false).await;
+    overview::print_states(&states, format);
+    let fails = |checked: &Checked| match reach {
+        CheckReach::Others => !checked.is_good(),
+        CheckReach::Local => matches!(checked, Checked::Wrong(_)),
+    };
     if states.iter().any(|(_, checked)| fails(checked)) {
         complain("A check failed, so nothing was written. Correct it, or use --no-check if there is no network yet.");
         return ExitCode::from(EXIT_FAILED);
@@ -349,6 +358,6 @@ async fn save_environment(given: &GivenSettings, asks_others: bool, json: bool) 
 }
 
 /// Builds the tools for a check.
-fn build_check_tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
-    CheckTools { temporary, is_over, asks_others }
+fn build_check_tools<'a>(temporary: &'a Path, reach: CheckReach, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
+    CheckTools { temporary, is_over, reach }
 }

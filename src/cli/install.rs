@@ -13,7 +13,10 @@ use reveille_base::process::{self, Spec};
 use reveille_config::{Config, GivenSettings, SettingChanges};
 
 use super::{EXIT_CONFIG, EXIT_FAILED, SettingsArguments, complain, print};
-use crate::setup::install::{self, InstallStep, Installation, Starter, Versions, perform_step};
+use crate::{
+    RunMode,
+    setup::install::{self, InstallStep, Installation, Starter, Versions, perform_step},
+};
 use trial::Trial;
 
 pub(super) const HELP: &str = "\
@@ -112,7 +115,7 @@ fn run_with_config(config: &Config, arguments: &InstallArguments) -> Result<Exit
         ));
     }
     if arguments.uninstall {
-        uninstall_programs(config, &to, arguments.dry_run)
+        uninstall_programs(config, &to, RunMode::from_flag(arguments.dry_run))
     } else {
         install_programs(config, &to, &from, arguments)
     }
@@ -159,9 +162,15 @@ fn install_programs(
             return Err("the crontab was written but doesn't contain our lines; check it with `crontab -l`".to_owned());
         }
         if starter == Starter::Cron && to.with_bot {
-            trial.start_bot(is_new())?;
+            if is_new() {
+                trial.end_present_bot()?;
+            }
+            trial.start_bot()?;
         }
-        trial.check(is_new() && !has_wrong_settings)
+        if to.with_bot && is_new() && !has_wrong_settings {
+            trial.check_report()?;
+        }
+        trial.check()
     });
     match (tried, versions.previous_build().filter(|_| is_new())) {
         (Ok(code), _) => {
@@ -195,9 +204,9 @@ fn render_steps(steps: &[InstallStep]) -> String {
     format!("{lines}Nothing was changed: --dry-run.\n")
 }
 
-fn uninstall_programs(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCode, String> {
+fn uninstall_programs(config: &Config, to: &Installation, mode: RunMode) -> Result<ExitCode, String> {
     let steps = install::uninstall_steps(to, read_crontab()?.as_deref(), user_id());
-    if dry_run {
+    if mode.is_dry() {
         print(&render_steps(&steps));
         return Ok(ExitCode::SUCCESS);
     }

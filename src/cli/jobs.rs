@@ -10,8 +10,11 @@ use reveille_cycle::workspace;
 use reveille_store::database;
 use reveille_tools::Documents;
 
-use super::{complain, print_json, report_failure, show, task::report_refusal};
-use crate::orders::{OrderError, jobs};
+use super::{OutputFormat, complain, print_json, report_failure, show, task::report_refusal};
+use crate::orders::{
+    OrderError,
+    jobs::{self, JobSwitch},
+};
 
 /// Maximum number of listed runs.
 const MAX_RUNS: u32 = 50;
@@ -57,16 +60,16 @@ impl JobsCommand {
 }
 
 /// Carries out the command; lists the jobs without one.
-pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, command: Option<&JobsCommand>, format: OutputFormat) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
     let done = match command {
-        None | Some(JobsCommand::List { .. }) => list_jobs(config, as_json),
-        Some(JobsCommand::Log { name, .. }) => list_runs(config, name.as_deref(), as_json),
+        None | Some(JobsCommand::List { .. }) => list_jobs(config, format),
+        Some(JobsCommand::Log { name, .. }) => list_runs(config, name.as_deref(), format),
         Some(JobsCommand::Run { name }) => request_run(config, name),
-        Some(JobsCommand::Pause { name }) => set_paused(config, name, true),
-        Some(JobsCommand::Resume { name }) => set_paused(config, name, false),
+        Some(JobsCommand::Pause { name }) => switch_job(config, name, JobSwitch::Pause),
+        Some(JobsCommand::Resume { name }) => switch_job(config, name, JobSwitch::Resume),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,7 +78,7 @@ pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool)
     }
 }
 
-fn list_jobs(config: &Config, as_json: bool) -> Result<(), OrderError> {
+fn list_jobs(config: &Config, format: OutputFormat) -> Result<(), OrderError> {
     let now = config.clock().now().with_timezone(&config.timezone);
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
     let rows = match database::open_read_only(config)? {
@@ -83,7 +86,7 @@ fn list_jobs(config: &Config, as_json: bool) -> Result<(), OrderError> {
         None => Vec::new(),
     };
     let listed = jobs::list(&found, &rows, now);
-    if as_json {
+    if format.is_json() {
         listed.iter().for_each(print_json);
     } else {
         show::print_page(config, &jobs::render(&listed, config.timezone));
@@ -91,14 +94,14 @@ fn list_jobs(config: &Config, as_json: bool) -> Result<(), OrderError> {
     Ok(())
 }
 
-fn list_runs(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
+fn list_runs(config: &Config, name: Option<&str>, format: OutputFormat) -> Result<(), OrderError> {
     let runs = match database::open_read_only(config)? {
         Some(store) => {
             jobs::list_runs(store.jobs().job_runs(name, MAX_RUNS)?, &store.jobs().list_jobs()?, config.timezone)
         }
         None => Vec::new(),
     };
-    if as_json {
+    if format.is_json() {
         runs.iter().for_each(print_json);
     } else {
         show::print_page(config, &jobs::runs_text(&runs, config.timezone));
@@ -114,11 +117,11 @@ fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
     Ok(())
 }
 
-fn set_paused(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
+fn switch_job(config: &Config, name: &str, switch: JobSwitch) -> Result<(), OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
     let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
-    let done = jobs::pause(&mut hand, now, name, is_paused);
+    let done = jobs::pause(&mut hand, now, name, switch);
     let ended = hand.put_down();
     complain(&done?);
     Ok(ended?)

@@ -49,14 +49,22 @@ pub(super) enum Talk {
     Verbose,
 }
 
-/// Returns the level on standard error, from the setting and the program. `has_file` is `true` if a log file has all lines.
-fn choose_level(setting: Option<Level>, talk: Talk, is_terminal: bool, has_file: bool) -> Level {
-    match (setting, talk) {
-        (setting, Talk::Verbose) => setting.unwrap_or(Level::INFO).max(Level::INFO),
-        (Some(setting), _) => setting,
-        (None, Talk::Quiet) if is_terminal => Level::ERROR,
+/// Who reads standard error.
+#[derive(Debug, Clone, Copy)]
+struct LogReaders {
+    is_terminal: bool,
+    /// `true` if a file keeps the rest.
+    has_file: bool,
+}
+
+/// Returns the level on standard error, from the settings and the program.
+fn choose_level(said: Option<Level>, talk: Talk, readers: LogReaders) -> Level {
+    match (said, talk) {
+        (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
+        (Some(said), _) => said,
+        (None, Talk::Quiet) if readers.is_terminal => Level::ERROR,
         // cron mails everything on standard error.
-        (None, _) if has_file && !is_terminal => Level::WARN,
+        (None, _) if readers.has_file && !readers.is_terminal => Level::WARN,
         (None, _) => Level::INFO,
     }
 }
@@ -74,7 +82,7 @@ pub(super) fn redactor(config: &Config) -> Redactor {
 pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
-    let level = choose_level(config.log_level, talk, is_terminal, program.is_some());
+    let level = choose_level(config.log_level, talk, LogReaders { is_terminal, has_file: program.is_some() });
     let redactor = Arc::new(redactor(config));
     let clock: Arc<dyn Clock> = Arc::from(config.clock());
 
@@ -208,15 +216,18 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_more_only_when_asked() {
-        assert_eq!(choose_level(None, Talk::Quiet, true, true), Level::ERROR);
-        assert_eq!(choose_level(None, Talk::Quiet, false, false), Level::INFO);
-        assert_eq!(choose_level(None, Talk::Usual, true, true), Level::INFO);
-        assert_eq!(choose_level(Some(Level::WARN), Talk::Quiet, true, true), Level::WARN);
-        assert_eq!(choose_level(Some(Level::ERROR), Talk::Verbose, true, true), Level::INFO);
-        assert_eq!(choose_level(Some(Level::DEBUG), Talk::Verbose, true, true), Level::DEBUG);
-        // Lines in a file needn't be mailed as well.
-        assert_eq!(choose_level(None, Talk::Usual, false, true), Level::WARN);
-        assert_eq!(choose_level(Some(Level::INFO), Talk::Quiet, false, true), Level::INFO);
+        let watched = LogReaders { is_terminal: true, has_file: true };
+        let unwatched = LogReaders { is_terminal: false, has_file: true };
+        let mailed = LogReaders { is_terminal: false, has_file: false };
+        assert_eq!(choose_level(None, Talk::Quiet, watched), Level::ERROR);
+        assert_eq!(choose_level(None, Talk::Quiet, mailed), Level::INFO);
+        assert_eq!(choose_level(None, Talk::Usual, watched), Level::INFO);
+        assert_eq!(choose_level(Some(Level::WARN), Talk::Quiet, watched), Level::WARN);
+        assert_eq!(choose_level(Some(Level::ERROR), Talk::Verbose, watched), Level::INFO);
+        assert_eq!(choose_level(Some(Level::DEBUG), Talk::Verbose, watched), Level::DEBUG);
+        // What files keep needn't be mailed, too.
+        assert_eq!(choose_level(None, Talk::Usual, unwatched), Level::WARN);
+        assert_eq!(choose_level(Some(Level::INFO), Talk::Quiet, unwatched), Level::INFO);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use reveille_config::Config;
 use reveille_index::{ChunkOrigin, Index, IndexError, IndexPlace, Refreshed, SearchHit, embed::BackfillError};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, history,
+    EXIT_CONFIG, EXIT_FAILED, OutputFormat, complain, history,
     memory_embed::{self, EmbedAction},
     print, print_json, provenance, report_failure, values,
 };
@@ -112,7 +112,7 @@ impl MemoryCommand {
     }
 }
 
-pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat) -> ExitCode {
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
     if matches!(command, MemoryCommand::Search { .. })
@@ -127,18 +127,30 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
             let text = &query.join(" ");
             let within = within.as_deref();
-            let question = MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
-            search_memory(config, &question, *why, as_json)
+            let question =
+                MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !format.is_json() };
+            let detail = if *why { HitDetail::Score } else { HitDetail::Text };
+            search_memory(config, &question, detail, format)
         }
-        MemoryCommand::Reindex { embed, .. } => rebuild_index(config, *embed, as_json),
+        MemoryCommand::Reindex { embed: true, .. } => embed_all(config, format),
+        MemoryCommand::Reindex { embed: false, .. } => rebuild_index(config, format),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
-        MemoryCommand::Stats { .. } => show_stats(config, as_json),
-        MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, as_json),
-        MemoryCommand::Diff(arguments) => return provenance::print_changes(config, arguments, as_json),
+        MemoryCommand::Stats { .. } => show_stats(config, format),
+        MemoryCommand::Why(arguments) => return provenance::print_stories(config, arguments, format),
+        MemoryCommand::Diff(arguments) => return provenance::print_changes(config, arguments, format),
         MemoryCommand::Restore(arguments) => return provenance::restore(config, arguments),
         MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
     };
     done.unwrap_or_else(|error| report_failure(&error))
+}
+
+/// What is shown of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HitDetail {
+    /// Its text and place.
+    Text,
+    /// Its score too, by parts.
+    Score,
 }
 
 /// The reason for a failure.
@@ -172,7 +184,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn from_hit(hit: &'a SearchHit, tells_why: bool) -> Self {
+    fn from_hit(hit: &'a SearchHit, detail: HitDetail) -> Self {
+        let tells_score = detail == HitDetail::Score;
         let why = || hit.explain_score().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
@@ -185,8 +198,8 @@ impl<'a> Line<'a> {
             score: hit.score,
             origin: &hit.origin,
             taint: hit.taint.as_deref(),
-            why: tells_why.then(why),
-            features: tells_why.then_some(hit.features.as_slice()),
+            why: tells_score.then(why),
+            features: tells_score.then_some(hit.features.as_slice()),
         }
     }
 }
@@ -194,31 +207,31 @@ impl<'a> Line<'a> {
 fn search_memory(
     config: &Config,
     question: &MemoryQuestion<'_>,
-    tells_why: bool,
-    as_json: bool,
+    detail: HitDetail,
+    format: OutputFormat,
 ) -> Result<ExitCode, MemoryFailure> {
     let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
         search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
     // People see only hits that make sense alone. Programs, which may rank the hits again, also get the lines around them.
-    let shown: Vec<&SearchHit> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    let shown: Vec<&SearchHit> = hits.iter().filter(|hit| format.is_json() || hit.speaks_for_itself()).collect();
     for note in &notes {
         complain(note);
     }
     for hit in &shown {
-        if as_json {
-            print_json(&Line::from_hit(hit, tells_why));
+        if format.is_json() {
+            print_json(&Line::from_hit(hit, detail));
         } else {
-            print(&render_hit(hit, tells_why));
+            print(&render_hit(hit, detail));
         }
     }
-    if shown.is_empty() && !as_json {
+    if shown.is_empty() && !format.is_json() {
         complain("Nothing was found.");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn render_hit(hit: &SearchHit, why: bool) -> String {
+fn render_hit(hit: &SearchHit, detail: HitDetail) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", truncate_text(&place.join(", "), 60)) };
@@ -229,21 +242,20 @@ fn render_hit(hit: &SearchHit, why: bool) -> String {
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
     let parts = hit.explain_score().into_iter().map(|(name, part)| format!("{name} {part:.2}"));
-    let why =
-        if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
+    let why = match detail {
+        HitDetail::Score => format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")),
+        HitDetail::Text => String::new(),
+    };
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, truncate_text(&hit.text, MAX_TEXT_CHARS))
 }
 
-fn rebuild_index(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    if embed {
-        return embed_all(config, as_json);
-    }
+fn rebuild_index(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     Index::open(&config.index_path())?.clear()?;
-    show_stats(config, as_json)
+    show_stats(config, format)
 }
 
 /// Embeds everything that isn't embedded yet.
-fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn embed_all(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     ask_index(config, |_| Ok(()))?;
     let mut index = Index::open(&config.index_path())?;
     let Some(done) = memory_embed::embed_missing(config, &mut index)? else {
@@ -257,12 +269,12 @@ fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> 
     }
     complain(&format!("{} parts were embedded.", done.embedded));
     drop(index);
-    show_stats(config, as_json)
+    show_stats(config, format)
 }
 
-fn show_stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn show_stats(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryFailure> {
     let stats = ask_index(config, |index| index.stats())?;
-    if as_json {
+    if format.is_json() {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
     }

@@ -58,7 +58,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
 use log::Talk;
-use out::{complain, print, print_exactly, print_json};
+use out::{OutputFormat, complain, print, print_exactly, print_json};
 
 use reveille_account::since;
 use reveille_base::{

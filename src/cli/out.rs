@@ -19,6 +19,26 @@ static PRINTED: Mutex<String> = Mutex::new(String::new());
 /// The temporary text on the terminal's last line.
 static LINE: Mutex<Option<String>> = Mutex::new(None);
 
+/// The form of a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    /// For people.
+    Text,
+    /// One document, or one per line for lists.
+    Json,
+}
+
+impl OutputFormat {
+    /// Converts the flag `--json`.
+    pub(super) fn from_flag(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    pub(super) fn is_json(self) -> bool {
+        self == Self::Json
+    }
+}
+
 /// Prints text for people on standard output, without terminal control sequences.
 pub(super) fn print(text: &str) {
     print_exactly(&without_escapes(text));

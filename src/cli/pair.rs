@@ -127,8 +127,15 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     code
 }
 
+/// What to do with a webhook that takes the bot's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FoundWebhook {
+    Keep,
+    Remove,
+}
+
 /// Reports a webhook that takes the bot's messages, and removes it if asked to.
-pub(super) fn report_webhook(config: &Config, delete: bool) -> ExitCode {
+pub(super) fn report_webhook(config: &Config, found: FoundWebhook) -> ExitCode {
     let telegram = match open_telegram(config) {
         Ok(telegram) => telegram,
         Err(code) => return code,
@@ -139,17 +146,17 @@ pub(super) fn report_webhook(config: &Config, delete: bool) -> ExitCode {
     };
     let done = runtime.block_on(async {
         let host = telegram.get_webhook_info().await?.host();
-        if delete && host.is_some() {
+        if found == FoundWebhook::Remove && host.is_some() {
             telegram.delete_webhook().await?;
         }
         Ok::<_, reveille_channels::telegram::TelegramError>(host)
     });
-    match (done, delete) {
+    match (done, found) {
         (Ok(None), _) => print("There is no webhook: the bot can fetch its messages.\n"),
-        (Ok(Some(host)), false) => print(&format!(
+        (Ok(Some(host)), FoundWebhook::Keep) => print(&format!(
             "A webhook at {host} takes this bot's messages. `bot webhook delete` removes it; waiting messages are kept.\n"
         )),
-        (Ok(Some(host)), true) => {
+        (Ok(Some(host)), FoundWebhook::Remove) => {
             print(&format!(
                 "The webhook at {host} is removed. The waiting messages are kept, and the bot will fetch them.\n"
             ));

@@ -21,7 +21,7 @@ use reveille_policy::{
 use reveille_sandbox::{Sandbox, exec::Shelter};
 use reveille_tools::mcp::client::{self, settings::Settings};
 
-use super::{EXIT_CONFIG, EXIT_FAILED, complain, print, print_exactly, print_json, report_failure};
+use super::{EXIT_CONFIG, EXIT_FAILED, OutputFormat, complain, print, print_exactly, print_json, report_failure};
 
 /// Maximum bytes of a line from stdin; a longer one is judged as too long.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -106,7 +106,7 @@ impl PolicyAction {
     }
 }
 
-pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, action: Option<&PolicyAction>, format: OutputFormat) -> ExitCode {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
         Some(PolicyAction::Test { command, unsandboxed, writes, network, .. }) => {
@@ -115,10 +115,10 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
                 if *unsandboxed { Some("as assumed by --unsandboxed".to_owned()) } else { no_sandbox(&shelter) };
             let wanted = Access { writes: *writes, network: *network };
             let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox, shelter, wanted };
-            bench.run(command, as_json)
+            bench.run(command, format)
         }
         Some(PolicyAction::Example { .. }) => {
-            if as_json {
+            if format.is_json() {
                 print_json(&serde_json::json!({ "policy_toml": policy::EXAMPLE }));
             } else {
                 print(policy::EXAMPLE);
@@ -126,8 +126,8 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
             ExitCode::SUCCESS
         }
         Some(PolicyAction::Rules { action: Some(RulesAction::Remove { number }), .. }) => remove(config, *number),
-        Some(PolicyAction::Rules { .. }) => list_rules(config, as_json),
-        Some(PolicyAction::Show { .. }) | None => show_policy(config, &loaded, as_json),
+        Some(PolicyAction::Rules { .. }) => list_rules(config, format),
+        Some(PolicyAction::Show { .. }) | None => show_policy(config, &loaded, format),
     }
 }
 
@@ -141,7 +141,7 @@ struct RuleLine<'a> {
     added: Option<&'a str>,
 }
 
-fn list_rules(config: &Config, as_json: bool) -> ExitCode {
+fn list_rules(config: &Config, format: OutputFormat) -> ExitCode {
     let rules = match standing::list_rules(config) {
         Ok(rules) => rules,
         Err(error) => {
@@ -149,7 +149,7 @@ fn list_rules(config: &Config, as_json: bool) -> ExitCode {
             return ExitCode::from(EXIT_CONFIG);
         }
     };
-    if as_json {
+    if format.is_json() {
         for (at, rule) in rules.iter().enumerate() {
             let ListedRule { line, words, added, .. } = rule;
             let rule = RuleLine { number: at + 1, line: *line, rule: words, added: added.as_deref() };
@@ -237,14 +237,14 @@ impl std::fmt::Display for Given {
 }
 
 impl Bench<'_> {
-    fn run(&self, command: &str, as_json: bool) -> ExitCode {
+    fn run(&self, command: &str, format: OutputFormat) -> ExitCode {
         report_problems(self.loaded);
         if let Some(why) = &self.no_sandbox {
             complain(&format!("There is no sandbox: {why}. Until there is one, I ask before every command."));
         }
         if command != "-" {
             let (verdict, given) = (self.judge(command), self.collect_grants(command));
-            print_exactly(&if as_json {
+            print_exactly(&if format.is_json() {
                 line_of_json(command, &verdict, &given)
             } else {
                 render_details(command, &verdict, &given)
@@ -257,7 +257,7 @@ impl Bench<'_> {
                 Ok(Some(line)) => {
                     let command = serde_json::from_str::<String>(&line).unwrap_or(line);
                     let verdict = self.judge(&command);
-                    print_exactly(&if as_json {
+                    print_exactly(&if format.is_json() {
                         line_of_json(&command, &verdict, &self.collect_grants(&command))
                     } else {
                         render_line(&command, &verdict)
@@ -431,8 +431,8 @@ impl InForce {
     }
 }
 
-fn show_policy(config: &Config, loaded: &Loaded, as_json: bool) -> ExitCode {
-    if as_json {
+fn show_policy(config: &Config, loaded: &Loaded, format: OutputFormat) -> ExitCode {
+    if format.is_json() {
         print_json(&InForce::from_loaded(config, loaded));
     } else {
         show_in_words(config, loaded);

@@ -22,7 +22,7 @@ pub(super) use self::{
     forget::{ForgetArguments, forget},
     why::{WhyArguments, print_stories},
 };
-use super::{EXIT_FAILED, EXIT_USAGE, complain, print, print_json, report_failure};
+use super::{EXIT_FAILED, EXIT_USAGE, OutputFormat, complain, print, print_json, report_failure};
 
 /// Maximum displayed characters of a message.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -88,7 +88,7 @@ pub(super) fn report_refusal(error: &ProvenanceError) -> ExitCode {
 }
 
 /// Prints the changes for `wake memory diff`.
-pub(super) fn print_changes(config: &Config, arguments: &DiffArguments, as_json: bool) -> ExitCode {
+pub(super) fn print_changes(config: &Config, arguments: &DiffArguments, format: OutputFormat) -> ExitCode {
     let found =
         open_memory(config).map(|repo| changed::list_changes(&repo, arguments.since.as_deref(), wall_clock(config)));
     let MemoryChanges { since, commits, has_edits, documents } = match found {
@@ -96,7 +96,7 @@ pub(super) fn print_changes(config: &Config, arguments: &DiffArguments, as_json:
         Ok(Err(error)) => return report_refusal(&error),
         Err(code) => return code,
     };
-    if as_json {
+    if format.is_json() {
         for document in &documents {
             for line in &document.lines {
                 print_json(&DiffLine { path: &document.path, is: document.is, line });

@@ -13,7 +13,10 @@ use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{Incoming, Store, StoreError, database};
 
-use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
+use super::{
+    EXIT_FAILED, OutputFormat, complain, print, print_json, report_failure,
+    values::{self, ListScope},
+};
 
 /// Maximum characters of a listed message.
 const MAX_TEXT_CHARS: usize = 80;
@@ -126,7 +129,7 @@ impl Line {
     }
 }
 
-pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, action: &QueueCommand, format: OutputFormat) -> ExitCode {
     if let Err(error) = workspace::check_database(config) {
         return report_failure(&error);
     }
@@ -141,8 +144,8 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
     };
     let result = store.and_then(|mut store| match action {
         QueueCommand::List { all, .. } => {
-            for line in list_messages(&store, *all)? {
-                if as_json {
+            for line in list_messages(&store, ListScope::from_flag(*all))? {
+                if format.is_json() {
                     print_json(&line);
                 } else {
                     print(&line.render(config));
@@ -172,7 +175,7 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
 }
 
 /// Lists waiting messages first, then those that need a decision.
-fn list_messages(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
+fn list_messages(store: &Store, scope: ListScope) -> Result<Vec<Line>, StoreError> {
     let parked = store.cycles().parked_cycles()?;
     let question_of = |message: &Incoming| {
         let cycle = parked.iter().find(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))?;
@@ -195,9 +198,11 @@ fn list_messages(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreEr
         Line::from_message(message, State::GivenUp { attempts })
     });
     let undone = store.inbox().undone_letters()?.into_iter().map(|message| Line::from_message(message, State::Undone));
-    let stale = if with_dropped { store.inbox().stale_letters()? } else { Vec::new() };
+    let (stale, dropped) = match scope {
+        ListScope::All => (store.inbox().stale_letters()?, store.inbox().dropped_letters()?),
+        ListScope::Open => (Vec::new(), Vec::new()),
+    };
     let stale = stale.into_iter().map(|message| Line::from_message(message, State::Stale));
-    let dropped = if with_dropped { store.inbox().dropped_letters()? } else { Vec::new() };
     let dropped = dropped.into_iter().map(|message| Line::from_message(message, State::Dropped));
     Ok(waiting.chain(odd).chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
 }

@@ -13,7 +13,7 @@ use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::{RecordedCall, Recording, database};
 
-use super::{EXIT_FAILED, complain, print, print_json, report_failure, values};
+use super::{EXIT_FAILED, OutputFormat, complain, print, print_json, report_failure, values};
 
 /// Maximum number of characters shown of a request.
 const MAX_TEXT_CHARS: usize = 80;
@@ -75,7 +75,7 @@ impl From<Recording> for Line {
 }
 
 /// Carries out the command. Without one, lists the recordings.
-pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, format: OutputFormat) -> ExitCode {
     if let Err(error) = workspace::check_database(config) {
         return report_failure(&error);
     }
@@ -90,15 +90,15 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
     };
     let done = match action {
         None | Some(RecordingsCommand::List { .. }) => store.recordings().list_recordings().map(|recordings| {
-            if recordings.is_empty() && !as_json {
+            if recordings.is_empty() && !format.is_json() {
                 complain("No recordings yet: a wake that does something leaves one.");
             }
-            recordings.into_iter().for_each(|recording| show_recording(config, recording, as_json, render_line));
+            recordings.into_iter().for_each(|recording| show_recording(config, recording, format, render_line));
             true
         }),
         Some(RecordingsCommand::Show { id, .. }) => store.recordings().find_recording(*id).map(|found| {
             let is_there = found.is_some();
-            found.into_iter().for_each(|recording| show_recording(config, recording, as_json, render_details));
+            found.into_iter().for_each(|recording| show_recording(config, recording, format, render_details));
             is_there
         }),
         Some(RecordingsCommand::Drop { id }) => store.recordings_mut().drop_recording(*id).inspect(|is_gone| {
@@ -117,8 +117,13 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
     }
 }
 
-fn show_recording(config: &Config, recording: Recording, as_json: bool, render: fn(&Config, &Recording) -> String) {
-    if as_json {
+fn show_recording(
+    config: &Config,
+    recording: Recording,
+    format: OutputFormat,
+    render: fn(&Config, &Recording) -> String,
+) {
+    if format.is_json() {
         print_json(&Line::from(recording));
     } else {
         print(&render(config, &recording));

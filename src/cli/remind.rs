@@ -8,7 +8,7 @@ use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_memory::outside;
 
-use super::{EXIT_USAGE, complain, print_json, report_failure, show, task::report_refusal};
+use super::{EXIT_USAGE, OutputFormat, complain, print_json, report_failure, show, task::report_refusal};
 use crate::orders::{
     reminders::{self, ReminderOrder},
     today,
@@ -70,7 +70,7 @@ impl RemindArguments {
 }
 
 /// Carries out the command. Without an action and a text, lists the reminders.
-pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, arguments: &RemindArguments, format: OutputFormat) -> ExitCode {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
         Err(error) => return report_failure(&error),
@@ -86,7 +86,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
             text = arguments.text.join(" ");
             ReminderOrder::Set { text: &text, at: arguments.at.as_deref() }
         }
-        None | Some(RemindCommand::List { .. }) if as_json => {
+        None | Some(RemindCommand::List { .. }) if format.is_json() => {
             return match reminders::list_active(&store, config.timezone) {
                 Ok(listed) => {
                     listed.iter().for_each(print_json);
@@ -127,7 +127,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
 }
 
 /// Prints the overview for `wake today`.
-pub(super) fn show_today(config: &Config, as_json: bool) -> ExitCode {
+pub(super) fn show_today(config: &Config, format: OutputFormat) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
@@ -141,7 +141,7 @@ pub(super) fn show_today(config: &Config, as_json: bool) -> ExitCode {
         today.map_err(|error| error.to_string())
     });
     match today {
-        Ok(today) if as_json => print_json(&today),
+        Ok(today) if format.is_json() => print_json(&today),
         Ok(today) => show::print_page(config, &today.render(now, config.timezone)),
         Err(error) => return report_failure(&error),
     }

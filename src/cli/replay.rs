@@ -15,7 +15,7 @@ use reveille_trial::{
     replay::{self, Replay, ReplayError, ReplayReport},
 };
 
-use super::{EXIT_CONFIG, EXIT_FAILED, complain, out::Working, print, print_exactly, report_failure};
+use super::{EXIT_CONFIG, EXIT_FAILED, OutputFormat, complain, out::Working, print, print_exactly, report_failure};
 
 /// Prefix of the model's name in the ledger.
 const WHAT: &str = "replay";
@@ -46,12 +46,12 @@ pub(super) struct ReplayArguments {
 }
 
 /// Replays the cycle, and compares it with the recording.
-pub(super) async fn run(context: Context<'_>, arguments: &ReplayArguments, as_json: bool) -> ExitCode {
+pub(super) async fn run(context: Context<'_>, arguments: &ReplayArguments, format: OutputFormat) -> ExitCode {
     let report = match replay_cycle(context, arguments).await {
         Ok(report) => report,
         Err(code) => return code,
     };
-    if as_json {
+    if format.is_json() {
         // Texts masked in the journal stay masked. This masks secrets that were set later.
         let text = serde_json::to_string(&report).unwrap_or_default();
         print_exactly(&format!("{}\n", context.redactor.redact_json(&outside::strip_marks(&text))));

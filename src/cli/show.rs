@@ -16,7 +16,7 @@ use reveille_memory::{
 use reveille_store::{Store, StoreError, TerminalSession, in_force::load_effective_config};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, log,
+    EXIT_CONFIG, EXIT_FAILED, OutputFormat, complain, log,
     out::{self, Working},
     print_json, report_failure,
 };
@@ -39,7 +39,7 @@ pub(super) enum AskedWhere {
 
 /// The form in which a wake's results are shown.
 pub(super) struct ReportView {
-    pub(super) json: bool,
+    pub(super) format: OutputFormat,
     pub(super) asked: AskedWhere,
     /// `true` to show nothing in any case.
     pub(super) is_hidden: bool,
@@ -48,17 +48,17 @@ pub(super) struct ReportView {
 impl ReportView {
     /// Returns `true` if printed texts for the terminal count as shown. Texts in cron's mail don't.
     pub(super) fn is_watched(&self) -> bool {
-        !self.is_hidden && (self.json || self.asked == AskedWhere::Here || out::is_terminal())
+        !self.is_hidden && (self.format.is_json() || self.asked == AskedWhere::Here || out::is_terminal())
     }
 
     /// Returns the terminal's mode for a wake. Someone who waits sees texts on `screen` at once, or gets one document
     /// at the end.
     pub(super) fn terminal_mode<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
-        match (self.json, self.asked) {
+        match (self.format, self.asked) {
             _ if !self.is_watched() => Terminal::Unwatched,
-            (true, AskedWhere::Here) => Terminal::AtEnd,
-            (true, AskedWhere::Nowhere) => Terminal::Later,
-            (false, _) => Terminal::AtOnce(screen),
+            (OutputFormat::Json, AskedWhere::Here) => Terminal::AtEnd,
+            (OutputFormat::Json, AskedWhere::Nowhere) => Terminal::Later,
+            (OutputFormat::Text, _) => Terminal::AtOnce(screen),
         }
     }
 }
@@ -93,14 +93,14 @@ pub(super) fn show_report(
     for note in &report.notes {
         complain(note);
     }
-    let shown = match (view.is_watched(), view.json) {
-        (true, true) => print_document(context, store, report, session),
-        (true, false) => show_console(context, store, session),
-        (false, true) => {
+    let shown = match (view.is_watched(), view.format) {
+        (true, OutputFormat::Json) => print_document(context, store, report, session),
+        (true, OutputFormat::Text) => show_console(context, store, session),
+        (false, OutputFormat::Json) => {
             print_json(&for_print(report));
             Ok(())
         }
-        (false, false) => Ok(()),
+        (false, OutputFormat::Text) => Ok(()),
     };
     // Texts shown here need no notification.
     if let Err(error) = shown.and_then(|()| notify(context, store)) {
@@ -206,7 +206,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
 /// Explains the failure of a wake and what was kept.
 pub(super) fn report_failed_wake(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
     let why = context.redactor.redact(&error.to_string());
-    if view.json {
+    if view.format.is_json() {
         let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
         print_json(&for_print(&report));
     }

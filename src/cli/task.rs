@@ -17,7 +17,7 @@ use reveille_memory::{
 use reveille_store::database;
 use reveille_tools::{Documents, NamedList};
 
-use super::{EXIT_FAILED, complain, print_json, provenance, report_failure, show};
+use super::{EXIT_FAILED, OutputFormat, complain, print_json, provenance, report_failure, show};
 use crate::orders::{
     OrderError,
     lists::{self, ListLooks},
@@ -177,7 +177,7 @@ impl TaskCommand {
 }
 
 /// Carries out the command.
-pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, command: &TaskCommand, format: OutputFormat) -> ExitCode {
     if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
@@ -193,7 +193,7 @@ pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> Exit
             }
             Err(error) => report_refusal(&error),
         },
-        (None, _) => list_tasks(config, as_json),
+        (None, _) => list_tasks(config, format),
     }
 }
 
@@ -227,7 +227,7 @@ pub(super) fn report_refusal(error: &OrderError) -> ExitCode {
     }
 }
 
-fn list_tasks(config: &Config, as_json: bool) -> ExitCode {
+fn list_tasks(config: &Config, format: OutputFormat) -> ExitCode {
     let [active, backlog] = tasks::read_lists(&Documents::new(&config.repo_dir(), Vec::new()));
     let today = config.clock().now().with_timezone(&config.timezone).date_naive();
     let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
@@ -239,7 +239,7 @@ fn list_tasks(config: &Config, as_json: bool) -> ExitCode {
     if let Err(error) = noted {
         complain(&format!("I can't save the numbers of this list ({error}). Name a task by its title."));
     }
-    if as_json {
+    if format.is_json() {
         lists::list_tasks(&active, &backlog, today).iter().for_each(print_json);
     } else {
         show::print_page(config, &text);

@@ -2,6 +2,22 @@
 
 use reveille_base::types::ChatRef;
 
+/// The entries that a list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListScope {
+    /// Those that still wait for something.
+    Open,
+    /// The others too.
+    All,
+}
+
+impl ListScope {
+    /// Converts the flag `--all`.
+    pub(super) fn from_flag(all: bool) -> Self {
+        if all { Self::All } else { Self::Open }
+    }
+}
+
 /// Parses the number of a message or a question, with or without `#`.
 pub(super) fn parse_number(text: &str) -> Result<i64, String> {
     let number = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|number| *number > 0);

@@ -21,7 +21,7 @@ use reveille_store::{
 };
 
 use super::{
-    WakeSettings, approvals,
+    OutputFormat, WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
     backup, chat, complain, cost, history, jobs, log, logs, mcp, memory, name,
     out::{self, Working},
@@ -54,14 +54,14 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Completions { shell, program }) => return shell::print_completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::print_manual(*program, command),
         // This command must work even if the settings can't be loaded.
-        Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.is_json()),
+        Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.output_format()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
         // A fleet has its own settings.
         #[cfg(feature = "fleet")]
         Some(WakeCommand::Fleet { command }) => return super::fleet::run(command),
         #[cfg(feature = "fleet")]
         None if let Some(dir) = &arguments.fleet.fleet => {
-            return super::fleet::run_due_turns(dir, arguments.once, arguments.fleet.workers);
+            return super::fleet::run_due_turns(dir, arguments);
         }
         _ => {}
     }
@@ -70,25 +70,25 @@ fn run(arguments: &Arguments) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let json = arguments.is_json();
-    let view = |asked| ReportView { json, asked, is_hidden: arguments.no_console };
+    let format = arguments.output_format();
+    let view = |asked| ReportView { format, asked, is_hidden: arguments.no_console };
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => send_statement(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
-        Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
+        Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, format),
         Some(WakeCommand::Install(install)) => super::install::run(&arguments.settings, install),
         Some(WakeCommand::Undo { id, .. }) => order_undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => order_stop(&config),
         Some(WakeCommand::Resume) => order_resume(&config),
-        Some(WakeCommand::Queue { action }) => queue::run(&config, action, json),
-        Some(WakeCommand::Jobs { command, .. }) => jobs::run(&config, command.as_ref(), json),
-        Some(WakeCommand::Recordings { action, .. }) => recordings::run(&config, action.as_ref(), json),
-        Some(WakeCommand::Memory { command }) => memory::run(&config, command, json),
-        Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, json) {
+        Some(WakeCommand::Queue { action }) => queue::run(&config, action, format),
+        Some(WakeCommand::Jobs { command, .. }) => jobs::run(&config, command.as_ref(), format),
+        Some(WakeCommand::Recordings { action, .. }) => recordings::run(&config, action.as_ref(), format),
+        Some(WakeCommand::Memory { command }) => memory::run(&config, command, format),
+        Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, format) {
             Some(code) => code,
             None => wake_once(&config, &view(AskedWhere::Here), "approval"),
         },
-        Some(WakeCommand::Policy { action }) => policy::run(&config, action.as_ref(), json),
+        Some(WakeCommand::Policy { action }) => policy::run(&config, action.as_ref(), format),
         Some(WakeCommand::Mcp(mcp)) => match mcp::begin_task(&config, mcp) {
             mcp::McpTask::Done(code) => code,
             mcp::McpTask::Look(look) => with_context(&config, async |context| {
@@ -102,33 +102,33 @@ fn run(arguments: &Arguments) -> ExitCode {
         },
         #[cfg(feature = "postgres")]
         Some(WakeCommand::Store { command }) => super::store_move::run(&config, command),
-        Some(WakeCommand::Backup { command }) => backup::run(&config, command, json),
+        Some(WakeCommand::Backup { command }) => backup::run(&config, command, format),
         #[cfg(feature = "import")]
-        Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
-        Some(WakeCommand::Task { command }) => task::run(&config, command, json),
-        Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
-        Some(WakeCommand::Status { .. }) => super::health::show_status(&config, json),
-        Some(WakeCommand::Today { .. }) => remind::show_today(&config, json),
+        Some(WakeCommand::Import(import)) => super::import::run(&config, import, format),
+        Some(WakeCommand::Task { command }) => task::run(&config, command, format),
+        Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, format),
+        Some(WakeCommand::Status { .. }) => super::health::show_status(&config, format),
+        Some(WakeCommand::Today { .. }) => remind::show_today(&config, format),
         Some(WakeCommand::Name(arguments)) => name::run(&config, arguments),
         Some(WakeCommand::Page(arguments)) => page::run(&config, arguments),
-        Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
-        Some(WakeCommand::Log(log)) => history::list_actions(&config, log, json),
+        Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, format),
+        Some(WakeCommand::Log(log)) => history::list_actions(&config, log, format),
         Some(WakeCommand::Logs(arguments)) => logs::run(&config, arguments),
         Some(WakeCommand::Show { id, raw, .. }) => {
-            let show_as = match (raw, json) {
+            let show_as = match (raw, format) {
                 (true, _) => ShowAs::Raw,
-                (false, true) => ShowAs::Json,
-                (false, false) => ShowAs::Text { is_whole: arguments.verbose },
+                (false, OutputFormat::Json) => ShowAs::Json,
+                (false, OutputFormat::Text) => ShowAs::Text { is_whole: arguments.verbose },
             };
             story::show(&config, id.as_deref(), show_as)
         }
         #[cfg(feature = "trial")]
         Some(WakeCommand::Replay(arguments)) => {
-            with_context(&config, async |context| super::replay::run(context, arguments, json).await)
+            with_context(&config, async |context| super::replay::run(context, arguments, format).await)
         }
         #[cfg(feature = "trial")]
         Some(WakeCommand::Eval(arguments)) => {
-            with_context(&config, async |context| Box::pin(super::eval::run(context, arguments, json)).await)
+            with_context(&config, async |context| Box::pin(super::eval::run(context, arguments, format)).await)
         }
         Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
         #[cfg(feature = "fleet")]
@@ -146,7 +146,7 @@ fn run(arguments: &Arguments) -> ExitCode {
 
 /// Sends the first message after the set-up.
 pub(super) fn send_first_message(config: &Config, text: &str) -> ExitCode {
-    let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
+    let view = ReportView { format: OutputFormat::Text, asked: AskedWhere::Here, is_hidden: false };
     send_statement(config, &view, "say", &[text.to_owned()])
 }
 
@@ -216,7 +216,7 @@ fn wake_once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
 
 /// Runs a wake for someone at this terminal.
 pub(super) fn once_here(config: &Config) -> ExitCode {
-    wake_once(config, &ReportView { json: false, asked: AskedWhere::Here, is_hidden: false }, "fix")
+    wake_once(config, &ReportView { format: OutputFormat::Text, asked: AskedWhere::Here, is_hidden: false }, "fix")
 }
 
 /// Runs one turn of a fleet's assistant: one cycle at most, then the report of the waiting work.

@@ -21,6 +21,9 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{redact::Redactor, words};
 use reveille_config::Config;
+use reveille_memory::render::Looks;
+
+use crate::{RunMode, setup::CheckReach};
 
 pub use about::ABOUT;
 pub use checks::IDS;
@@ -83,9 +86,9 @@ impl HealthReport {
         Self::new(vec![check], Vec::new())
     }
 
-    /// Renders the report for a person, with a line per check and the advice. `is_plain` leaves out colours and symbols.
-    pub fn render(&self, is_plain: bool) -> String {
-        render::render_report(self, is_plain)
+    /// Renders the report for a person, with a line per check and the advice. [`Looks::Plain`] leaves out colours and symbols.
+    pub fn render(&self, looks: Looks) -> String {
+        render::render_report(self, looks)
     }
 }
 
@@ -107,8 +110,11 @@ enum CheckMode {
 }
 
 impl CheckMode {
-    fn is_dry(self) -> bool {
-        matches!(self, Self::Dry | Self::Glance)
+    fn run_mode(self) -> RunMode {
+        match self {
+            Self::Whole | Self::Repair => RunMode::Real,
+            Self::Dry | Self::Glance => RunMode::Dry,
+        }
     }
 
     fn is_brief(self) -> bool {
@@ -116,36 +122,40 @@ impl CheckMode {
     }
 }
 
-/// Runs all checks and repairs. A dry run only names the repairs and changes nothing.
-pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
-    run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, false))
-}
-
-/// Does the same as [`check`], and also asks Telegram and the model's server for facts that only they know.
-pub fn check_with_servers(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
-    run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, true))
+/// Runs all checks and repairs. A dry run only names the repairs. [`CheckReach::Others`] also asks Telegram and the
+/// model's server for facts that only they know.
+pub fn check(
+    config: &Config,
+    redactor: &Redactor,
+    now: DateTime<Utc>,
+    mode: RunMode,
+    reach: CheckReach,
+) -> HealthReport {
+    let mode = match mode {
+        RunMode::Real => CheckMode::Whole,
+        RunMode::Dry => CheckMode::Dry,
+    };
+    run(config, redactor, now, mode, reach)
 }
 
 /// Checks without the slow parts ([`LEFT_OUT_OF_A_GLANCE`]), and changes nothing.
 pub fn glance(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
-    run(config, redactor, now, (CheckMode::Glance, false))
+    run(config, redactor, now, CheckMode::Glance, CheckReach::Local)
 }
 
 /// Repairs the problems that a [`glance`] finds. It takes the wake lock, so a running wake is left alone. A bot may run
 /// at the same time.
 pub fn repair(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
-    run(config, redactor, now, (CheckMode::Repair, false))
+    run(config, redactor, now, CheckMode::Repair, CheckReach::Local)
 }
 
-fn run(
-    config: &Config,
-    redactor: &Redactor,
-    now: DateTime<Utc>,
-    (mode, asks_others): (CheckMode, bool),
-) -> HealthReport {
-    let look = || Scene::load(config, redactor, now, mode.is_dry()).with_brief(mode.is_brief());
+fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode, reach: CheckReach) -> HealthReport {
+    let look = || Scene::load(config, redactor, now, mode.run_mode()).with_brief(mode.is_brief());
     let scene = look();
-    let reached = if asks_others { reach::ask_servers(&scene.effective_config()) } else { OthersSaid::default() };
+    let reached = match reach {
+        CheckReach::Others => reach::ask_servers(&scene.effective_config()),
+        CheckReach::Local => OthersSaid::default(),
+    };
     let scene = scene.with_reached(reached.clone());
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =
@@ -156,7 +166,7 @@ fn run(
         for (_, finding) in &mut found {
             finding.announce_repair();
         }
-    } else if !mode.is_dry() && !broken.is_empty() {
+    } else if !mode.run_mode().is_dry() && !broken.is_empty() {
         let outcome = repair::repair_checks(&scene, &broken);
         drop(scene);
         let scene = look().with_reached(reached);

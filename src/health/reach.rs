@@ -8,7 +8,7 @@ use reveille_base::approval_text::without_hidden;
 use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{Config, Provider};
 
-use crate::setup::{self, CheckTools, Checked, SetupStep};
+use crate::setup::{self, CheckReach, CheckTools, Checked, SetupStep};
 
 /// Time limit for each server.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ async fn ask_model(config: &Config) -> Option<Checked> {
     };
     let (start, temporary) = (Instant::now(), std::env::temp_dir());
     let is_over = || start.elapsed() >= TIME_LIMIT;
-    let tools = CheckTools { temporary: &temporary, is_over: &is_over, asks_others: true };
+    let tools = CheckTools { temporary: &temporary, is_over: &is_over, reach: CheckReach::Others };
     let checked = tokio::time::timeout(TIME_LIMIT, setup::check_step(step, config, tools)).await;
     Some(checked.unwrap_or_else(|_| Checked::Unknown(format!("no answer within {} s", TIME_LIMIT.as_secs()))))
 }

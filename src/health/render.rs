@@ -1,13 +1,15 @@
 //! Renders the report for a person.
 
+use reveille_memory::render::Looks;
+
 use super::{CheckReport, HealthReport, Status};
 
 /// Indentation of details: the longest id and a space.
 const ID_WIDTH: usize = 11;
 
 /// Renders a line for each check with its advice, and a summary at the end.
-pub(super) fn render_report(report: &HealthReport, is_plain: bool) -> String {
-    let mut text: String = report.checks.iter().map(|check| render_line(check, is_plain)).collect();
+pub(super) fn render_report(report: &HealthReport, looks: Looks) -> String {
+    let mut text: String = report.checks.iter().map(|check| render_line(check, looks)).collect();
     let count = |status| report.checks.iter().filter(|check| check.status == status).count();
     let (warnings, critical) = (count(Status::Warn), count(Status::Critical));
     if !report.repaired.is_empty() {
@@ -22,23 +24,26 @@ pub(super) fn render_report(report: &HealthReport, is_plain: bool) -> String {
     text
 }
 
-fn render_line(check: &CheckReport, is_plain: bool) -> String {
-    let mark = match (check.status, is_plain) {
-        (Status::Ok, true) => "ok      ",
-        (Status::Warn, true) => "warn    ",
-        (Status::Critical, true) => "critical",
-        (Status::Ok, false) => "\u{1b}[32m✓\u{1b}[0m",
-        (Status::Warn, false) => "\u{1b}[33m!\u{1b}[0m",
-        (Status::Critical, false) => "\u{1b}[31m✗\u{1b}[0m",
+fn render_line(check: &CheckReport, looks: Looks) -> String {
+    let mark = match (check.status, looks) {
+        (Status::Ok, Looks::Plain) => "ok      ",
+        (Status::Warn, Looks::Plain) => "warn    ",
+        (Status::Critical, Looks::Plain) => "critical",
+        (Status::Ok, Looks::Ansi) => "\u{1b}[32m✓\u{1b}[0m",
+        (Status::Warn, Looks::Ansi) => "\u{1b}[33m!\u{1b}[0m",
+        (Status::Critical, Looks::Ansi) => "\u{1b}[31m✗\u{1b}[0m",
     };
-    let indent = " ".repeat(if is_plain { 9 } else { 2 } + ID_WIDTH);
+    let (mark_width, arrow) = match looks {
+        Looks::Plain => (9, "->"),
+        Looks::Ansi => (2, "→"),
+    };
+    let indent = " ".repeat(mark_width + ID_WIDTH);
     let detail = check.detail.lines().collect::<Vec<_>>().join(&format!("\n{indent}"));
     let mut line = format!("{mark} {:ID_WIDTH$}{detail}\n", check.id);
     if let Some(why) = check.why {
         line.push_str(&format!("{indent}{why}\n"));
     }
     if let Some(fix) = &check.fix {
-        let arrow = if is_plain { "->" } else { "→" };
         line.push_str(&format!("{indent}{arrow} {fix}\n"));
     }
     line
@@ -66,7 +71,7 @@ mod tests {
         let report =
             report_of(&[("disk", Status::Ok), ("lock", Status::Warn), ("database", Status::Critical)], vec!["lock"]);
         assert_eq!(report.status, Status::Critical);
-        insta::assert_snapshot!(report.render(true), @"
+        insta::assert_snapshot!(report.render(Looks::Plain), @"
         ok       disk       what disk is
         warn     lock       what lock is
                             -> do this
@@ -77,9 +82,9 @@ mod tests {
         Repaired: lock.
         Not working: 1. Warnings: 1.
         ");
-        assert!(report.render(false).contains("\u{1b}[31m✗\u{1b}[0m database"));
+        assert!(report.render(Looks::Ansi).contains("\u{1b}[31m✗\u{1b}[0m database"));
         let well = report_of(&[("disk", Status::Ok)], Vec::new());
-        assert!(well.status == Status::Ok && well.render(true).ends_with("All is well.\n"));
+        assert!(well.status == Status::Ok && well.render(Looks::Plain).ends_with("All is well.\n"));
     }
 
     #[test]

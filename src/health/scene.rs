@@ -12,6 +12,7 @@ use reveille_git::{Repo, RepoError};
 use reveille_store::{Schema, Store, StoreError, database, in_force::load_effective_config};
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
+use crate::RunMode;
 
 /// One snapshot for all checks.
 pub(super) struct Scene<'a> {
@@ -31,7 +32,7 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// Takes the snapshot. Creates nothing.
-    pub(super) fn load(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
+    pub(super) fn load(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, mode: RunMode) -> Self {
         let store = open_store(config);
         let lease_holder = match &store {
             Ok(Some(store)) => store.find_lease_holder().ok().flatten(),
@@ -39,10 +40,10 @@ impl<'a> Scene<'a> {
         };
         Self {
             lock: LockFacts::read(&config.lock_path(), lease_holder.as_ref()),
-            is_dry: dry_run,
+            is_dry: mode.is_dry(),
             is_brief: false,
             reached: OthersSaid::default(),
-            repo: open_repo(config, dry_run),
+            repo: open_repo(config, mode),
             store,
             config,
             redactor,
@@ -123,12 +124,12 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
 }
 
 /// Opens the repository. `None` if there is no directory or an empty one, because the first wake creates the repository in either case.
-fn open_repo(config: &Config, dry_run: bool) -> Result<Option<Repo>, RepoError> {
+fn open_repo(config: &Config, mode: RunMode) -> Result<Option<Repo>, RepoError> {
     let dir = config.repo_dir();
     let is_empty = std::fs::read_dir(&dir).map_or(true, |mut entries| entries.next().is_none());
     // Opening a repository for the first time creates `.git/reveille`, which a dry run must not do.
     let never_opened = dir.join(".git").exists() && !dir.join(".git/reveille").exists();
-    if !dir.exists() || dir.is_dir() && is_empty || dry_run && never_opened {
+    if !dir.exists() || dir.is_dir() && is_empty || mode.is_dry() && never_opened {
         return Ok(None);
     }
     Repo::open(&dir).map(Some)

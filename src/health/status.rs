@@ -23,7 +23,10 @@ use super::{
     finding::Trouble,
     scene::Scene,
 };
-use crate::overview::{Overview, Queue, Viewer};
+use crate::{
+    RunMode,
+    overview::{Overview, Queue, Viewer},
+};
 
 /// The overview. Unreadable parts are `None`, and `problems` gives the reasons.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -197,7 +200,7 @@ impl From<&ModelBreaker> for PassedOver {
 
 /// Gathers the overview without writing anything.
 pub fn read_status(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthStatus {
-    let scene = Scene::load(config, redactor, now, true);
+    let scene = Scene::load(config, redactor, now, RunMode::Dry);
     let holder = scene.lock.holder.as_ref().filter(|_| scene.lock.is_held);
     let mut status = HealthStatus {
         at: now,

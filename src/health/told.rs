@@ -11,14 +11,25 @@ use super::{CheckReport, HealthReport, Status};
 /// Maximum bytes of the file. A larger one is damaged and is ignored.
 const MAX_BYTES: u64 = 64 * 1024;
 
+/// The findings and notes that weren't reported before.
+pub struct HealthNews {
+    /// The new findings.
+    pub report: HealthReport,
+    /// The new notes.
+    pub notes: Vec<String>,
+    /// The set to remember from now on.
+    pub told: BTreeSet<String>,
+}
+
 impl HealthReport {
-    /// Returns the new findings and notes that aren't among `told`, and the set to remember from now on.
-    pub fn find_news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
+    /// Returns the findings and notes that aren't among `told`.
+    pub fn find_news(&self, notes: &[String], told: &BTreeSet<String>) -> HealthNews {
         let wrong: Vec<&CheckReport> = self.checks.iter().filter(|check| check.status != Status::Ok).collect();
-        let keep = wrong.iter().map(|check| format_key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
+        let to_remember =
+            wrong.iter().map(|check| format_key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
         let new = wrong.into_iter().filter(|check| !told.contains(&format_key(check))).cloned().collect();
         let notes = notes.iter().filter(|note| !told.contains(&note_key(note))).cloned().collect();
-        (Self::new(new, Vec::new()), notes, keep)
+        HealthNews { report: Self::new(new, Vec::new()), notes, told: to_remember }
     }
 }
 
@@ -71,7 +82,7 @@ mod tests {
         let mut told = BTreeSet::new();
         let mut tell = |checks: &[(&'static str, Status)], notes: &[&str]| {
             let notes: Vec<String> = notes.iter().map(|note| (*note).to_owned()).collect();
-            let (report, notes, now_told) = report(checks).find_news(&notes, &told);
+            let HealthNews { report, notes, told: now_told } = report(checks).find_news(&notes, &told);
             told = now_told;
             let ids: Vec<_> = report.checks.iter().map(|check| check.id).collect();
             (ids.join(" "), notes.join(" "), report.repaired.len())

@@ -192,6 +192,15 @@ pub fn order_run(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>)
     Ok(format!("The job {name} will run with the next wake. To start one, run `wake --once`."))
 }
 
+/// A change of a job's schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobSwitch {
+    /// Stop its schedule.
+    Pause,
+    /// Let its schedule go on.
+    Resume,
+}
+
 /// Pauses or resumes a job, as a commit of the person.
 ///
 /// # Errors
@@ -200,8 +209,9 @@ pub fn pause(
     session: &mut PersonSession<'_>,
     now: DateTime<Tz>,
     name: &str,
-    is_paused: bool,
+    switch: JobSwitch,
 ) -> Result<String, OrderError> {
+    let is_paused = switch == JobSwitch::Pause;
     let edits = session.commit_edits()?;
     let documents = Documents::new(session.repo.root(), Vec::new());
     let job = find_job(&read(&documents, now), name)?;
@@ -216,12 +226,15 @@ pub fn pause(
     let text = documents.text(&path);
     let content = with_status(&text, is_paused);
     let content = content.ok_or_else(|| OrderError::Refused(format!("{path} can't be read. Nothing was done.")))?;
-    let (verb, did) = if is_paused { ("Pause", "paused") } else { ("Resume", "resumed") };
+    let (verb, did) = match switch {
+        JobSwitch::Pause => ("Pause", "paused"),
+        JobSwitch::Resume => ("Resume", "resumed"),
+    };
     let change = FileChange { path, base: Some(text), content: Some(content) };
     session.commit_step(&[change], &format!("{verb} the job {name}"), &format!("{did} the job {name}"))?;
-    Ok(match is_paused {
-        true => format!("The job {name} is paused until you run `wake jobs resume {name}`."),
-        false => format!("The job {name} is back on its schedule."),
+    Ok(match switch {
+        JobSwitch::Pause => format!("The job {name} is paused until you run `wake jobs resume {name}`."),
+        JobSwitch::Resume => format!("The job {name} is back on its schedule."),
     })
 }
 

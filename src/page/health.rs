@@ -17,7 +17,11 @@ use super::{
     parts::{build_address, render_outcome, render_time},
     site::{PageDesk, PageSite},
 };
-use crate::health::{self, ABOUT, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
+use crate::{
+    RunMode,
+    health::{self, ABOUT, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status},
+    setup::CheckReach,
+};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/health", get(show_health)).route("/health/repair", post(repair_problems))
@@ -36,7 +40,7 @@ async fn show_health(State(site): State<Arc<PageSite>>, Query(asked): Query<Aske
     let content = site
         .run_blocking(move |desk| {
             let report = match asked.all {
-                true => health::check(desk.config, desk.redactor, desk.now, true),
+                true => health::check(desk.config, desk.redactor, desk.now, RunMode::Dry, CheckReach::Local),
                 false => health::glance(desk.config, desk.redactor, desk.now),
             };
             Ok(render_report(desk, &report, &asked))

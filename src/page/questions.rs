@@ -294,7 +294,7 @@ pub(super) fn render_card(desk: &PageDesk<'_>, approval: &Approval, from: &str) 
     html! {
         article .card {
             (render_question(desk, approval))
-            (render_answers(approval, false, from))
+            (render_answers(approval, QuestionView::First, from))
         }
     }
 }
@@ -311,37 +311,45 @@ fn render_confirmation(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         }
         article .card {
             (render_question(desk, approval))
-            @if is_open(desk, approval) { (render_answers(approval, true, "")) }
+            @if is_open(desk, approval) { (render_answers(approval, QuestionView::Again, "")) }
         }
         p .actions { a href="/questions" { "All questions" } }
     }
 }
 
-fn render_answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
+/// How often a question is shown before its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuestionView {
+    First,
+    /// Once more before a dangerous action.
+    Again,
+}
+
+fn render_answers(approval: &Approval, view: QuestionView, from: &str) -> Markup {
     let (id, digest) = (approval.id, hash_question(approval));
-    let asks_again = is_dangerous(approval) && !is_again;
+    let asks_again = is_dangerous(approval) && view == QuestionView::First;
     html! {
         div .actions {
             @if asks_again {
                 a .button href={ "/questions/" (id) } { "Allow once…" }
             } @else {
-                (render_answer_form((id, &digest), (is_again, from), ("allow", "Allow once")))
+                (render_answer_form((id, &digest), (view, from), ("allow", "Allow once")))
             }
-            (render_answer_form((id, &digest), (is_again, from), ("refuse", "Don't allow")))
+            (render_answer_form((id, &digest), (view, from), ("refuse", "Don't allow")))
         }
     }
 }
 
 fn render_answer_form(
     (id, digest): (i64, &str),
-    (is_again, from): (bool, &str),
+    (view, from): (QuestionView, &str),
     (answer, name): (&str, &str),
 ) -> Markup {
     html! {
         form action={ "/questions/" (id) } method="post" {
             input type="hidden" name="answer" value=(answer);
             input type="hidden" name="digest" value=(digest);
-            @if is_again { input type="hidden" name="again" value="true"; }
+            @if view == QuestionView::Again { input type="hidden" name="again" value="true"; }
             @if !from.is_empty() { input type="hidden" name="from" value=(from); }
             button type="submit" aria-label={ (name) ", question " (id) } { (name) }
         }

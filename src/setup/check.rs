@@ -65,6 +65,22 @@ impl Checked {
     }
 }
 
+/// How far checks reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckReach {
+    /// They look only at this machine's files.
+    Local,
+    /// They also ask servers and programs.
+    Others,
+}
+
+impl CheckReach {
+    /// Returns `true` if servers and programs are asked.
+    pub fn asks_others(self) -> bool {
+        self == Self::Others
+    }
+}
+
 /// The context of checks besides the settings.
 #[derive(Clone, Copy)]
 pub struct CheckTools<'a> {
@@ -72,8 +88,8 @@ pub struct CheckTools<'a> {
     pub temporary: &'a Path,
     /// Returns true once the person has given up; called several times a second.
     pub is_over: &'a dyn Fn() -> bool,
-    /// Checks may ask servers and programs. Otherwise only local files are checked.
-    pub asks_others: bool,
+    /// How far the checks reach.
+    pub reach: CheckReach,
 }
 
 /// Checks the settings of a step.
@@ -162,7 +178,7 @@ fn check_model(config: &Config) -> Checked {
 /// Describes the autonomy, which is limited where commands can't be confined.
 fn check_autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
     let level = config.autonomy.describe();
-    if tools.asks_others && config.effective_model() != OFFLINE_MODEL {
+    if tools.reach.asks_others() && config.effective_model() != OFFLINE_MODEL {
         let launcher = process::resolve_sibling_program("wake");
         if let Sandbox::None { why } = Sandbox::detect(&launcher, tools.temporary) {
             return Checked::Good(format!("{level}, and before each command: {why}"));
@@ -175,7 +191,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(api_key) = config.anthropic_key.clone() else {
         return Checked::Good("none yet: it answers without an AI model".to_owned());
     };
-    if !tools.asks_others {
+    if !tools.reach.asks_others() {
         return Checked::Unknown("not tried".to_owned());
     }
     let names: Vec<&str> =
@@ -235,7 +251,7 @@ async fn check_server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
         (Some(server), Some(_)) if server.lists_for_anybody => {
             return Checked::Good(format!("saved; the first message will show whether {} accepts it", server.name));
         }
-        (_, Some(_)) if !tools.asks_others => return Checked::Unknown("not tried".to_owned()),
+        (_, Some(_)) if !tools.reach.asks_others() => return Checked::Unknown("not tried".to_owned()),
         (_, Some(_)) => {}
     }
     match list_served_models(config).await {
@@ -251,7 +267,7 @@ async fn check_server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 async fn check_server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     // The configured model, regardless of a choice in a chat.
     let name = config.model.as_str();
-    if !tools.asks_others {
+    if !tools.reach.asks_others() {
         return Checked::Unknown("not tried".to_owned());
     }
     let served = match list_served_models(config).await {
@@ -297,7 +313,7 @@ async fn check_bot(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(token) = &config.telegram_token else {
         return Checked::Good("none: no Telegram".to_owned());
     };
-    if !tools.asks_others {
+    if !tools.reach.asks_others() {
         return Checked::Unknown("not tried".to_owned());
     }
     let telegram = match Telegram::new(&config.telegram_api_url, token.expose().to_owned()) {
@@ -332,7 +348,7 @@ fn check_claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
             config.claude_code.display()
         ));
     };
-    if !tools.asks_others {
+    if !tools.reach.asks_others() {
         return Checked::Unknown("not tried".to_owned());
     }
     let run = |args: &[&str]| {
@@ -366,7 +382,7 @@ fn check_remote(config: &Config, tools: CheckTools<'_>) -> Checked {
     let Some(url) = &config.repo_url else {
         return Checked::Good("none: the memory stays on this machine".to_owned());
     };
-    if !tools.asks_others {
+    if !tools.reach.asks_others() {
         return Checked::Unknown("not tried".to_owned());
     }
     let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };

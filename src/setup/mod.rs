@@ -14,7 +14,7 @@ mod steps;
 mod write;
 
 pub use self::{
-    check::{CheckTools, Checked, check_step},
+    check::{CheckReach, CheckTools, Checked, check_step},
     local_models::FoundServer,
     names::{AssistantNames, DEFAULT_NAME, parse_names, with_names},
     servers::is_example_server,

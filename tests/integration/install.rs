@@ -3,7 +3,9 @@
 
 #![cfg(target_os = "linux")]
 
-use reveille::setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines};
+use reveille::setup::install::{
+    Installation, LaunchdAgent, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines,
+};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -93,7 +95,7 @@ fn systemd_accepts_the_installed_units_with_odd_paths() {
 fn launchd_agents_contain_the_persons_own_paths() {
     let root = tempfile::tempdir().unwrap();
     let to = odd(root.path());
-    for (short, path, text) in launchd_agents(&to) {
+    for LaunchdAgent { short, path, text } in launchd_agents(&to) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         let Some(agent) = plist(&path) else { return };

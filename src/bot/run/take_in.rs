@@ -11,7 +11,9 @@ use reveille_store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, U
 
 use super::{Bot, poll::Polled};
 use crate::bot::{
-    BotContext, BotError, batch, commands, gap, pairing, receipt, report::record_report, restart, rules, stopped,
+    BotContext, BotError, batch, commands, gap, pairing, receipt,
+    report::{TelegramContact, record_report},
+    restart, rules, stopped,
     trouble::Advice,
 };
 
@@ -29,7 +31,7 @@ impl Bot<'_> {
                 self.is_token_known = true;
                 self.me = Some(me);
                 // fault: new-bot-never-reports
-                record_report(&mut self.store, self.outside, true);
+                record_report(&mut self.store, self.outside, TelegramContact::Reached);
                 // The menu lasts as long as the token; a single turn leaves it alone.
                 self.told.is_known.send_replace(!self.is_turn());
                 None
@@ -50,7 +52,7 @@ impl Bot<'_> {
                     self.note_poll_failure(&error);
                 }
                 if is_network && self.me.is_none() {
-                    record_report(&mut self.store, self.outside, false);
+                    record_report(&mut self.store, self.outside, TelegramContact::Unreachable);
                 }
                 return Ok((log_advice(advice), false));
             }

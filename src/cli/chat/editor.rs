@@ -90,19 +90,18 @@ impl MessageEditor {
         }
     }
 
-    /// Reads a decision. With `is_grave` the word `yes` must be typed in full; with `may_stand` a permanent rule is
-    /// offered too.
-    pub(super) fn read_decision(&mut self, is_grave: bool, may_stand: bool) -> TypedDecision {
-        let always = if may_stand { "`always` to see a rule for it, " } else { "" };
-        let prompt = match is_grave {
+    /// Reads a decision.
+    pub(super) fn read_decision(&mut self, asked: DecisionPrompt) -> TypedDecision {
+        let always = if asked.may_stand { "`always` to see a rule for it, " } else { "" };
+        let prompt = match asked.is_grave {
             true => format!("Type `yes` to allow it once, `n` to refuse, {always}Enter to decide later: "),
             false => format!("Allow it once? y or n, {always}Enter to decide later: "),
         };
         loop {
             let Ok(typed) = self.decisions.readline(&prompt) else { return TypedDecision::Later };
-            match parse_decision(&typed, is_grave, may_stand) {
+            match parse_decision(&typed, asked) {
                 Some(decision) => return decision,
-                None if is_grave => super::complain("Only the whole word `yes` allows this."),
+                None if asked.is_grave => super::complain("Only the whole word `yes` allows this."),
                 None => super::complain("Please answer y or n."),
             }
         }
@@ -112,6 +111,15 @@ impl MessageEditor {
     pub(super) fn confirm(&mut self, prompt: &str) -> bool {
         self.decisions.readline(prompt).is_ok_and(|typed| approvals::is_yes(&typed))
     }
+}
+
+/// The decisions that are offered at the prompt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DecisionPrompt {
+    /// `true` if the word `yes` must be typed in full.
+    pub(super) is_grave: bool,
+    /// `true` if a permanent rule is offered too.
+    pub(super) may_stand: bool,
 }
 
 /// A decision at the prompt.
@@ -128,13 +136,13 @@ pub(super) enum TypedDecision {
 }
 
 /// Parses a decision. `None` if it isn't understood.
-fn parse_decision(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision> {
+fn parse_decision(typed: &str, asked: DecisionPrompt) -> Option<TypedDecision> {
     match typed.trim().to_lowercase().as_str() {
         "" | "later" | "\x1b" => Some(TypedDecision::Later),
         "n" | "no" => Some(TypedDecision::No),
         "yes" => Some(TypedDecision::Once),
-        "y" if !is_grave => Some(TypedDecision::Once),
-        "always" if may_stand => Some(TypedDecision::Always),
+        "y" if !asked.is_grave => Some(TypedDecision::Once),
+        "always" if asked.may_stand => Some(TypedDecision::Always),
         _ => None,
     }
 }
@@ -183,12 +191,14 @@ mod tests {
 
     #[test]
     fn a_grave_question_needs_the_whole_word_yes() {
-        let parsed = |typed| [false, true].map(|is_grave| parse_decision(typed, is_grave, false));
+        let parsed =
+            |typed| [false, true].map(|is_grave| parse_decision(typed, DecisionPrompt { is_grave, may_stand: false }));
+        let with_rule = DecisionPrompt { is_grave: true, may_stand: true };
         let (yes, no, later) = (Some(TypedDecision::Once), Some(TypedDecision::No), Some(TypedDecision::Later));
         assert_eq!(["Y ", "yes", "yep"].map(parsed), [[yes, None], [yes, yes], [None, None]]);
         assert_eq!(["n", "no", "", " "].map(parsed), [[no, no], [no, no], [later, later], [later, later]]);
         assert_eq!(
-            (parsed("always"), parse_decision("always", true, true)),
+            (parsed("always"), parse_decision("always", with_rule)),
             ([None, None], Some(TypedDecision::Always))
         );
     }

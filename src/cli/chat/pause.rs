@@ -19,7 +19,7 @@ use reveille_cycle as cycle;
 use reveille_cycle::stop;
 use reveille_store::{Order, wake_lock};
 
-use super::complain;
+use super::{ChatInput, complain};
 
 /// The exit code that shells use for SIGTERM.
 const EXIT_TERMINATED: i32 = 143;
@@ -27,7 +27,7 @@ const EXIT_TERMINATED: i32 = 143;
 /// Handles signals while a chat is open.
 pub(super) struct Interrupts {
     config: Config,
-    is_interactive: bool,
+    input: ChatInput,
     is_working: AtomicBool,
     presses: AtomicUsize,
     is_leaving: AtomicBool,
@@ -41,11 +41,11 @@ pub(super) struct Interrupts {
 pub(super) struct Began(());
 
 impl Interrupts {
-    pub(super) fn new(config: &Config, is_interactive: bool) -> Self {
-        let terminal = if is_interactive { tcgetattr(io::stdin()).ok() } else { None };
+    pub(super) fn new(config: &Config, input: ChatInput) -> Self {
+        let terminal = if input == ChatInput::Terminal { tcgetattr(io::stdin()).ok() } else { None };
         Self {
             config: config.clone(),
-            is_interactive,
+            input,
             is_working: AtomicBool::new(false),
             presses: AtomicUsize::new(0),
             is_leaving: AtomicBool::new(false),
@@ -102,7 +102,7 @@ impl Interrupts {
     }
 
     fn on_interrupt(&self, stop: &watch::Sender<bool>) {
-        if !self.is_interactive {
+        if self.input == ChatInput::Pipe {
             stop.send(true).ok();
             return;
         }
@@ -137,7 +137,7 @@ impl Interrupts {
     fn on_end(&self, stop: &watch::Sender<bool>) {
         self.is_leaving.store(true, Ordering::SeqCst);
         stop.send(true).ok();
-        if self.is_interactive && !self.is_working.load(Ordering::SeqCst) {
+        if self.input == ChatInput::Terminal && !self.is_working.load(Ordering::SeqCst) {
             if let Some(terminal) = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
                 tcsetattr(io::stdin(), OptionalActions::Now, terminal).ok();
             }

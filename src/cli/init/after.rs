@@ -39,14 +39,16 @@ const HELLO: &str = "hello";
 
 impl Wizard {
     /// Runs all steps after the write.
-    pub(super) async fn run_later_steps(mut self, is_new: bool, has_new_names: bool) -> Result<Ended, Ended> {
+    pub(super) async fn run_later_steps(mut self, is_new: bool) -> Result<Ended, Ended> {
         let own_file = self.said.file_path().filter(|_| self.said.named_file().is_some() || self.is_elsewhere());
         let config = match Config::load(own_file.as_deref()) {
             Ok(config) => config,
             Err(error) => return Ok(Ended::Done(config_failure(&error))),
         };
         log::start(&config, log::Talk::Quiet, Some("wake"));
-        if has_new_names && let Err(why) = write_names(&config, &self.new_names) {
+        if self.has_new_names()
+            && let Err(why) = write_names(&config, &self.new_names)
+        {
             complain(&format!(
                 "The names couldn't be saved: {why}. You can set them in the first lines of claude.md in the memory."
             ));

@@ -5,7 +5,7 @@ use reveille_base::redact::is_like_a_key;
 use super::{super::prompt::Unanswered, Ended, Wizard, build_check_tools, complain};
 use crate::{
     cli::out::Working,
-    setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
+    setup::{self, CheckReach, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
 };
 
 /// Minimum width of a terminal.
@@ -151,7 +151,8 @@ impl Wizard {
         let is_over = || self.prompter.is_stopped();
         let temporary = std::env::temp_dir();
         let working = Working::start("  checking…");
-        let checked = setup::check_step(step, &self.config, build_check_tools(&temporary, true, &is_over));
+        let checked =
+            setup::check_step(step, &self.config, build_check_tools(&temporary, CheckReach::Others, &is_over));
         let mut stop = self.prompter.stop_receiver();
         let checked = tokio::select! {
             biased;

@@ -8,16 +8,16 @@ use reveille_config::{GivenSettings, SettingChanges, SettingProblem};
 use reveille_store::database;
 
 use super::{
-    super::{EXIT_FAILED, EXIT_OK, print, print_json},
+    super::{EXIT_FAILED, EXIT_OK, OutputFormat, print, print_json},
     build_check_tools,
 };
-use crate::setup::{self, Checked, SetupStep};
+use crate::setup::{self, CheckReach, Checked, SetupStep};
 
 /// Returns each applicable step with its check result, and all other problems.
 pub(super) async fn check_steps(
     said: &GivenSettings,
     changes: &SettingChanges,
-    asks_others: bool,
+    reach: CheckReach,
     is_over: &dyn Fn() -> bool,
 ) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
     let (config, mut problems) = said.with_what_is_right(changes);
@@ -35,7 +35,7 @@ pub(super) async fn check_steps(
         let own = problems.iter().position(|problem| step.settings().contains(&problem.subject.as_str()));
         let checked = match own {
             Some(at) => Checked::Wrong(problems.remove(at).to_string()),
-            None => setup::check_step(step, &config, build_check_tools(&temporary, asks_others, is_over)).await,
+            None => setup::check_step(step, &config, build_check_tools(&temporary, reach, is_over)).await,
         };
         states.push((step, checked));
     }
@@ -52,9 +52,9 @@ pub(super) fn render_step(step: SetupStep, checked: &Checked) -> String {
     format!("{sign} {:<11} {}", step.title(), checked.text())
 }
 
-pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
+pub(super) fn print_states(states: &[(SetupStep, Checked)], format: OutputFormat) {
     for (step, checked) in states {
-        if json {
+        if format.is_json() {
             let state = match checked {
                 Checked::Good(_) => "good",
                 Checked::Wrong(_) => "wrong",
@@ -70,11 +70,11 @@ pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
 }
 
 /// Prints the state for `wake init --check`.
-pub(super) async fn print_overview(said: &GivenSettings, json: bool) -> ExitCode {
-    let (states, problems) = check_steps(said, &SettingChanges::new(), true, &|| false).await;
-    print_states(&states, json);
+pub(super) async fn print_overview(said: &GivenSettings, format: OutputFormat) -> ExitCode {
+    let (states, problems) = check_steps(said, &SettingChanges::new(), CheckReach::Others, &|| false).await;
+    print_states(&states, format);
     for problem in &problems {
-        if json {
+        if format.is_json() {
             print_json(
                 &json!({"step": null, "settings": [problem.subject], "state": "wrong", "told": problem.to_string()}),
             );

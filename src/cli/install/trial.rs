@@ -67,28 +67,36 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Starts a bot at once, as cron would. Ends the running one first if `ends_present` is set.
-    pub(super) fn start_bot(&mut self, ends_present: bool) -> Result<(), String> {
-        if ends_present && !end_bot(self.config, BOT_END) {
+    /// Ends the running bot, which yields to a new one.
+    pub(super) fn end_present_bot(&self) -> Result<(), String> {
+        if !end_bot(self.config, BOT_END) {
             return Err(
                 "the running bot is still finishing its work and will end then. Try again in a minute".to_owned()
             );
         }
+        Ok(())
+    }
+
+    /// Starts a bot at once, as cron would.
+    pub(super) fn start_bot(&mut self) -> Result<(), String> {
         let spec = Spec::new("/bin/sh").args(["-c", &bot_command(self.to)]).current_dir(&self.to.workspace);
         self.child = Some(process::start_detached(&spec).map_err(|error| error.to_string())?);
         Ok(())
     }
 
-    /// Waits for the new bot's report, runs a wake, and checks that something starts them.
-    pub(super) fn check(&mut self, must_report: bool) -> Result<ExitCode, String> {
-        if self.to.with_bot && must_report {
-            let has_reached = self.wait_for_report()?;
-            self.has_reported = true;
-            match has_reached {
-                true => complain("  ✓ the new bot has reported in"),
-                false => complain("  ✓ the new bot is running; Telegram can't be reached at the moment"),
-            }
+    /// Waits for the new bot's report.
+    pub(super) fn check_report(&mut self) -> Result<(), String> {
+        let has_reached = self.wait_for_report()?;
+        self.has_reported = true;
+        match has_reached {
+            true => complain("  ✓ the new bot has reported in"),
+            false => complain("  ✓ the new bot is running; Telegram can't be reached at the moment"),
         }
+        Ok(())
+    }
+
+    /// Runs a wake, and checks that something starts it and that the bot runs.
+    pub(super) fn check(&self) -> Result<ExitCode, String> {
         let code = self.run_wake()?;
         if code != ExitCode::SUCCESS {
             return Ok(code);
@@ -211,7 +219,7 @@ impl<'a> Trial<'a> {
             Some(step) => perform_step(&step).map(drop).map_err(|error| error.to_string()),
             None => {
                 self.end_failed_bot();
-                self.start_bot(false)
+                self.start_bot()
             }
         };
         let runs = restarted.and_then(|()| {

@@ -53,6 +53,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         Ok(plan) => plan,
         Err(error) => return report_refusal(&error),
     };
+    let consent = if arguments.yes { Consent::Given } else { Consent::Missing };
     show_plan(config, &plan);
     if plan.rows.is_blocked() || !plan.unwritable.is_empty() {
         show_blocks(&plan);
@@ -67,7 +68,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         complain("Nothing that is searched holds these words.");
         show_copy(config);
         if arguments.purge && !arguments.dry_run {
-            return purge_history(config, &repo, &sought, arguments.yes);
+            return purge_history(config, &repo, &sought, consent);
         }
         show_history(&repo, &sought, &words);
         return ExitCode::SUCCESS;
@@ -76,7 +77,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         complain("Nothing was removed.");
         return ExitCode::SUCCESS;
     }
-    match confirm_removal(arguments.yes) {
+    match confirm_removal(consent) {
         Some(true) => {}
         Some(false) => {
             complain("Nothing was removed.");
@@ -108,7 +109,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
             ));
             show_copy(config);
             if arguments.purge {
-                return purge_history(config, &repo, &sought, arguments.yes);
+                return purge_history(config, &repo, &sought, consent);
             }
             show_history(&repo, &sought, &words);
             ExitCode::SUCCESS
@@ -117,8 +118,17 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
     }
 }
 
+/// The person's consent before anything is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consent {
+    /// Given by `--yes`.
+    Given,
+    /// Still to be asked for.
+    Missing,
+}
+
 /// Removes the words from git's history after the person has agreed, and reports the result.
-fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -> ExitCode {
+fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: Consent) -> ExitCode {
     let holding = match forget::find_holding_commits(repo, sought) {
         Ok(found) => found.commits.len(),
         Err(error) => {
@@ -138,7 +148,7 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: 
     if holding > 0 {
         complain(&purge::describe_consequences(holding));
     }
-    if confirm(is_agreed, "Rewrite the history? [y/N]") != Some(true) {
+    if confirm(consent, "Rewrite the history? [y/N]") != Some(true) {
         complain("The history wasn't changed.");
         return ExitCode::from(EXIT_FAILED);
     }
@@ -174,12 +184,12 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: 
 }
 
 /// Asks before the words are removed. `None` if nobody can be asked.
-fn confirm_removal(is_agreed: bool) -> Option<bool> {
-    confirm(is_agreed, "Remove it? It can't be restored in the database. [y/N]")
+fn confirm_removal(consent: Consent) -> Option<bool> {
+    confirm(consent, "Remove it? It can't be restored in the database. [y/N]")
 }
 
-fn confirm(is_agreed: bool, question: &str) -> Option<bool> {
-    if is_agreed {
+fn confirm(consent: Consent, question: &str) -> Option<bool> {
+    if consent == Consent::Given {
         return Some(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

@@ -10,7 +10,7 @@ use reveille_index::IndexPlace;
 use reveille_memory::imported;
 
 use super::{MAX_SHOWN_CHARS, open_database, open_memory, report_refusal};
-use crate::cli::{EXIT_FAILED, complain, print, print_json};
+use crate::cli::{EXIT_FAILED, OutputFormat, complain, print, print_json};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct WhyArguments {
@@ -56,7 +56,7 @@ impl From<&Commit> for CommitLine {
 }
 
 /// Prints the stories for `wake memory why`.
-pub(in crate::cli) fn print_stories(config: &Config, arguments: &WhyArguments, as_json: bool) -> ExitCode {
+pub(in crate::cli) fn print_stories(config: &Config, arguments: &WhyArguments, format: OutputFormat) -> ExitCode {
     let words = arguments.words.join(" ");
     let index = IndexPlace::from_config(config);
     let why = |repo| why::trace_lines(&repo, open_database(config).as_ref(), (&index, config.timezone), &words);
@@ -70,11 +70,11 @@ pub(in crate::cli) fn print_stories(config: &Config, arguments: &WhyArguments, a
         return ExitCode::from(EXIT_FAILED);
     }
     let Stories { lines, are_near, more } = stories;
-    if are_near && !as_json {
+    if are_near && !format.is_json() {
         complain("No line has these words. The nearest:");
     }
     for story in &lines {
-        if as_json {
+        if format.is_json() {
             print_json(&WhyLine {
                 path: &story.path,
                 line: story.line,

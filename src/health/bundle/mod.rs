@@ -34,7 +34,7 @@ use reveille_store::{Store, database};
 
 use self::phrases::Phrases;
 use super::check;
-use crate::VERSION;
+use crate::{RunMode, VERSION, setup::CheckReach};
 
 /// Maximum lines of a program's log.
 const MAX_LOG_LINES: usize = 20_000;
@@ -203,7 +203,7 @@ impl Gathering<'_> {
     }
 
     fn add_report(&mut self, config: &Config, phrases: &Phrases) {
-        let mut report = check(config, self.source.redactor, self.source.now, true);
+        let mut report = check(config, self.source.redactor, self.source.now, RunMode::Dry, CheckReach::Local);
         for found in &mut report.checks {
             found.detail = phrases.mask(&found.detail);
             found.fix = found.fix.as_deref().map(|fix| phrases.mask(fix));

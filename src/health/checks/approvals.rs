@@ -22,19 +22,22 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
     let model = scene.model_state(store)?;
     let is_available = !model.is_thinking() || model.for_own_work().is_some();
-    let findings =
-        parked.iter().map(|parked| judge_parked(parked, scene.now, overdue, scene.is_wake_running(), is_available));
+    let context = ParkedContext { overdue, is_wake_running: scene.is_wake_running(), is_model_available: is_available };
+    let findings = parked.iter().map(|parked| judge_parked(parked, scene.now, context));
     Ok(Finding::merge_all(findings.collect(), Finding::ok("no open questions")))
 }
 
-/// Judges a parked cycle. `overdue` is the time allowed for delivering a question, or for resuming after its answer.
-fn judge_parked(
-    parked: &ParkedCycle,
-    now: DateTime<Utc>,
+/// The circumstances in which parked cycles are judged.
+#[derive(Clone, Copy)]
+struct ParkedContext {
+    /// The time allowed for delivering a question or resuming after its answer.
     overdue: TimeDelta,
     is_wake_running: bool,
     is_model_available: bool,
-) -> Finding {
+}
+
+fn judge_parked(parked: &ParkedCycle, now: DateTime<Utc>, context: ParkedContext) -> Finding {
+    let ParkedContext { overdue, is_wake_running, is_model_available } = context;
     let ParkedCycle { cycle_id, started_at, question, is_delivered } = parked;
     let is_late = |since: Option<DateTime<Utc>>| {
         !is_wake_running && since.is_none_or(|at| now.signed_duration_since(at) > overdue)
@@ -117,8 +120,11 @@ mod tests {
         }
     }
 
+    const IDLE: ParkedContext =
+        ParkedContext { overdue: TimeDelta::minutes(15), is_wake_running: false, is_model_available: true };
+
     fn status(parked: &ParkedCycle, now: &str) -> Status {
-        judge_parked(parked, at(now).unwrap(), TimeDelta::minutes(15), false, true).status
+        judge_parked(parked, at(now).unwrap(), IDLE).status
     }
 
     #[test]
@@ -126,12 +132,10 @@ mod tests {
         let waits = question(ApprovalState::Pending, None);
         assert_eq!(["14:01:00", "19:59:00", "20:01:00"].map(|now| status(&waits, now)), [Status::Ok; 3]);
         assert_eq!(status(&waits, "20:16:00"), Status::Warn);
-        let late = judge_parked(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), false, true);
+        let late = judge_parked(&waits, at("20:16:00").unwrap(), IDLE);
         assert!(late.detail.contains("expired without an answer, and nobody was told"), "{}", late.detail);
-        assert_eq!(
-            judge_parked(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), true, true).status,
-            Status::Ok
-        );
+        let busy = ParkedContext { is_wake_running: true, ..IDLE };
+        assert_eq!(judge_parked(&waits, at("20:16:00").unwrap(), busy).status, Status::Ok);
     }
 
     #[test]
@@ -139,8 +143,8 @@ mod tests {
         for state in [ApprovalState::Approved, ApprovalState::Denied, ApprovalState::Expired] {
             let decided = question(state, at("15:00:00"));
             assert_eq!(["15:14:00", "15:16:00"].map(|now| status(&decided, now)), [Status::Ok, Status::Warn]);
-            let unavailable = judge_parked(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
-            assert_eq!(unavailable.status, Status::Ok);
+            let without_model = ParkedContext { is_model_available: false, ..IDLE };
+            assert_eq!(judge_parked(&decided, at("15:16:00").unwrap(), without_model).status, Status::Ok);
         }
     }
 

@@ -120,7 +120,7 @@ impl Chart<'_> {
         let width = (scale.x(1) - scale.x(0)) * BAR_SHARE;
         html! {
             @for (at, day) in self.days.iter().enumerate() {
-                @for (place, name, from, value) in self.stack_day(at) {
+                @for StackedPart { place, name, from, value } in self.stack_day(at) {
                     rect .bar .{ "s" (style_index(place)) } x=(format_number(scale.middle_x(at) - width / 2.0)) width=(format_number(width))
                         y=(format_number(scale.y(from + value))) height=(format_number(scale.y(from) - scale.y(from + value))) {
                         title { (day) ", " (name) ": " ((self.unit)(value)) }
@@ -130,14 +130,14 @@ impl Chart<'_> {
         }
     }
 
-    /// Returns a day's parts from the bottom: the series' index and name, the lower edge, and the value.
-    fn stack_day(&self, at: usize) -> Vec<(usize, &str, f64, f64)> {
+    /// Returns a day's parts from the bottom.
+    fn stack_day(&self, at: usize) -> Vec<StackedPart<'_>> {
         let mut from = 0.0;
         let mut parts = Vec::new();
         for (place, series) in self.series.iter().enumerate() {
             let value = series.values.get(at).copied().flatten().unwrap_or_default().max(0.0);
             if value > 0.0 {
-                parts.push((place, series.name.as_str(), from, value));
+                parts.push(StackedPart { place, name: series.name.as_str(), from, value });
                 from += value;
             }
         }
@@ -214,7 +214,7 @@ impl Chart<'_> {
     fn scale_top(&self) -> f64 {
         let highest = match self.shape {
             Shape::Stacked => (0..self.days.len())
-                .map(|at| self.stack_day(at).iter().map(|(_, _, _, value)| value).sum::<f64>())
+                .map(|at| self.stack_day(at).iter().map(|part| part.value).sum::<f64>())
                 .fold(0.0, f64::max),
             Shape::Lines => {
                 self.series.iter().flat_map(|series| series.values.iter().flatten()).copied().fold(0.0, f64::max)
@@ -223,6 +223,17 @@ impl Chart<'_> {
         let limit = self.limit.map_or(0.0, |(_, limit)| limit);
         round_up(if limit <= highest * LIMIT_TIMES { highest.max(limit) } else { highest })
     }
+}
+
+/// A day's part of a stacked chart.
+struct StackedPart<'a> {
+    /// The index of the series.
+    place: usize,
+    /// The name of the series.
+    name: &'a str,
+    /// The lower edge.
+    from: f64,
+    value: f64,
 }
 
 /// Converts days and values to drawing units.

@@ -119,7 +119,7 @@ fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: 
         h2 { "Content" }
         article {
             @if text.trim().is_empty() { p .meta { "It is empty." } }
-            @for (first, last, text) in split_sections(shown) {
+            @for FileSection { first, last, text } in split_sections(shown) {
                 @let by = if is_untrusted(first, last) { WrittenBy::Others } else { WrittenBy::Own };
                 section {
                     @if by == WrittenBy::Others { p { (render_untrusted_badge()) } }
@@ -168,14 +168,21 @@ fn cut_beginning(text: &str) -> (&str, bool) {
     (cut.rfind('\n').and_then(|end| cut.get(..=end)).unwrap_or(cut), true)
 }
 
-/// Splits a text into sections, with the numbers of their first and last lines, counted from 1.
-fn split_sections(text: &str) -> Vec<(usize, usize, &str)> {
+/// A section of a document, with the numbers of its first and last lines, counted from 1.
+struct FileSection<'a> {
+    first: usize,
+    last: usize,
+    text: &'a str,
+}
+
+/// Splits a text into sections, without empty ones.
+fn split_sections(text: &str) -> Vec<FileSection<'_>> {
     let document = Document::split(text);
     let parts = document.parts.iter().map(|part| {
         let text = document.slice(&part.range);
-        (part.line, part.line + text.lines().count().saturating_sub(1), text)
+        FileSection { first: part.line, last: part.line + text.lines().count().saturating_sub(1), text }
     });
-    parts.filter(|(.., text)| !text.trim().is_empty()).collect()
+    parts.filter(|section| !section.text.trim().is_empty()).collect()
 }
 
 /// Removes the comments in which wakes note a line's origin. “Line by line” shows the origins instead.
@@ -309,7 +316,7 @@ mod tests {
     #[test]
     fn sections_come_with_their_line_numbers() {
         let text = "# A\n\nx\n## B\ny\n## C\n";
-        let parts: Vec<_> = split_sections(text).into_iter().map(|(first, last, _)| (first, last)).collect();
+        let parts: Vec<_> = split_sections(text).into_iter().map(|section| (section.first, section.last)).collect();
         assert_eq!(parts, [(1, 3), (4, 5), (6, 6)]);
     }
 

@@ -136,7 +136,7 @@ mod tests {
         assert!(found.iter().all(|found| found.starter == Starter::Cron && found.program == to.bin.join(&found.name)));
         assert!(found.iter().all(|found| found.path.as_ref().unwrap().contains("/usr/bin:")), "{found:?}");
 
-        let agents = launchd_agents(&to).into_iter().map(|(_, path, text)| (path, text));
+        let agents = launchd_agents(&to).into_iter().map(|agent| (agent.path, agent.text));
         for (path, text) in systemd_units(&to).into_iter().chain(agents) {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();

@@ -17,7 +17,7 @@ pub use self::{
     found::{FoundStarter, found_starters},
     perform::{InstallError, perform_step},
     plan::{InstallStep, Starter, called_build, install_steps, installed_programs, restart_step, uninstall_steps},
-    units::{launchd_agents, systemd_units},
+    units::{LaunchdAgent, launchd_agents, systemd_units},
     versions::Versions,
 };
 

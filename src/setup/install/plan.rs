@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{FORMER_PROGRAMS, Installation, PROGRAMS, Versions, crontab, units, versions::EARLIER};
+use super::{FORMER_PROGRAMS, Installation, LaunchdAgent, PROGRAMS, Versions, crontab, units, versions::EARLIER};
 
 /// The system service that starts programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -185,19 +185,18 @@ fn plan_programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -
 fn plan_systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
     let write = |(path, text)| InstallStep::Write { path, text };
     steps.extend(units::systemd_units(to).into_iter().map(write));
-    let mut systemctl =
-        |words: &[&str], may_fail| steps.push(run(&[&["systemctl", "--user"], words].concat(), may_fail));
-    systemctl(&["daemon-reload"], false);
-    systemctl(&["enable", "--now", "reveille-wake.timer", "reveille-health.timer"], false);
-    systemctl(&["try-restart", "reveille-page.service"], true);
+    let systemctl = |words: &[&str]| run(&[&["systemctl", "--user"], words].concat());
+    steps.push(systemctl(&["daemon-reload"]));
+    steps.push(systemctl(&["enable", "--now", "reveille-wake.timer", "reveille-health.timer"]));
+    steps.push(try_to_run(&["systemctl", "--user", "try-restart", "reveille-page.service"]));
     if to.with_bot {
-        systemctl(&["enable", "reveille-bot.service"], false);
-        systemctl(&["restart", "reveille-bot.service"], false);
+        steps.push(systemctl(&["enable", "reveille-bot.service"]));
+        steps.push(systemctl(&["restart", "reveille-bot.service"]));
     }
 }
 
 fn plan_launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
-    for (short, path, text) in units::launchd_agents(to) {
+    for LaunchdAgent { short, path, text } in units::launchd_agents(to) {
         let is_wanted = match short {
             "bot" => to.with_bot,
             "page" => path.exists(),
@@ -206,8 +205,8 @@ fn plan_launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
         if is_wanted {
             let loaded = path.display().to_string();
             steps.push(InstallStep::Write { path, text });
-            steps.push(run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")], true));
-            steps.push(run(&["launchctl", "bootstrap", &format!("gui/{user_id}"), &loaded], false));
+            steps.push(try_to_run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")]));
+            steps.push(run(&["launchctl", "bootstrap", &format!("gui/{user_id}"), &loaded]));
         }
     }
 }
@@ -215,16 +214,20 @@ fn plan_launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
 /// Returns the step that restarts the bot. `None` for cron.
 pub fn restart_step(starter: Starter, user_id: u32) -> Option<InstallStep> {
     match starter {
-        Starter::Systemd => Some(run(&["systemctl", "--user", "restart", "reveille-bot.service"], false)),
-        Starter::Launchd => {
-            Some(run(&["launchctl", "kickstart", "-k", &format!("gui/{user_id}/org.reveille.bot")], false))
-        }
+        Starter::Systemd => Some(run(&["systemctl", "--user", "restart", "reveille-bot.service"])),
+        Starter::Launchd => Some(run(&["launchctl", "kickstart", "-k", &format!("gui/{user_id}/org.reveille.bot")])),
         Starter::Cron => None,
     }
 }
 
-fn run(words: &[&str], may_fail: bool) -> InstallStep {
-    InstallStep::Run { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail }
+/// Builds a step that runs a command and needs its success.
+fn run(words: &[&str]) -> InstallStep {
+    InstallStep::Run { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail: false }
+}
+
+/// Builds a step that runs a command which may fail.
+fn try_to_run(words: &[&str]) -> InstallStep {
+    InstallStep::Run { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail: true }
 }
 
 /// Plans the removal of everything installed, however it is started: units, agents, lines and programs. The workspace stays.
@@ -234,13 +237,13 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
         units::systemd_units(to).into_iter().map(|(path, _)| path).filter(|path| path.exists()).collect();
     if !units.is_empty() {
         let started = ["reveille-wake.timer", "reveille-health.timer", "reveille-bot.service", "reveille-page.service"];
-        steps.push(run(&[&["systemctl", "--user", "disable", "--now"], &started[..]].concat(), true));
+        steps.push(try_to_run(&[&["systemctl", "--user", "disable", "--now"], &started[..]].concat()));
         steps.extend(units.into_iter().map(InstallStep::Remove));
-        steps.push(run(&["systemctl", "--user", "daemon-reload"], true));
+        steps.push(try_to_run(&["systemctl", "--user", "daemon-reload"]));
     }
-    for (short, path, _) in units::launchd_agents(to) {
+    for LaunchdAgent { short, path, .. } in units::launchd_agents(to) {
         if path.exists() {
-            steps.push(run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")], true));
+            steps.push(try_to_run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")]));
             steps.push(InstallStep::Remove(path));
         }
     }

@@ -78,12 +78,22 @@ fn quote_word(word: &str) -> String {
     if word.contains(' ') { format!("\"{word}\"") } else { word.to_owned() }
 }
 
-/// Returns launchd's agents by the last part of their label, with their paths and texts.
-pub fn launchd_agents(to: &Installation) -> Vec<(&'static str, PathBuf, String)> {
+/// An agent of launchd.
+pub struct LaunchdAgent {
+    /// The last part of its label.
+    pub short: &'static str,
+    /// The path of its file.
+    pub path: PathBuf,
+    /// The text of its file.
+    pub text: String,
+}
+
+/// Lists launchd's agents.
+pub fn launchd_agents(to: &Installation) -> Vec<LaunchdAgent> {
     let dir = to.home.join("Library/LaunchAgents");
     let agents = AGENTS.into_iter().filter_map(|(name, text)| {
         let short = name.strip_prefix("org.reveille.")?.strip_suffix(".plist")?;
-        Some((short, dir.join(name), fill_launchd_agent(text, to)))
+        Some(LaunchdAgent { short, path: dir.join(name), text: fill_launchd_agent(text, to) })
     });
     agents.collect()
 }

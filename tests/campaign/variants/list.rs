@@ -588,7 +588,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a new bot never reports that Telegram has answered it",
         layer: "week",
         marker: "new-bot-never-reports",
-        broken: "record_report(&mut self.store, self.outside, false);",
+        broken: "record_report(&mut self.store, self.outside, TelegramContact::Unreachable);",
         trials: UpTo(1),
     },
     Variant {

@@ -18,7 +18,7 @@ fn reasons(found: &FoundThings) -> Vec<&'static str> {
 /// What is kept of a conversation, as `who: words` joined by ` | `, and the reasons for what isn't.
 fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
     let mut found = FoundThings::default();
-    let read = read_one(conversation, &mut found);
+    let read = read_conversation(conversation, &mut found);
     let said = read.into_iter().flat_map(|conversation| conversation.read.said);
     let said: Vec<_> = said.map(|said| format!("{}: {}", said.who, said.text)).collect();
     (said.join(" | "), reasons(&found))

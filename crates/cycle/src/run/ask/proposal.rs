@@ -121,7 +121,8 @@ pub(crate) fn check_approved_texts(
     if request.name != PROPOSE_CHANGE {
         return Ok(Ok(done));
     }
-    let refuse = |why: &str| Ok(Err(Refusal::new(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    let refuse =
+        |why: &str| Ok(Err(Refusal::new(format!("{why} Nothing was done; propose it anew if it still holds."))));
     match session.store.proposals().find_call_proposal(cycle_id, &request.id)? {
         Some(proposal) if proposal.new.files == extract_files(&done.changes) => {
             done.changes.push(Change::Agree { proposal: proposal.id });

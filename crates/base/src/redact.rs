@@ -21,6 +21,7 @@ use std::{
 
 use serde_json::Value;
 
+use crate::words::first_bytes;
 use parts::SecretParts;
 use spellings::Spellings;
 
@@ -220,12 +221,65 @@ impl Redactor {
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
     }
 
+    /// The length of the part of a growing text that can be shown: whatever follows, no secret begins in it and goes on behind it. It
+    /// ends before a word, because the last word may be a key's beginning.
+    fn settled_len(&self, text: &str) -> usize {
+        let begin_word = |at: usize| begin_word(first_bytes(text, at));
+        let spelled = (**self.spellings).as_ref().map_or(text.len(), |spellings| spellings.find_open(text));
+        // fault: beginning-secret-shown
+        let settled = begin_word(spelled.min(shapes::find_open(text)));
+        // A secret may stand over that word's edge.
+        let over = self.find_spans(text).into_iter().find(|span| span.start < settled && settled < span.end);
+        over.map_or(settled, |span| begin_word(span.start))
+    }
+
     /// The byte ranges of secrets, in order and disjoint.
     fn find_spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = shapes::find(text);
         found.extend((**self.spellings).iter().flat_map(|spellings| spellings.find(text)));
         found.retain(|span| text.get(span.clone()) != Some(MASK));
         merge_spans(found)
+    }
+}
+
+/// The position at which the last word of a text begins. Keys are of ASCII, so in scripts without blanks each letter is a word; a URL's
+/// password may hold any letter.
+fn begin_word(text: &str) -> usize {
+    let (run, word) =
+        (text.trim_end_matches(|c: char| !c.is_whitespace()), text.trim_end_matches(|c| !is_between_words(c)));
+    if text.get(run.len()..).is_some_and(|run| run.contains("://")) { run.len() } else { word.len() }
+}
+
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || !c.is_ascii()
+}
+
+/// A text that is shown while it grows, without the secrets that its whole would be shown without.
+#[derive(Debug)]
+pub struct GrowingText {
+    redactor: Redactor,
+    held: String,
+}
+
+impl GrowingText {
+    /// Begins an empty text.
+    pub fn new(redactor: Redactor) -> Self {
+        Self { redactor, held: String::new() }
+    }
+
+    /// Adds to the text, and returns what can be shown by now beyond what was returned before. The rest is held back.
+    pub fn push(&mut self, more: &str) -> String {
+        self.held.push_str(more);
+        if !more.contains(is_between_words) {
+            return String::new();
+        }
+        let settled: String = self.held.drain(..self.redactor.settled_len(&self.held)).collect();
+        self.redactor.redact(&settled)
+    }
+
+    /// Ends the text, and returns what was held back.
+    pub fn finish(&mut self) -> String {
+        self.redactor.redact(&std::mem::take(&mut self.held))
     }
 }
 

@@ -135,6 +135,16 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// The position of a private key's block that has no end yet, or the text's length. Other keys are single words.
+pub(super) fn find_open(text: &str) -> usize {
+    let open = |at: &usize| {
+        let near = first_bytes(text.get(*at..).unwrap_or_default(), MAX_KEY_BLOCK_BYTES);
+        let has_end = near.split_once("-----END ").is_some_and(|(_, end)| end.contains("-----"));
+        !has_end && at + MAX_KEY_BLOCK_BYTES > text.len()
+    };
+    text.match_indices("-----BEGIN ").map(|(at, _)| at).find(open).unwrap_or(text.len())
+}
+
 /// A prefix in a text with its surroundings.
 struct Look<'a> {
     text: &'a str,

@@ -88,6 +88,23 @@ impl Spellings {
         found.filter_map(spelled).chain(self.find_cut(&squeezed)).collect()
     }
 
+    /// The position from which the text may be the beginning of a spelling, or the text's length.
+    pub(super) fn find_open(&self, text: &str) -> usize {
+        let squeezed = Squeezed::from_text(text);
+        let end = squeezed.text.as_bytes();
+        let begun = |spelling: &Spelling| {
+            let whole = spelling.text.as_bytes();
+            let most = (whole.len() - 1).min(end.len());
+            let length =
+                (1..=most).rev().find(|length| whole.get(..*length).is_some_and(|begun| end.ends_with(begun)))?;
+            // The character before base64 shares bits with it.
+            let start = end.len() - length - usize::from(spelling.shares_edges && end.len() > length);
+            squeezed.to_original(start..end.len()).map(|range| range.start)
+        };
+        let first = self.all.iter().filter_map(begun).min().unwrap_or(text.len());
+        (0..=first).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    }
+
     /// The ranges of spellings whose end was cut off: most of a secret is secret too.
     fn find_cut<'a>(&'a self, squeezed: &'a Squeezed) -> impl Iterator<Item = Range<usize>> + 'a {
         // Most texts have no cut and skip the second pass.

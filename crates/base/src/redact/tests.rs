@@ -368,3 +368,41 @@ fn a_key_is_known_by_its_look() {
         assert!(!is_like_a_key(other), "{other}");
     }
 }
+
+#[test]
+fn a_growing_text_shows_nothing_that_its_whole_hides() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let block = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n{}\n-----END RSA PRIVATE KEY-----",
+        "Ab1+".repeat(16),
+        "cd2/".repeat(9)
+    );
+    for _ in 0..20 {
+        let secrets: Vec<Secret> = (0..4).map(|_| Secret::new(planted(&mut random))).collect();
+        let redactor = Redactor::new(&secrets);
+        let mut text = String::from("It begins so.\n\n");
+        for secret in &secrets {
+            let spelled = encoded(secret.expose(), random.usize(..FORMS));
+            let others = ["sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "https://me:pässword@example.org/a", &block];
+            let other = others[random.usize(..others.len())];
+            text.push_str(&format!("Then «{spelled}» and {other} — and so on, as long as it takes. "));
+        }
+        text.push_str("ä end");
+        let whole = redactor.redact(&text);
+        let (mut growing, mut shown) = (GrowingText::new(redactor.clone()), String::new());
+        for c in text.chars() {
+            shown.push_str(&growing.push(c.encode_utf8(&mut [0; 4])));
+            assert!(whole.starts_with(&shown), "{shown:?}\n{whole:?}");
+        }
+        assert!(shown.len() + 8 > whole.len(), "all but the last word is shown: {shown:?}");
+        assert_eq!(shown + &growing.finish(), whole);
+    }
+}
+
+#[test]
+fn a_growing_text_without_blanks_is_shown_letter_by_letter() {
+    let mut growing = GrowingText::new(redactor());
+    assert_eq!(growing.push("今日は晴れ、"), "今日は晴れ、");
+    assert_eq!(growing.push("気温は20"), "気温は");
+    assert_eq!(growing.push("度です。"), "20度です。");
+}

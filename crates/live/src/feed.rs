@@ -1,0 +1,166 @@
+//! Writes the events of a watched cycle.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use reveille_base::{
+    file,
+    redact::{GrowingText, Redactor},
+    words::{one_line, truncate_text},
+};
+
+use crate::{LiveEvent, Stage, answer::AnswerText};
+
+/// The name of the answering tool.
+const REPLY: &str = "reply";
+/// Maximum bytes of a feed. What comes after isn't previewed.
+const MAX_FEED_BYTES: usize = 1024 * 1024;
+/// Maximum length of a call's description, in characters.
+const MAX_WHAT_CHARS: usize = 120;
+
+/// The feed of one cycle. Dropping it removes the file.
+///
+/// A file that can't be written ends the preview, and nothing else.
+#[derive(Debug)]
+pub struct LiveFeed {
+    path: PathBuf,
+    redactor: Redactor,
+    file: Option<File>,
+    written: usize,
+    is_tainted: bool,
+    narration: GrowingText,
+    answer: GrowingText,
+    /// The arguments of the answering call that is being written.
+    arguments: Option<AnswerText>,
+}
+
+impl LiveFeed {
+    /// Begins the feed of a cycle, in place of an earlier one. Without a stage nothing is written.
+    pub fn begin(path: &Path, stage: Option<Stage>, redactor: &Redactor) -> Self {
+        let new = |_: &Stage| {
+            remove_stale(path);
+            file::create_private(path).ok()
+        };
+        let mut feed = Self {
+            path: path.to_owned(),
+            redactor: redactor.clone(),
+            file: stage.as_ref().and_then(new),
+            written: 0,
+            is_tainted: false,
+            narration: GrowingText::new(redactor.clone()),
+            answer: GrowingText::new(redactor.clone()),
+            arguments: None,
+        };
+        if let Some(stage) = stage {
+            feed.write(&LiveEvent::Begin(stage));
+        }
+        feed
+    }
+
+    /// Notes that the cycle has read untrusted text.
+    pub fn taint(&mut self) {
+        if !self.is_tainted {
+            self.is_tainted = true;
+            self.write(&LiveEvent::Taint);
+        }
+    }
+
+    /// Begins a turn.
+    pub fn begin_turn(&mut self) {
+        self.forget_held();
+        self.write(&LiveEvent::Turn);
+    }
+
+    /// Adds to what the model says outside of calls.
+    pub fn add_text(&mut self, more: &str) {
+        let text = self.narration.push(more);
+        self.write_narration(text);
+    }
+
+    /// Begins a call that the model writes.
+    pub fn begin_call(&mut self, tool: &str) {
+        self.arguments = (tool == REPLY).then(AnswerText::default);
+        // Two answers of a turn are two paragraphs.
+        let text = self.narration.finish();
+        self.write_narration(text);
+    }
+
+    /// Adds to the arguments of the last call that the model has begun.
+    pub fn add_arguments(&mut self, more: &str) {
+        let Some(arguments) = &mut self.arguments else { return };
+        let gained = arguments.push(more);
+        let text = self.answer.push(&gained);
+        self.write_answer(text);
+    }
+
+    /// Ends a turn that is kept: nothing is held back any more.
+    pub fn end_turn(&mut self) {
+        let text = self.narration.finish();
+        self.write_narration(text);
+        let text = self.answer.finish();
+        self.write_answer(text);
+        self.arguments = None;
+    }
+
+    /// Takes back the text of a turn that is discarded.
+    pub fn withdraw_turn(&mut self) {
+        self.forget_held();
+        self.write(&LiveEvent::Withdraw);
+    }
+
+    /// Notes that a call is carried out.
+    pub fn note_call(&mut self, id: &str, what: &str) {
+        let what = self.redactor.redact(&truncate_text(&one_line(what), MAX_WHAT_CHARS));
+        self.write(&LiveEvent::Call { id: id.to_owned(), what });
+    }
+
+    /// Notes the end of a call.
+    pub fn note_result(&mut self, id: &str, is_error: bool) {
+        self.write(&LiveEvent::Result { id: id.to_owned(), is_error });
+    }
+
+    fn forget_held(&mut self) {
+        self.narration = GrowingText::new(self.redactor.clone());
+        self.answer = GrowingText::new(self.redactor.clone());
+        self.arguments = None;
+    }
+
+    fn write_narration(&mut self, text: String) {
+        if !text.is_empty() {
+            self.write(&LiveEvent::Narration { text });
+        }
+    }
+
+    fn write_answer(&mut self, text: String) {
+        if !text.is_empty() {
+            self.write(&LiveEvent::Answer { text });
+        }
+    }
+
+    fn write(&mut self, event: &LiveEvent) {
+        let Some(file) = &mut self.file else { return };
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        self.written += line.len();
+        if self.written > MAX_FEED_BYTES || file.write_all(&line).is_err() {
+            self.file = None;
+        }
+    }
+}
+
+impl Drop for LiveFeed {
+    fn drop(&mut self) {
+        if self.written > 0 {
+            remove_stale(&self.path);
+        }
+    }
+}
+
+/// Removes the feed that a killed wake has left. For the holder of the wake lock.
+pub fn remove_stale(path: &Path) {
+    // A reader notices a feed of another cycle by its first line.
+    fs::remove_file(path).ok();
+}

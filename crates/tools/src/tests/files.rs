@@ -446,7 +446,7 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
             assert_eq!(verdict.decision, Decision::Deny, "{tool}: nobody is asked about it");
         }
     }
-    let of_guests = Registry::for_thinking_model().filter_visible(false).catalogue();
+    let of_guests = Registry::for_thinking_model().filter_visible(ToolView::Guest).catalogue();
     let theirs: Vec<&str> = of_guests.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert!(theirs.contains(&"reply") && !theirs.contains(&"bash") && !theirs.contains(&EDITOR), "{theirs:?}");
 }

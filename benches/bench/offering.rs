@@ -5,7 +5,7 @@ use serde_json::json;
 
 use reveille_base::types::Effect;
 use reveille_policy::{Reach, Risk};
-use reveille_tools::{Foreign, Refusal, Registry, ToRead, Tool};
+use reveille_tools::{Foreign, Refusal, Registry, ToRead, Tool, ToolView};
 
 use super::{
     measure::Spread,
@@ -41,7 +41,7 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
 
 fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
     let (offered, all) = (
-        registry.filter_visible(true).render_offer(words, ToRead::default()).len() as f64,
+        registry.filter_visible(ToolView::Owner).render_offer(words, ToRead::default()).len() as f64,
         registry.render_definitions().len() as f64,
     );
     Row {

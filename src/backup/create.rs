@@ -13,7 +13,7 @@ use reveille_base::{
     file::{create_private, parent_directory},
 };
 use reveille_config::{Config, GivenSettings, VARIABLES};
-use reveille_git::{Repo, RepoError, Uncommitted};
+use reveille_git::{MadeBundle, Repo, RepoError, Uncommitted};
 use reveille_store::Store;
 
 use super::{
@@ -156,10 +156,11 @@ fn gather_sources(
     let memory = match Repo::open(&config.repo_dir()) {
         Ok(repo) => {
             let bundle = scratch.join(BUNDLE);
-            let (memory, uncommitted, has_history) = repo.bundle(&bundle).map_err(|error| match error {
-                RepoError::Moved => BackupError::Restless,
-                error => error.into(),
-            })?;
+            let MadeBundle { memory, uncommitted, has_history } =
+                repo.bundle(&bundle).map_err(|error| match error {
+                    RepoError::Moved => BackupError::Restless,
+                    error => error.into(),
+                })?;
             if has_history {
                 sources.extend(find_source(BUNDLE, bundle)?);
             }

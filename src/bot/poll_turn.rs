@@ -136,7 +136,11 @@ impl Handed for HandedKeys {
         }
     }
 
-    fn on_change(&mut self, is_held: bool) {
-        self.is_ours.send_replace(is_held);
+    fn on_gain(&mut self) {
+        self.is_ours.send_replace(true);
+    }
+
+    fn on_loss(&mut self) {
+        self.is_ours.send_replace(false);
     }
 }

@@ -13,7 +13,7 @@ use tokio::{
 
 use reveille_base::{
     clock::Clock,
-    types::{ButtonChoice, ChatRef},
+    types::{ApprovalAnswer, ButtonChoice, ChatRef},
     words::local_day_and_time,
     zone::Tz,
 };
@@ -100,8 +100,8 @@ async fn answer_press(
     has_decided: bool,
 ) -> Option<Duration> {
     let text = match &tap.choice {
-        ButtonChoice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
-        ButtonChoice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
+        ButtonChoice::Approval { answer: ApprovalAnswer::Yes, .. } if has_decided => "Allowed, once.".to_owned(),
+        ButtonChoice::Approval { answer: ApprovalAnswer::No, .. } if has_decided => "Not done.".to_owned(),
         ButtonChoice::Approval { nonce, .. } => render_answer(store, nonce, |approval| why_not(approval, clock)),
         ButtonChoice::Always { nonce } => {
             render_answer(store, nonce, |approval| match (approval.state, approval.rule) {
@@ -290,7 +290,7 @@ mod tests {
             let (is_running, running) = watch::channel(false);
             let tap = Tap {
                 callback_id: "1".to_owned(),
-                choice: ButtonChoice::Approval { nonce: "none".to_owned(), is_approval: true },
+                choice: ButtonChoice::Approval { nonce: "none".to_owned(), answer: ApprovalAnswer::Yes },
                 chat: ChatRef::from_telegram(7),
                 message_id: 70,
                 message_date: None,

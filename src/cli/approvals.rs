@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
-use reveille_base::approval_text;
+use reveille_base::{approval_text, types::ApprovalAnswer};
 use reveille_config::Config;
 use reveille_cycle as cycle;
 use reveille_cycle::standing;
@@ -106,8 +106,8 @@ pub(super) fn run(config: &Config, command: &ApprovalsCommand, format: OutputFor
                 Ok(Some(ExitCode::from(super::EXIT_USAGE)))
             }
         },
-        ApprovalsCommand::Approve { ids, .. } => decide_questions(config, &mut store, ids, true),
-        ApprovalsCommand::Deny { ids, .. } => decide_questions(config, &mut store, ids, false),
+        ApprovalsCommand::Approve { ids, .. } => decide_questions(config, &mut store, ids, ApprovalAnswer::Yes),
+        ApprovalsCommand::Deny { ids, .. } => decide_questions(config, &mut store, ids, ApprovalAnswer::No),
     };
     done.unwrap_or_else(|error| Some(report_failure(&error)))
 }
@@ -117,11 +117,11 @@ fn decide_questions(
     config: &Config,
     store: &mut Store,
     ids: &[i64],
-    is_approval: bool,
+    answer: ApprovalAnswer,
 ) -> Result<Option<ExitCode>, StoreError> {
     let (mut has_decided, mut refused) = (false, None);
     for id in ids {
-        if store.approvals_mut().decide_approval(*id, is_approval, config.clock().now())? {
+        if store.approvals_mut().decide_approval(*id, answer, config.clock().now())? {
             has_decided = true;
         } else {
             refused = Some(report_not_open(config, store, *id)?);

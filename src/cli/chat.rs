@@ -22,7 +22,11 @@ use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
 
-use reveille_base::{process::Identity, types::ChatRef, words::format_count};
+use reveille_base::{
+    process::Identity,
+    types::{ApprovalAnswer, ChatRef},
+    words::format_count,
+};
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_cycle as cycle;
 use reveille_cycle::{
@@ -468,11 +472,12 @@ impl<'a> Chat<'a> {
                     complain(&format!("Question {id} stays open; /questions asks again."));
                     continue;
                 }
-                (decision, _) => self.store.approvals_mut().decide_approval(
-                    id,
-                    decision == TypedDecision::Once,
-                    self.context.clock.now(),
-                )?,
+                (TypedDecision::Once, _) => {
+                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::Yes, self.context.clock.now())?
+                }
+                (TypedDecision::No, _) => {
+                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::No, self.context.clock.now())?
+                }
             };
             if has_decided {
                 self.wake_and_show(Work::GoesOn).await?;

@@ -15,7 +15,7 @@ use reveille_sandbox::exec::Shelter;
 use reveille_store::Store;
 use reveille_tools::mcp::{
     client::{
-        self,
+        self, ServerConfinement,
         pin::Pin,
         settings::{Server, Settings},
     },
@@ -155,7 +155,7 @@ impl ServerLook<'_> {
                     complain("Or the arguments aren't a JSON object. Nothing was called.");
                     return ExitCode::from(super::EXIT_USAGE);
                 };
-                match client::try_out(server, &shelter, *unconfined, (tool, &arguments)).await {
+                match client::try_out(server, &shelter, choose_confinement(*unconfined), (tool, &arguments)).await {
                     Ok((text, is_failure)) => {
                         print(&format!("{}\n", context.redactor.redact(&text)));
                         to_exit_code(!is_failure)
@@ -167,9 +167,13 @@ impl ServerLook<'_> {
     }
 }
 
+fn choose_confinement(unconfined: bool) -> ServerConfinement {
+    if unconfined { ServerConfinement::Waived } else { ServerConfinement::Required }
+}
+
 async fn refresh_server(context: Context<'_>, server: &Server, shelter: &Shelter, unconfined: bool) -> bool {
     let (name, dir) = (&server.name, context.config.mcp_pins_dir());
-    let (listing, problems) = match client::list_current_tools(server, shelter, unconfined).await {
+    let (listing, problems) = match client::list_current_tools(server, shelter, choose_confinement(unconfined)).await {
         Ok(found) => found,
         Err(error) => {
             complain(&context.redactor.redact(&format!("{name}: {error}. The tools accepted before stay.")));

@@ -10,7 +10,7 @@ use reveille_base::{
 use reveille_channels::telegram::Command as TelegramCommand;
 use reveille_config::Config;
 use reveille_cycle::workspace;
-use reveille_store::{Paired, Store, StoreError, access, database};
+use reveille_store::{Paired, SettingsListing, Store, StoreError, access, database};
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, print, report_failure};
 use crate::bot::{self, Pairing, pairing::CODE_LIFE};
@@ -83,11 +83,12 @@ pub(super) fn list_people(config: &Config) -> ExitCode {
 /// Revokes a pairing.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     let is_listed = config.allowed_chats.contains(&ChatRef::from_telegram(user_id));
+    let listing = if is_listed { SettingsListing::Listed } else { SettingsListing::Unlisted };
     let unpaired = open_store(config).and_then(|store| {
         let Some(mut store) = store else { return Ok((None, None)) };
         let owner = |store: &Store| access::admit_paired_people(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
-        let dropped = store.people_mut().unpair_person(user_id, is_listed, config.clock().now())?;
+        let dropped = store.people_mut().unpair_person(user_id, listing, config.clock().now())?;
         let after = owner(&store)?;
         Ok((dropped, Some(after).filter(|after| *after != before)))
     });

@@ -11,7 +11,7 @@ use reveille_base::{
 use reveille_git::FileChange;
 use reveille_memory::{
     is_job,
-    job::{Job, Jobs, job_path, with_status},
+    job::{Job, JobStatus, Jobs, job_path, with_status},
 };
 use reveille_store::{JobRow, JobRun, JobState, Store};
 use reveille_tools::Documents;
@@ -224,7 +224,7 @@ pub fn pause(
         return Err(OrderError::Refused(why));
     }
     let text = documents.text(&path);
-    let content = with_status(&text, is_paused);
+    let content = with_status(&text, if is_paused { JobStatus::Paused } else { JobStatus::Active });
     let content = content.ok_or_else(|| OrderError::Refused(format!("{path} can't be read. Nothing was done.")))?;
     let (verb, did) = match switch {
         JobSwitch::Pause => ("Pause", "paused"),

@@ -10,7 +10,7 @@ use reveille_cycle::decide::budget::Budget;
 use reveille_git as repo;
 use reveille_git::RepoError;
 use reveille_index::{
-    Index, IndexError, IndexPlace, Refreshed, SearchHit, SearchQuery,
+    Index, IndexError, IndexPlace, OtherDocuments, Refreshed, SearchHit, SearchQuery,
     embed::{Meaning, Meant},
 };
 use reveille_store::database;
@@ -96,7 +96,7 @@ pub fn search_memory(
         let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.vector(0)), ..query };
         match &past_texts {
             None => index.search(&query),
-            Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
+            Some(Some(texts)) => index.with_documents(texts, OtherDocuments::Hidden, |index| index.search(&query)),
             // The memory didn't exist then, so only texts with a date of their own count.
             Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
         }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use reveille_base::{
     approval_text::{self, Described, WishPiece, hash_action},
-    types::BoundFiles,
+    types::{ApprovalAnswer, BoundFiles},
     words::format_count,
 };
 use reveille_cycle as cycle;
@@ -69,6 +69,15 @@ struct SentAnswer {
 enum Answered {
     Allow,
     Refuse,
+}
+
+impl From<Answered> for ApprovalAnswer {
+    fn from(answered: Answered) -> Self {
+        match answered {
+            Answered::Allow => Self::Yes,
+            Answered::Refuse => Self::No,
+        }
+    }
 }
 
 async fn show_questions(
@@ -138,7 +147,7 @@ fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageE
         ids.push(approval.id);
     }
     for id in ids {
-        store.approvals_mut().decide_approval(id, is_allowed, desk.config.clock().now())?;
+        store.approvals_mut().decide_approval(id, sent.answer.into(), desk.config.clock().now())?;
     }
     Ok(())
 }
@@ -189,7 +198,7 @@ fn decide_question(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(b
         return Ok((false, Redirect::to(&format!("/questions/{id}")).into_response()));
     }
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-    if !store.approvals_mut().decide_approval(id, is_allowed, desk.config.clock().now())? {
+    if !store.approvals_mut().decide_approval(id, sent.answer.into(), desk.config.clock().now())? {
         let approval = load_question(&store, id)?;
         return Ok((false, render_not_taken(desk, describe_state(desk, &approval), &approval)));
     }

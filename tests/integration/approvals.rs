@@ -9,6 +9,7 @@ use super::{
         telegram::{FakeTelegram, Fault, SentMessage},
     },
 };
+use reveille_base::types::ApprovalAnswer;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -203,7 +204,7 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
                 .approvals_mut()
                 .decide_approval(
                     id,
-                    true,
+                    ApprovalAnswer::Yes,
                     env.store().approvals().find_approval(id).unwrap().unwrap().asked_at.unwrap()
                 )
                 .unwrap()
@@ -227,7 +228,7 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
     for was_begun in [false, true] {
         let (_telegram, claude, env) = asked();
         let now = env.store().approvals().find_approval(1).unwrap().unwrap().asked_at.unwrap();
-        assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap());
+        assert!(env.store().approvals_mut().decide_approval(1, ApprovalAnswer::Yes, now).unwrap());
         for step in begun.iter().filter(|_| was_begun) {
             env.put_step(step, NOW);
         }
@@ -371,7 +372,7 @@ fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count(), 1);
     let now = env.store().approvals().find_approval(id).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().approvals_mut().decide_approval(id, true, now).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(id, ApprovalAnswer::Yes, now).unwrap());
     let wake = {
         claude.expect(Reply::text("It is written down."));
         start_wake(&env)
@@ -399,7 +400,11 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
     assert!(
         env.store()
             .approvals_mut()
-            .decide_approval(env.approval().id, true, reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap())
+            .decide_approval(
+                env.approval().id,
+                ApprovalAnswer::Yes,
+                reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap()
+            )
             .unwrap()
     );
     claude.expect(Reply::text(""));
@@ -434,7 +439,7 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
         assert_eq!(status, "ok", "{check}: {detail}");
     }
     let now = reveille_base::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
-    assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(1, ApprovalAnswer::Yes, now).unwrap());
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");
     let (status, detail) = found(&env, "approvals");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_base::{
     redact::Secret,
-    types::{VERB, VerbGroup},
+    types::{ApprovalAnswer, VERB, VerbGroup},
 };
 use reveille_model::{
     Conversation, Model as _, ModelError, Progress,
@@ -292,7 +292,7 @@ fn a_call_that_needs_approval_ends_the_run_and_another_continues_after_it() {
     let id = env.approval().id;
     let approval = env.store().approvals().find_approval(id).unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&approval.action).unwrap()["fact"], "The wifi code is 1234");
-    assert!(env.store().approvals_mut().decide_approval(id, true, approval.asked_at.unwrap()).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(id, ApprovalAnswer::Yes, approval.asked_at.unwrap()).unwrap());
     claude.expect(Reply::text("It is written down."));
     assert_eq!(env.once()["outcome"], "worked");
     let record = told(&last(&claude));

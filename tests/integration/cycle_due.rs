@@ -7,6 +7,7 @@ use super::{
         env::{CHAT, TestEnv},
     },
 };
+use reveille_base::types::ApprovalAnswer;
 use serde_json::json;
 
 /// Why the mind says it was woken.
@@ -197,7 +198,7 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
     let mut store = env.store();
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.approvals_mut().decide_approval(asked.id, false, now).unwrap());
+    assert!(store.approvals_mut().decide_approval(asked.id, ApprovalAnswer::No, now).unwrap());
     claude.expect(Reply::text(""));
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
@@ -223,7 +224,7 @@ fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
     let now = reveille_base::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
     let mut store = env.store();
     let asked = store.approvals().pending_approvals(now).unwrap().pop().unwrap();
-    assert!(store.approvals_mut().decide_approval(asked.id, false, now).unwrap());
+    assert!(store.approvals_mut().decide_approval(asked.id, ApprovalAnswer::No, now).unwrap());
     claude.expect(Reply::text(""));
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(env.once()["outcome"], "idle");

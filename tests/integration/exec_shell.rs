@@ -10,6 +10,7 @@ use super::{
         telegram::FakeTelegram,
     },
 };
+use reveille_base::types::ApprovalAnswer;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -47,7 +48,7 @@ fn told(claude: &FakeClaude) -> (String, bool) {
 pub(crate) fn approve(env: &TestEnv) {
     let mut store = env.store();
     let asked = store.approvals().last_approvals(1).unwrap().remove(0);
-    assert!(store.approvals_mut().decide_approval(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    assert!(store.approvals_mut().decide_approval(asked.id, ApprovalAnswer::Yes, asked.asked_at.unwrap()).unwrap());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use reveille_base::{
     redact::Redactor,
-    types::{Stop, Usage},
+    types::{ApprovalAnswer, Stop, Usage},
 };
 use reveille_config::Config;
 use reveille_cycle::context::{Context, Terminal, WakeOutcome};
@@ -135,7 +135,7 @@ fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_noth
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(questions(&telegram), 1);
     let asked_at = env.store().approvals().find_approval(1).unwrap().unwrap().asked_at.unwrap();
-    assert!(env.store().approvals_mut().decide_approval(1, true, asked_at).unwrap());
+    assert!(env.store().approvals_mut().decide_approval(1, ApprovalAnswer::Yes, asked_at).unwrap());
     env.replace_in_actions("10", "100");
     env.once();
     let said = sent(&telegram);

@@ -7,6 +7,8 @@ use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use reveille_base::types::ApprovalAnswer;
+
 use super::{
     exec_shell::{approve, without_sandbox},
     support::story::{last, results, start_wake, with_claude},
@@ -151,7 +153,14 @@ fn one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle() {
     world.ask();
     assert_eq!(world.env.once()["outcome"], "parked");
     let asked = world.env.store().approvals().find_approval(1).unwrap().unwrap();
-    assert!(world.env.store().approvals_mut().decide_approval(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    assert!(
+        world
+            .env
+            .store()
+            .approvals_mut()
+            .decide_approval(asked.id, ApprovalAnswer::Yes, asked.asked_at.unwrap())
+            .unwrap()
+    );
     let wake = start_wake(&world.env);
     eventually("the server is asked", || world.calls() == 1);
     wake.signal(Signal::KILL);

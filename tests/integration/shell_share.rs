@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use reveille_base::types::ApprovalAnswer;
+
 use super::{
     exec_shell::{contents, granted, questions},
     support::story::with_claude,
@@ -62,7 +64,9 @@ fn of_real_lines_nine_in_ten_run_unasked_and_nothing_but_the_scratch_changes() {
         while env.once()["outcome"] == "parked" {
             let mut store = env.store();
             let asked = store.approvals().last_approvals(1).unwrap().remove(0);
-            assert!(store.approvals_mut().decide_approval(asked.id, false, asked.asked_at.unwrap()).unwrap());
+            assert!(
+                store.approvals_mut().decide_approval(asked.id, ApprovalAnswer::No, asked.asked_at.unwrap()).unwrap()
+            );
         }
         let is_of_batch = |step: &Step| step.field("call").as_str().unwrap().starts_with(&format!("line_{n}_"));
         let mut judged = env.steps("judged");

@@ -114,7 +114,7 @@ impl StoryFold<'_> {
                 self.asked_at = None;
                 story.steps.push(StoryStep::Discarded { at, why: (self.masked)(&why), usage, cost_usd });
             }
-            Entry::Turn { content, stop, usage } => self.add_turn(story, at, (&content, stop, usage)),
+            Entry::Turn { content, stop, usage } => self.add_turn(story, at, &content, stop, usage),
             Entry::Judged { call, verdict } if is_limit(&call) => {
                 story.steps.push(StoryStep::Limit { at, reasons: self.mask_all(&verdict.reasons), decided: None });
             }
@@ -124,7 +124,16 @@ impl StoryFold<'_> {
                     found.verdict = Some(verdict);
                 }
             }
-            Entry::Decided { call, is_approved, why } => self.add_decision(story, at, (&call, is_approved, &why)),
+            Entry::Decided { call, is_approved, why } => {
+                let row = self.approvals.iter().find(|approval| approval.call == call);
+                let decision = CallDecision {
+                    is_approved,
+                    by: row.and_then(|row| row.decided_by.clone()),
+                    at: row.and_then(|row| row.decided_at).or(at),
+                    why: (self.masked)(&why),
+                };
+                add_decision(story, &call, decision);
+            }
             Entry::Called { call, .. } => {
                 if let Some(found) = find_call(story, &call) {
                     found.began_at = at;
@@ -162,8 +171,7 @@ impl StoryFold<'_> {
         }
     }
 
-    fn add_turn(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, turn: (&str, Stop, Usage)) {
-        let (content, stop, usage) = turn;
+    fn add_turn(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, content: &str, stop: Stop, usage: Usage) {
         let cost_usd = self.find_cost(&usage);
         let asked_at = self.asked_at.take().flatten();
         let approvals = &self.approvals;
@@ -197,31 +205,6 @@ impl StoryFold<'_> {
         }));
     }
 
-    fn add_decision(
-        &self,
-        story: &mut WakeStory,
-        at: Option<DateTime<Utc>>,
-        (call, is_approved, why): (&str, bool, &str),
-    ) {
-        let row = self.approvals.iter().find(|approval| approval.call == call);
-        let decision = CallDecision {
-            is_approved,
-            by: row.and_then(|row| row.decided_by.clone()),
-            at: row.and_then(|row| row.decided_at).or(at),
-            why: (self.masked)(why),
-        };
-        if is_limit(call) {
-            let latest_first = story.steps.iter_mut().rev();
-            let decisions = latest_first.filter_map(|step| match step {
-                StoryStep::Limit { decided, .. } => Some(decided),
-                _ => None,
-            });
-            decisions.take(1).for_each(|decided| *decided = Some(decision.clone()));
-        } else if let Some(found) = find_call(story, call) {
-            found.decided = Some(decision);
-        }
-    }
-
     /// The cost of a request in US dollars, from the ledger's row with the same time and tokens. A request without tokens has no row.
     fn find_cost(&mut self, usage: &Usage) -> Option<f64> {
         if *usage == Usage::default() {
@@ -245,6 +228,20 @@ impl StoryFold<'_> {
 /// Returns true if the id belongs to a question whether to continue at a limit, rather than to a tool call.
 fn is_limit(call: &str) -> bool {
     call.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Adds a person's decision to its call, or to the limit that it was asked about.
+fn add_decision(story: &mut WakeStory, call: &str, decision: CallDecision) {
+    if is_limit(call) {
+        let limits = story.steps.iter_mut().rev();
+        let open = limits.filter_map(|step| match step {
+            StoryStep::Limit { decided, .. } => Some(decided),
+            _ => None,
+        });
+        open.take(1).for_each(|decided| *decided = Some(decision.clone()));
+    } else if let Some(found) = find_call(story, call) {
+        found.decided = Some(decision);
+    }
 }
 
 /// Finds the latest call with this id.

@@ -16,13 +16,22 @@ pub const PROPOSE_CHANGE: &str = "propose_change";
 /// The number of unchanged lines that a diff shows before and after a change.
 const CONTEXT_LINES: usize = 3;
 
+/// The detail in which the files of an action are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileDetail {
+    /// Path and text.
+    Text,
+    /// Path, text, size and hash.
+    TextAndDigest,
+}
+
 /// Lists the files that an action names or runs, with their full text where possible. `line` formats one line.
-fn render_file_lines(bound: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
+fn render_file_lines(bound: &BoundFiles, detail: FileDetail, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for file in &bound.files {
         let path = escape_hidden(&file.path.to_string_lossy()).replace('`', "'");
         let verb = if file.is_run { "It runs" } else { "It names" };
-        let digest = if has_digests {
+        let digest = if detail == FileDetail::TextAndDigest {
             format!(", {} bytes with the SHA-256 {}", file.bytes, file.sha256)
         } else {
             String::new()
@@ -49,12 +58,12 @@ fn render_file_lines(bound: &BoundFiles, has_digests: bool, line: impl Fn(&str) 
 
 /// Lists the files of an action as Markdown with wrapping lines.
 pub fn render_files(bound: &BoundFiles) -> String {
-    render_file_lines(bound, false, render_inline_code)
+    render_file_lines(bound, FileDetail::Text, render_inline_code)
 }
 
 /// Lists the files of an action as plain text.
 pub fn named_plain(bound: &BoundFiles) -> String {
-    render_file_lines(bound, false, |line| format!("    {line}"))
+    render_file_lines(bound, FileDetail::Text, |line| format!("    {line}"))
 }
 
 /// Renders edits as a diff; `None` if an edit has keys besides `path`, `old` and `new`, which the person must see.
@@ -165,7 +174,7 @@ pub fn hash_action(action: &str) -> String {
 /// Renders the file that is attached to question `id` when the action or its files don't fit in a message.
 pub fn render_file(id: i64, (tool, arguments): (&str, &str), bound: &BoundFiles, reasons: &[String]) -> String {
     let described = describe_action(tool, arguments);
-    let files = render_file_lines(bound, true, |line| format!("    {line}"));
+    let files = render_file_lines(bound, FileDetail::TextAndDigest, |line| format!("    {line}"));
     let files_clause = if bound.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
         "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{files_clause}. Their SHA-256 is\n{}\nAbove, they \

@@ -16,22 +16,37 @@ const MAX_CHARS: usize = 300;
 const APPLE_SCRIPT: [&str; 3] =
     ["on run argv", "display notification (item 1 of argv) with title \"Reveille\"", "end run"];
 
+/// The kind of desktop.
+#[derive(Clone, Copy)]
+enum DesktopKind {
+    Mac,
+    /// A desktop by the standards of freedesktop.org.
+    Free,
+}
+
+impl DesktopKind {
+    const OF_THIS_MACHINE: Self = if cfg!(target_os = "macos") { Self::Mac } else { Self::Free };
+}
+
 /// Shows a notification. Returns true if the command succeeded.
 pub fn notify(markdown: &str) -> bool {
-    let result = process::run(&build_notification(markdown, cfg!(target_os = "macos")));
+    let result = process::run(&build_notification(markdown, DesktopKind::OF_THIS_MACHINE));
     result.is_ok_and(|output| output.status.success())
 }
 
 /// Builds the notification command. No shell reads the text, and no option can hide in it.
-fn build_notification(markdown: &str, is_mac: bool) -> Spec {
+fn build_notification(markdown: &str, desktop: DesktopKind) -> Spec {
     let text = truncate_text(&render::render_terminal(markdown, render::Looks::Plain), MAX_CHARS);
-    let spec = if is_mac {
-        let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
-        Spec::new("osascript").args(lines).args(["--", &text])
-    } else {
-        // The notification daemon interprets some markup.
-        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        Spec::new("notify-send").args(["--app-name=Reveille", "--", "Reveille", &text])
+    let spec = match desktop {
+        DesktopKind::Mac => {
+            let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
+            Spec::new("osascript").args(lines).args(["--", &text])
+        }
+        DesktopKind::Free => {
+            // The notification daemon interprets some markup.
+            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            Spec::new("notify-send").args(["--app-name=Reveille", "--", "Reveille", &text])
+        }
     };
     spec.timeout(TIMEOUT)
 }
@@ -40,15 +55,15 @@ fn build_notification(markdown: &str, is_mac: bool) -> Spec {
 mod tests {
     use super::*;
 
-    fn words(markdown: &str, is_mac: bool) -> Vec<String> {
-        build_notification(markdown, is_mac).command_line().map(|word| word.to_string_lossy().into_owned()).collect()
+    fn words(markdown: &str, desktop: DesktopKind) -> Vec<String> {
+        build_notification(markdown, desktop).command_line().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     #[test]
     fn the_text_is_one_argument_and_no_option() {
         let text = "--urgency=critical $(rm -rf ~) **<b>now</b>** & \x1b[31mhere";
         assert_eq!(
-            words(text, false),
+            words(text, DesktopKind::Free),
             [
                 "notify-send",
                 "--app-name=Reveille",
@@ -57,12 +72,12 @@ mod tests {
                 "--urgency=critical $(rm -rf ~) &lt;b&gt;now&lt;/b&gt; &amp; here"
             ]
         );
-        let mac = words("-e \"do shell script\"", true);
+        let mac = words("-e \"do shell script\"", DesktopKind::Mac);
         assert_eq!(mac[mac.len() - 2..], ["--", "-e \"do shell script\""]);
     }
 
     #[test]
     fn a_long_text_is_cut() {
-        assert_eq!(words(&"x".repeat(1_000), false)[4].chars().count(), MAX_CHARS);
+        assert_eq!(words(&"x".repeat(1_000), DesktopKind::Free)[4].chars().count(), MAX_CHARS);
     }
 }

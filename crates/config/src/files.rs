@@ -8,6 +8,10 @@ use rustix::fs::{Mode, OFlags};
 /// The maximum size of a file in bytes.
 pub const MAX_BYTES: u64 = 64 * 1024;
 
+/// The bits of a mode that tell the kind of file.
+const FILE_KIND: u32 = 0o170_000;
+const REGULAR_FILE: u32 = 0o100_000;
+
 /// The text of a file, with a flag that is true if other users could read it.
 #[derive(Debug)]
 pub struct Private {
@@ -31,7 +35,7 @@ pub fn read_private(path: &Path) -> Result<Private, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(cannot_read)?);
     let meta = file.metadata().map_err(cannot_read)?;
-    check_file(meta.is_file(), meta.uid(), meta.mode(), us)?;
+    check_file(meta.uid(), meta.mode(), us)?;
 
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
@@ -51,8 +55,8 @@ fn trusted_owner(owner: u32, us: u32) -> bool {
 }
 
 /// Checks kind, owner and mode of an opened file.
-fn check_file(is_file: bool, owner: u32, mode: u32, us: u32) -> Result<(), String> {
-    if !is_file {
+fn check_file(owner: u32, mode: u32, us: u32) -> Result<(), String> {
+    if mode & FILE_KIND != REGULAR_FILE {
         return Err("refused: it isn't a regular file".to_owned());
     }
     if !trusted_owner(owner, us) {
@@ -75,12 +79,12 @@ mod tests {
 
     #[test]
     fn only_our_own_and_roots_regular_files_are_trusted() {
-        assert_eq!(check_file(true, US, 0o100_600, US), Ok(()));
-        assert_eq!(check_file(true, 0, 0o100_644, US), Ok(()));
-        assert!(check_file(true, 1001, 0o100_600, US).unwrap_err().contains("uid 1001"));
-        assert!(check_file(true, US, 0o100_620, US).unwrap_err().contains("0620"));
-        assert!(check_file(true, US, 0o100_602, US).unwrap_err().contains("chmod 600"));
-        assert!(check_file(false, US, 0o010_600, US).unwrap_err().contains("regular"));
+        assert_eq!(check_file(US, 0o100_600, US), Ok(()));
+        assert_eq!(check_file(0, 0o100_644, US), Ok(()));
+        assert!(check_file(1001, 0o100_600, US).unwrap_err().contains("uid 1001"));
+        assert!(check_file(US, 0o100_620, US).unwrap_err().contains("0620"));
+        assert!(check_file(US, 0o100_602, US).unwrap_err().contains("chmod 600"));
+        assert!(check_file(US, 0o010_600, US).unwrap_err().contains("regular"));
     }
 
     fn file(mode: u32, text: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {

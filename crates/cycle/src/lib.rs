@@ -23,7 +23,7 @@ pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeErro
 pub use decide::merge::merge_texts;
 pub use decide::{
     budget::{day_begin, month_begin},
-    uptake::{GivingUp, MAX_TRIES, Uptake, decide_resumption},
+    uptake::{CutOff, GivingUp, MAX_TRIES, Uptake, decide_resumption},
 };
 pub use look::{
     observe::{find_retry_time, model_state, read_model_state},

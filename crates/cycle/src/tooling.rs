@@ -6,7 +6,7 @@ use std::{cell::RefCell, rc::Rc};
 use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider};
 use reveille_model::ModelChain;
 use reveille_tools::{
-    Catalogue, Registry,
+    Catalogue, Registry, ToolView,
     mcp::client::{self, settings::Settings},
 };
 
@@ -56,9 +56,9 @@ pub(crate) struct Tooling {
 
 impl Tooling {
     /// Returns the searchable tools of a cycle, built at the first search.
-    pub(crate) fn catalogue(self: &Rc<Self>, sees_all: bool) -> Rc<Catalogue> {
+    pub(crate) fn catalogue(self: &Rc<Self>, view: ToolView) -> Rc<Catalogue> {
         let tooling = Rc::clone(self);
-        Rc::new(Catalogue::new(move || tooling.registry.filter_visible(sees_all).catalogue()))
+        Rc::new(Catalogue::new(move || tooling.registry.filter_visible(view).catalogue()))
     }
 
     /// Reads the tools for a caller outside a wake.

@@ -55,13 +55,23 @@ pub struct Uncommitted {
     pub left_out: Vec<(String, String)>,
 }
 
+/// A memory that was bundled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeBundle {
+    /// Its position.
+    pub memory: BundledMemory,
+    /// The uncommitted files of the same moment.
+    pub uncommitted: Uncommitted,
+    /// True if there was any history; otherwise no file was made.
+    pub has_history: bool,
+}
+
 impl Repo {
-    /// Writes all references with their history to the file `to`, and reads uncommitted files of the same moment. The last value is `true`
-    /// if there was any history; otherwise no file is made.
+    /// Writes all references with their history to the file `to`, and reads uncommitted files of the same moment.
     ///
     /// # Errors
     /// [`RepoError::Moved`] if others commit all the time, or a killed wake left a commit half done.
-    pub fn bundle(&self, to: &Path) -> Result<(BundledMemory, Uncommitted, bool), RepoError> {
+    pub fn bundle(&self, to: &Path) -> Result<MadeBundle, RepoError> {
         // The bundle and the files have to be of one moment, so both are read again if HEAD has moved in between.
         for _ in 0..TRIES {
             let before = self.git_head();
@@ -76,7 +86,7 @@ impl Repo {
                         on_branch: name.map(str::to_owned),
                         branch: self.branch.clone(),
                     };
-                    return Ok((memory, uncommitted, has_history));
+                    return Ok(MadeBundle { memory, uncommitted, has_history });
                 }
             }
             thread::sleep(PAUSE);

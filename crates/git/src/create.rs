@@ -217,7 +217,7 @@ fn make_unjoined_repository(
     let repo = Repo::open(dir)?;
     repo.add_remote(url)?;
     match repo.head()? {
-        Some(first) => repo.remote().set_reference(UNJOINED, first, true, "the remote can't be reached yet"),
+        Some(first) => repo.remote().set_reference(UNJOINED, first, "the remote can't be reached yet"),
         None => Ok(()),
     }
 }

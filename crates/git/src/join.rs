@@ -127,7 +127,7 @@ impl Remote<'_> {
         };
         let name = format!("refs/heads/{theirs}");
         if self.0.find_reference_id(&name)?.is_none() {
-            self.set_reference(&name, tip, false, "as the remote's branch is called")?;
+            self.create_reference(&name, tip, "as the remote's branch is called")?;
         }
         if self.0.find_reference_id(&name)? != Some(tip) {
             return Ok(());

@@ -94,10 +94,10 @@ impl ParkedWork<'_> {
             };
             if parking == Parking::UntilHeadIsBack {
                 // The mark comes first: without its branch it means nothing, but a branch without a mark would be forgotten.
-                self.0.remote().set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
+                self.0.remote().set_reference(&format!("{MARKS}{branch}"), commit, "parked")?;
             }
             if self.0.find_reference_id(&full)?.is_none() {
-                self.0.remote().set_reference(&full, commit, false, "parked")?;
+                self.0.remote().create_reference(&full, commit, "parked")?;
             }
             return Ok(Parked { branch, commit, left_out });
         }

@@ -119,7 +119,7 @@ impl Purge<'_> {
     pub fn carry_out_purge(&self, planned: &PlannedPurge) -> Result<(), RepoError> {
         let (old, new) = planned.tip;
         for (name, commit) in &planned.references {
-            self.0.remote().set_reference(name, *commit, true, "words were taken out of the history")?;
+            self.0.remote().set_reference(name, *commit, "words were taken out of the history")?;
         }
         let (old, new) = (self.0.git.find_commit(old)?.tree()?, self.0.git.find_commit(new)?);
         if old.id() != new.tree_id() {

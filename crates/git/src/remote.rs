@@ -313,7 +313,7 @@ impl Remote<'_> {
     pub(super) fn record_remote_commit(&self, commit: Oid) -> Result<(), RepoError> {
         for reference in [self.0.tracking_ref(), self.accepted_ref()] {
             if self.0.find_reference_id(&reference)? != Some(commit) {
-                self.set_reference(&reference, commit, true, "seen at the remote")?;
+                self.set_reference(&reference, commit, "seen at the remote")?;
             }
         }
         Ok(())
@@ -341,17 +341,21 @@ impl Remote<'_> {
         }
         let rescue = format!("{RESCUED}{seen}");
         if self.0.find_reference_id(&rescue)?.is_none() {
-            self.set_reference(&rescue, seen, false, "the remote went back")?;
+            self.create_reference(&rescue, seen, "the remote went back")?;
         }
         Ok(Some(rescue))
     }
 
-    /// Sets a reference. The lock of a killed run on it is [`RepoError::Locked`], which is waited for and removed.
-    pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
-        match self.0.git.reference(name, commit, force, why) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.explain_locked_ref(name, error)),
-        }
+    /// Sets a reference, new or not. The lock of a killed run on it is [`RepoError::Locked`], which is waited for and removed.
+    pub(super) fn set_reference(&self, name: &str, commit: Oid, why: &str) -> Result<(), RepoError> {
+        let set = self.0.git.reference(name, commit, true, why);
+        set.map(drop).map_err(|error| self.explain_locked_ref(name, error))
+    }
+
+    /// Creates a reference that must not exist yet. Reports a lock as [`Self::set_reference`] does.
+    pub(super) fn create_reference(&self, name: &str, commit: Oid, why: &str) -> Result<(), RepoError> {
+        let created = self.0.git.reference(name, commit, false, why);
+        created.map(drop).map_err(|error| self.explain_locked_ref(name, error))
     }
 
     pub(super) fn explain_locked_ref(&self, name: &str, error: git2::Error) -> RepoError {

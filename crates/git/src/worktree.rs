@@ -58,6 +58,13 @@ pub(super) struct WorkTree {
     private_path: PathBuf,
 }
 
+/// What becomes of a missing folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MissingFolder {
+    Report,
+    Make,
+}
+
 impl WorkTree {
     pub(super) fn open(root: &Path, private: &Path) -> Result<Self, RepoError> {
         let open = |path: &Path| fs::open(path, DIRECTORY, Mode::empty()).map_err(RepoError::io("opening", path));
@@ -72,7 +79,7 @@ impl WorkTree {
     /// Reads the file or link at a path; `None` if there is nothing.
     pub(super) fn read(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
         let (parents, name) = split_path(path)?;
-        match self.open_directory(path, &parents, false)? {
+        match self.open_directory(path, &parents, MissingFolder::Report)? {
             Some(directory) => self.read_entry(&directory, name, path),
             None => Ok(None),
         }
@@ -86,7 +93,7 @@ impl WorkTree {
     /// Returns size and times of the file at a path, for the index.
     pub(super) fn stat(&self, path: &str) -> Option<fs::Stat> {
         let (parents, name) = split_path(path).ok()?;
-        let directory = self.open_directory(path, &parents, false).ok()??;
+        let directory = self.open_directory(path, &parents, MissingFolder::Report).ok()??;
         fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
@@ -114,7 +121,8 @@ impl WorkTree {
         new: Option<&OnDisk>,
     ) -> Result<Replaced, RepoError> {
         let (parents, name) = split_path(path)?;
-        let Some(directory) = self.open_directory(path, &parents, new.is_some())? else {
+        let missing = if new.is_some() { MissingFolder::Make } else { MissingFolder::Report };
+        let Some(directory) = self.open_directory(path, &parents, missing)? else {
             return Ok(if expected.is_none() { Replaced::Done } else { Replaced::Differs });
         };
         if self.read_entry(&directory, name, path)?.as_ref() != expected {
@@ -157,7 +165,7 @@ impl WorkTree {
     fn nearest_directory(&self, path: &str, parents: &[&str]) -> Result<OwnedFd, RepoError> {
         for depth in (0..=parents.len()).rev() {
             let ancestors = parents.get(..depth).unwrap_or_default();
-            if let Some(directory) = self.open_directory(path, ancestors, false)? {
+            if let Some(directory) = self.open_directory(path, ancestors, MissingFolder::Report)? {
                 return Ok(directory);
             }
         }
@@ -169,7 +177,7 @@ impl WorkTree {
         let mut found = Vec::new();
         for path in under {
             let (parents, name) = split_path(path)?;
-            let Some(directory) = self.open_directory(path, &parents, false)? else {
+            let Some(directory) = self.open_directory(path, &parents, MissingFolder::Report)? else {
                 continue;
             };
             match self.kind(&directory, name, path)? {
@@ -227,21 +235,27 @@ impl WorkTree {
         }
     }
 
-    /// Opens the directory of the parents; `None` if it is missing and `make` is `false`.
-    fn open_directory(&self, path: &str, parents: &[&str], make: bool) -> Result<Option<OwnedFd>, RepoError> {
+    /// Opens the directory of the parents; `None` if it is missing and isn't made.
+    fn open_directory(
+        &self,
+        path: &str,
+        parents: &[&str],
+        missing: MissingFolder,
+    ) -> Result<Option<OwnedFd>, RepoError> {
+        let is_made = missing == MissingFolder::Make;
         let open = |at: &OwnedFd, name: &str| fs::openat(at, name, DIRECTORY, Mode::empty());
         let mut directory = open(&self.root, ".").map_err(|error| self.io_error("opening", path, error))?;
         for name in parents {
             directory = match open(&directory, name) {
                 Ok(next) => next,
-                Err(Errno::NOENT) if make => {
+                Err(Errno::NOENT) if is_made => {
                     fs::mkdirat(&directory, *name, Mode::from_raw_mode(0o755))
                         .map_err(|error| self.io_error("making a directory for", path, error))?;
                     fs::fsync(&directory).map_err(|error| self.io_error("syncing the directory of", path, error))?;
                     open(&directory, name).map_err(|error| self.io_error("opening the directory of", path, error))?
                 }
                 Err(Errno::NOENT) => return Ok(None),
-                Err(Errno::NOTDIR | Errno::LOOP) if make || self.is_link(&directory, name) => {
+                Err(Errno::NOTDIR | Errno::LOOP) if is_made || self.is_link(&directory, name) => {
                     return Err(RepoError::UnsafePath {
                         path: path.to_owned(),
                         why: "a link or a file is in its path",
@@ -384,7 +398,7 @@ impl WorkTree {
             let Some((name, above)) = parents.get(..depth).and_then(|ancestors| ancestors.split_last()) else {
                 return;
             };
-            let Ok(Some(directory)) = self.open_directory(name, above, false) else {
+            let Ok(Some(directory)) = self.open_directory(name, above, MissingFolder::Report) else {
                 return;
             };
             if fs::unlinkat(&directory, *name, AtFlags::REMOVEDIR).is_err() {
@@ -479,7 +493,7 @@ mod tests {
         fs::create_dir(&private).unwrap();
         let tree = WorkTree::open(&root, &private).unwrap();
         fs::write(root.join("a.md"), "saved just now").unwrap();
-        let directory = tree.open_directory("a.md", &[], false).unwrap().unwrap();
+        let directory = tree.open_directory("a.md", &[], MissingFolder::Report).unwrap().unwrap();
         let (old, new) = (file("old"), file("new"));
         assert_eq!(tree.write_entry(&directory, "a.md", "a.md", Some(&old), &new).unwrap(), Replaced::Differs);
         assert_eq!(tree.remove_entry(&directory, "a.md", "a.md", &old).unwrap(), Replaced::Differs);

@@ -113,6 +113,7 @@ struct Line<'a> {
     indent: usize,
     /// Whether the line may contain comments: neither code nor conversation.
     has_comments: bool,
+    is_code: bool,
 }
 
 /// Splits a document into chunks.
@@ -301,7 +302,7 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            self.take_line(Line { number, text, comment, begins: is_marked, indent, has_comments }, is_code);
+            self.take_line(Line { number, text, comment, begins: is_marked, indent, has_comments, is_code });
         }
         self.close();
         self.end_section();
@@ -316,7 +317,7 @@ impl<'a> Reader<'a> {
     fn keep_rest_of_heading(&mut self, number: usize, title: &'a str) {
         if title.len() > MAX_HEADING_BYTES {
             let (text, comment) = without_comments(title);
-            self.take_line(Line { number, text, comment, begins: true, indent: 0, has_comments: true }, false);
+            self.take_line(Line { number, text, comment, begins: true, indent: 0, has_comments: true, is_code: false });
             self.close();
         }
     }
@@ -359,9 +360,9 @@ impl<'a> Reader<'a> {
         Chunk { kind: self.kind, heading, above: above.join(BETWEEN_HEADINGS), date, ..Chunk::empty() }
     }
 
-    fn take_line(&mut self, line: Line<'a>, is_code: bool) {
+    fn take_line(&mut self, line: Line<'a>) {
         let goes_on = self.open.last().is_some_and(|last| {
-            if is_code {
+            if line.is_code {
                 return true;
             }
             if line.begins {
@@ -458,12 +459,14 @@ pub(super) fn parse_title(line: &str) -> Option<String> {
 
 /// Removes comments from a text. Returns the rest and the inside of the last comment. An unclosed comment stays.
 fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
-    let Some((before, inside, mut rest)) = split_at_comment(text) else { return (Cow::Borrowed(text), None) };
+    let Some(AroundComment { before, inside, after: mut rest }) = split_at_comment(text) else {
+        return (Cow::Borrowed(text), None);
+    };
     if rest.trim_end().is_empty() {
         return (Cow::Borrowed(before.trim_end()), Some(inside));
     }
     let (mut kept, mut last) = (before.to_owned(), inside);
-    while let Some((before, inside, after)) = split_at_comment(rest) {
+    while let Some(AroundComment { before, inside, after }) = split_at_comment(rest) {
         kept.push_str(before);
         (last, rest) = (inside, after);
     }
@@ -471,12 +474,19 @@ fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
     (Cow::Owned(kept), Some(last))
 }
 
-/// Splits a text at its first comment: before, inside, after.
-fn split_at_comment(text: &str) -> Option<(&str, &str, &str)> {
+/// The parts of a text with a comment.
+struct AroundComment<'a> {
+    before: &'a str,
+    inside: &'a str,
+    after: &'a str,
+}
+
+/// Splits a text at its first comment.
+fn split_at_comment(text: &str) -> Option<AroundComment<'_>> {
     let (before, rest) = text.split_once(COMMENT)?;
     let (inside, after) = rest.split_once(COMMENT_END)?;
     let inside = inside.rsplit_once(COMMENT).map_or(inside, |(_, last)| last);
-    Some((before, inside.trim(), after))
+    Some(AroundComment { before, inside: inside.trim(), after })
 }
 
 /// Parses the day of a wake's id (`wake 20261121T140302Z-812 …`).

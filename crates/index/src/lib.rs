@@ -34,7 +34,7 @@ use reveille_store::StoreError;
 pub use chunk::ChunkKind;
 pub use place::IndexPlace;
 pub use ready::Ready;
-pub use refresh::{Refreshed, Sources};
+pub use refresh::{OtherDocuments, Refreshed, Sources};
 pub use vectors::{ChunkKey, QueryVector};
 
 use std::path::{Path, PathBuf};
@@ -191,7 +191,7 @@ impl SearchHit {
 
     /// Explains the ranking: each present feature with its part of the score.
     pub fn explain_score(&self) -> Vec<(&'static str, f32)> {
-        weights::list_contributions(&self.features, self.has_vector)
+        weights::list_contributions(&self.features, weights::select_weights(self.has_vector))
     }
 }
 

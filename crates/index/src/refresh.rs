@@ -72,6 +72,15 @@ struct Known {
     mark: FileMark,
 }
 
+/// What becomes of the stored documents while others are searched in their place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherDocuments {
+    /// They are searched too.
+    Shown,
+    /// They are hidden.
+    Hidden,
+}
+
 impl Index {
     /// Updates the index from its sources, within a time limit if given.
     ///
@@ -224,22 +233,21 @@ impl Index {
         Ok(())
     }
 
-    /// Runs a search as if these documents were stored: a running cycle's staged changes, or an earlier commit. `only` hides all other
-    /// documents.
+    /// Runs a search as if these documents were stored: a running cycle's staged changes, or an earlier commit.
     ///
     /// # Errors
     /// The index can't be written, or the search fails.
     pub fn with_documents<T>(
         &mut self,
         documents: &[(String, String)],
-        only: bool,
+        others: OtherDocuments,
         search: impl FnOnce(&mut Self) -> Result<T, IndexError>,
     ) -> Result<T, IndexError> {
-        if documents.is_empty() && !only {
+        if documents.is_empty() && others == OtherDocuments::Shown {
             return search(self);
         }
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
-        let found = self.put_documents(documents, only).and_then(|()| search(self));
+        let found = self.put_documents(documents, others).and_then(|()| search(self));
         // A full disk or a failed read has already ended the transaction.
         if !self.conn.is_autocommit()
             && let Err(error) = self.conn.execute_batch("ROLLBACK")
@@ -249,7 +257,7 @@ impl Index {
         found
     }
 
-    fn put_documents(&mut self, documents: &[(String, String)], only: bool) -> Result<(), IndexError> {
+    fn put_documents(&mut self, documents: &[(String, String)], others: OtherDocuments) -> Result<(), IndexError> {
         let mut known = self.known_documents()?;
         let mut done = Refreshed::default();
         for (path, text) in documents.iter().filter(|(path, _)| is_searched(path)) {
@@ -267,7 +275,8 @@ impl Index {
             };
             replace_chunks(&self.conn, document, place_document(path, text), &mut done)?;
         }
-        for (_, document) in known.into_iter().filter(|(path, _)| only && !is_of_store(path)) {
+        let hides_others = others == OtherDocuments::Hidden;
+        for (_, document) in known.into_iter().filter(|(path, _)| hides_others && !is_of_store(path)) {
             replace_chunks(&self.conn, document.id, Vec::new(), &mut done)?;
         }
         Ok(())

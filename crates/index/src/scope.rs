@@ -36,6 +36,13 @@ pub(super) fn find_guest_name(path: &str, reader: ChatRef) -> Option<String> {
     }
 }
 
+/// The mark that chunks get in a scope.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ScopeMark {
+    Allowed,
+    Hidden,
+}
+
 impl Index {
     pub(super) fn build_scope(&self, query: &SearchQuery<'_>) -> Result<Scope, IndexError> {
         let is_open =
@@ -49,12 +56,17 @@ impl Index {
         let mut allowed = vec![query.reader.is_none() && query.within.is_none(); size];
         let documents = self.list_documents()?;
         if let Some(reader) = query.reader {
-            self.mark_chunks(&mut allowed, true, "SELECT id FROM chunks WHERE chat = ?1", [reader])?;
-            self.mark_chunks(&mut allowed, true, "SELECT id FROM chunks WHERE for_all = 1", [])?;
+            self.mark_chunks(&mut allowed, ScopeMark::Allowed, "SELECT id FROM chunks WHERE chat = ?1", [reader])?;
+            self.mark_chunks(&mut allowed, ScopeMark::Allowed, "SELECT id FROM chunks WHERE for_all = 1", [])?;
             // Guests may not read further documents in a chat's folder.
             for (id, path) in &documents {
                 if !path.starts_with("chat/") && find_guest_name(path, reader).is_none() {
-                    self.mark_chunks(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+                    self.mark_chunks(
+                        &mut allowed,
+                        ScopeMark::Hidden,
+                        "SELECT id FROM chunks WHERE document = ?1",
+                        [id],
+                    )?;
                 }
             }
         }
@@ -69,12 +81,17 @@ impl Index {
         if let Some(day) = query.as_of {
             let day = day.num_days_from_ce();
             if query.only_dated {
-                self.mark_chunks(&mut allowed, false, "SELECT id FROM chunks WHERE date IS NULL OR date > ?1", [day])?;
+                self.mark_chunks(
+                    &mut allowed,
+                    ScopeMark::Hidden,
+                    "SELECT id FROM chunks WHERE date IS NULL OR date > ?1",
+                    [day],
+                )?;
             } else {
                 // The documents have the state of that day; their lines may still name a later day.
                 self.mark_chunks(
                     &mut allowed,
-                    false,
+                    ScopeMark::Hidden,
                     "SELECT id FROM chunks WHERE date > ?1 AND (message IS NOT NULL OR document IN
                          (SELECT id FROM documents WHERE path >= 'recordings/' AND path < 'recordings0'))",
                     [day],
@@ -83,11 +100,11 @@ impl Index {
         }
         if let Some(hidden) = query.hidden {
             for (id, _) in documents.iter().filter(|(_, path)| !path.starts_with("chat/") && hidden(path)) {
-                self.mark_chunks(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+                self.mark_chunks(&mut allowed, ScopeMark::Hidden, "SELECT id FROM chunks WHERE document = ?1", [id])?;
             }
         }
         for chat in query.without_chats {
-            self.mark_chunks(&mut allowed, false, "SELECT id FROM chunks WHERE chat = ?1", [chat])?;
+            self.mark_chunks(&mut allowed, ScopeMark::Hidden, "SELECT id FROM chunks WHERE chat = ?1", [chat])?;
         }
         Ok(Scope { allowed: Some(allowed) })
     }
@@ -102,7 +119,7 @@ impl Index {
         for kind in kinds {
             self.mark_chunks(
                 allowed,
-                true,
+                ScopeMark::Allowed,
                 "SELECT id FROM chunks WHERE message IS NOT NULL AND kind = ?1",
                 [kind.number()],
             )?;
@@ -111,7 +128,7 @@ impl Index {
         for (id, _) in
             documents.iter().filter(|(_, path)| kinds.is_empty() && is_in(path) && !path.starts_with("chat/"))
         {
-            self.mark_chunks(allowed, true, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+            self.mark_chunks(allowed, ScopeMark::Allowed, "SELECT id FROM chunks WHERE document = ?1", [id])?;
         }
         Ok(())
     }
@@ -121,13 +138,19 @@ impl Index {
         Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn mark_chunks(&self, allowed: &mut [bool], to: bool, sql: &str, params: impl Params) -> Result<(), IndexError> {
+    fn mark_chunks(
+        &self,
+        allowed: &mut [bool],
+        to: ScopeMark,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<(), IndexError> {
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
             if let Some(mark) = usize::try_from(id).ok().and_then(|at| allowed.get_mut(at)) {
-                *mark = to;
+                *mark = to == ScopeMark::Allowed;
             }
         }
         Ok(())

@@ -73,7 +73,8 @@ impl Index {
             .zip(features)
             // A candidate without a vector is ranked by words, among those with one.
             .map(|(candidate, features)| {
-                (weights::compute_score(&features, candidate.cosine.is_some()), candidate, features)
+                let weights = weights::select_weights(candidate.cosine.is_some());
+                (weights::compute_score(&features, weights), candidate, features)
             })
             .collect();
         rank_facts_before_sources(&mut ranked);

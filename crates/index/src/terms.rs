@@ -194,10 +194,11 @@ fn each_of_ascii(text: &[u8], take: &mut impl FnMut(&str)) {
         } else if *byte == b'\'' && !word.is_empty() && goes_on() {
             word.push('\'');
         } else {
-            end_word(&mut word, &mut before_hyphen, *byte == b'-' && goes_on(), take);
+            let end = if *byte == b'-' && goes_on() { WordEnd::Hyphen } else { WordEnd::Other };
+            end_word(&mut word, &mut before_hyphen, end, take);
         }
     }
-    end_word(&mut word, &mut before_hyphen, false, take);
+    end_word(&mut word, &mut before_hyphen, WordEnd::Other, take);
 }
 
 fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
@@ -207,7 +208,7 @@ fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         if is_sign(c) {
-            end_word(&mut word, &mut before_hyphen, false, take);
+            end_word(&mut word, &mut before_hyphen, WordEnd::Other, take);
             // Pairs of neighbouring signs; a lone sign is a word.
             if let Some((last, _)) = signs {
                 take(&[last, c].into_iter().collect::<String>());
@@ -227,16 +228,25 @@ fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
         } else {
             let goes_on =
                 matches!(c, '-' | '\u{2010}' | '\u{2011}') && chars.peek().is_some_and(|next| is_letter(*next));
-            end_word(&mut word, &mut before_hyphen, goes_on, take);
+            let end = if goes_on { WordEnd::Hyphen } else { WordEnd::Other };
+            end_word(&mut word, &mut before_hyphen, end, take);
         }
     }
     if let Some((alone, false)) = signs {
         take(&alone.to_string());
     }
-    end_word(&mut word, &mut before_hyphen, false, take);
+    end_word(&mut word, &mut before_hyphen, WordEnd::Other, take);
 }
 
-fn end_word(word: &mut String, before_hyphen: &mut Option<String>, goes_on: bool, take: &mut impl FnMut(&str)) {
+/// The end of a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WordEnd {
+    /// A hyphen with another word after it.
+    Hyphen,
+    Other,
+}
+
+fn end_word(word: &mut String, before_hyphen: &mut Option<String>, end: WordEnd, take: &mut impl FnMut(&str)) {
     if word.ends_with("'s") {
         word.truncate(word.len() - 2);
     }
@@ -251,7 +261,7 @@ fn end_word(word: &mut String, before_hyphen: &mut Option<String>, goes_on: bool
     if let Some(first) = before_hyphen.take() {
         take(&format!("{first}{word}"));
     }
-    *before_hyphen = goes_on.then(|| word.clone());
+    *before_hyphen = (end == WordEnd::Hyphen).then(|| word.clone());
     word.clear();
 }
 

@@ -42,7 +42,7 @@ fn a_guest_finds_their_own_and_shared_content_and_the_owner_finds_all_with_marks
     let mut ask = |reader: Option<i64>| {
         let reader = reader.map(ChatRef::from_telegram);
         let mut hits = index
-            .with_documents(&all, true, |index| {
+            .with_documents(&all, OtherDocuments::Hidden, |index| {
                 Ok(found(index, SearchQuery { text: "party", reader, ..SearchQuery::default() }))
             })
             .unwrap();
@@ -81,7 +81,7 @@ fn a_guest_sees_no_heading_or_line_hidden_from_their_view() {
     let mut ask = |text: &str, reader: Option<i64>| {
         let query =
             SearchQuery { text, limit: 10, reader: reader.map(ChatRef::from_telegram), ..SearchQuery::default() };
-        index.with_documents(&all, true, |index| index.search(&query)).unwrap()
+        index.with_documents(&all, OtherDocuments::Hidden, |index| index.search(&query)).unwrap()
     };
     let shown =
         |hits: &[SearchHit]| hits.iter().map(|hit| format!("{}: {}\n", hit.heading, hit.text)).collect::<String>();
@@ -103,7 +103,7 @@ fn a_guest_learns_no_date_from_a_heading_hidden_from_their_view() {
     let mut ask = |text: &str, reader: Option<i64>| {
         let query =
             SearchQuery { text, limit: 10, reader: reader.map(ChatRef::from_telegram), ..SearchQuery::default() };
-        index.with_documents(&all, true, |index| index.search(&query)).unwrap()
+        index.with_documents(&all, OtherDocuments::Hidden, |index| index.search(&query)).unwrap()
     };
     assert_eq!(ask("cooks", None)[0].date, NaiveDate::from_ymd_opt(2026, 5, 3));
     let hits = ask("drives", Some(5));
@@ -142,7 +142,7 @@ fn a_cycles_staged_documents_are_found_and_leave_nothing_behind() {
     refresh(&mut index, dir.path());
     let query = SearchQuery { text: "boat", ..SearchQuery::default() };
     let staged = docs(&[("memory/a.md", "- a blue car\n"), ("memory/b.md", "- a red boat\n")]);
-    let hits = index.with_documents(&staged, false, |index| Ok(found(index, query))).unwrap();
+    let hits = index.with_documents(&staged, OtherDocuments::Shown, |index| Ok(found(index, query))).unwrap();
     assert_eq!(hits, [("memory/b.md".to_owned(), 1, false)]);
     assert_eq!(found(&mut index, query), [("memory/a.md".to_owned(), 1, false)]);
     assert_eq!(index.stats().unwrap().documents, 1);
@@ -290,7 +290,7 @@ fn an_error_that_ends_a_transaction_is_reported_unchanged_and_loses_no_vectors()
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
     drop(index);
     let fill_the_disk = |index: &mut Index| {
-        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
+        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), OtherDocuments::Shown, |index| {
             // As SQLite does when the disk is full.
             index.conn.execute_batch("ROLLBACK")?;
             Err::<(), _>(IndexError::Full)
@@ -375,7 +375,7 @@ fn among_many_similar_lines_the_one_with_the_pair_of_words_comes_first() {
         let text: String = (0..16_000).map(|n| format!("- book {n} stands on shelf {}\n", n % shelves)).collect();
         let mut index = Index::open_in_memory().unwrap();
         index
-            .with_documents(&docs(&[("memory/books.md", &text)]), true, |index| {
+            .with_documents(&docs(&[("memory/books.md", &text)]), OtherDocuments::Hidden, |index| {
                 for asked in [5, 3, 6, 105, 15_005] {
                     let text = format!("book {asked}");
                     let hits = index.search(&SearchQuery { text: &text, limit: 3, ..SearchQuery::default() })?;
@@ -399,7 +399,7 @@ fn a_log_line_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_has_its_
     let all = docs(&[(SEMANTIC_MEMORY, facts), (EPISODIC_MEMORY, log), (imported, chat)]);
     let mut index = Index::open_in_memory().unwrap();
     let query = SearchQuery { text: "plumber", limit: 10, ..SearchQuery::default() };
-    let hits = index.with_documents(&all, true, |index| index.search(&query)).unwrap();
+    let hits = index.with_documents(&all, OtherDocuments::Hidden, |index| index.search(&query)).unwrap();
     let mut lines: Vec<(&str, usize)> = hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();
     lines.sort_unstable();
     // The line of an earlier day stays: it tells when the fact was first said.

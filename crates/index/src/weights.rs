@@ -48,9 +48,9 @@ pub const HYBRID: Features =
 pub const KEYWORDS: Features =
     [0.55, -0.06, 0.00, 0.00, 0.07, 0.00, 0.66, 0.65, 0.18, 0.19, 0.71, 1.00, 0.00, 0.41, 0.53, -0.26, 0.57, 0.15];
 
-/// Returns the relevance of a hit.
-pub fn compute_score(features: &Features, has_vectors: bool) -> f32 {
-    features.iter().zip(select_weights(has_vectors)).map(|(feature, weight)| feature * weight).sum()
+/// Returns the relevance of a hit by these weights.
+pub fn compute_score(features: &Features, weights: &Features) -> f32 {
+    features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum()
 }
 
 /// Returns whether the hit itself matches, rather than only its surroundings.
@@ -62,14 +62,15 @@ pub fn speaks_for_itself(features: &Features) -> bool {
 /// The minimum cosine of a hit, scaled among the candidates.
 const NEAR_ENOUGH: f32 = 0.6;
 
-/// Returns each present feature of a hit with its part of the score.
-pub fn list_contributions(features: &Features, has_vectors: bool) -> Vec<(&'static str, f32)> {
-    let parts = FEATURES.iter().zip(features).zip(select_weights(has_vectors));
+/// Returns each present feature of a hit with its part of the score by these weights.
+pub fn list_contributions(features: &Features, weights: &Features) -> Vec<(&'static str, f32)> {
+    let parts = FEATURES.iter().zip(features).zip(weights);
     parts.map(|((name, feature), weight)| (*name, feature * weight)).filter(|(_, part)| *part != 0.0).collect()
 }
 
-fn select_weights(has_vectors: bool) -> &'static Features {
-    if has_vectors { &HYBRID } else { &KEYWORDS }
+/// Selects the weights for a candidate.
+pub(super) fn select_weights(has_vector: bool) -> &'static Features {
+    if has_vector { &HYBRID } else { &KEYWORDS }
 }
 
 #[cfg(test)]
@@ -80,8 +81,8 @@ mod tests {
     fn a_hit_says_what_it_is_ranked_by() {
         let mut features = [0.0; COUNT];
         features[0] = 0.5;
-        let parts = list_contributions(&features, false);
+        let parts = list_contributions(&features, &KEYWORDS);
         assert_eq!(parts.len(), 1);
-        assert_eq!((parts[0].0, parts[0].1), ("bm25", compute_score(&features, false)));
+        assert_eq!((parts[0].0, parts[0].1), ("bm25", compute_score(&features, &KEYWORDS)));
     }
 }

@@ -434,9 +434,21 @@ pub fn job_path(name: &str) -> String {
     format!("{JOBS_DIR}/{name}.md")
 }
 
+/// The status of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobStatus {
+    /// It runs at its times.
+    Active,
+    /// It doesn't run.
+    Paused,
+}
+
 /// Returns a job's text with another status: changes the line, or adds one after the first line. `None` without a front matter.
-pub fn with_status(text: &str, is_paused: bool) -> Option<String> {
-    let word = if is_paused { "paused" } else { "active" };
+pub fn with_status(text: &str, status: JobStatus) -> Option<String> {
+    let word = match status {
+        JobStatus::Active => "active",
+        JobStatus::Paused => "paused",
+    };
     let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
     let at = front.iter().position(|line| line.split_once(':').is_some_and(|(key, _)| key == "status"));
     let mut new = String::with_capacity(text.len() + word.len());
@@ -560,11 +572,11 @@ mod tests {
     #[test]
     fn pausing_changes_one_line() {
         let text = "---\r\nwhen: every day at 9\r\n---\r\nstatus: mine\r\n";
-        let paused = with_status(text, true).unwrap();
+        let paused = with_status(text, JobStatus::Paused).unwrap();
         assert_eq!(paused, "---\r\nstatus: paused\r\nwhen: every day at 9\r\n---\r\nstatus: mine\r\n");
-        assert_eq!(with_status(&paused, false).unwrap(), paused.replace("paused", "active"));
+        assert_eq!(with_status(&paused, JobStatus::Active).unwrap(), paused.replace("paused", "active"));
         assert!(Job::parse("x", &paused).unwrap().is_paused);
-        assert_eq!(with_status("no front", true), None);
+        assert_eq!(with_status("no front", JobStatus::Paused), None);
     }
 
     proptest! {

@@ -82,15 +82,29 @@ pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merg
 
 /// Merges like [`merge`] if a person also edited our side.
 pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str, by_hand: &ByHand) -> Merged {
-    merge_texts(kind, true, [base, theirs_person, ours], by_hand)
+    merge_texts(kind, ConflictStyle::Quoted, [base, theirs_person, ours], by_hand)
 }
 
 /// Merges without quotes: in a conflict the person's side stands alone.
 pub(super) fn merge_unmarked(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
-    merge_texts(kind, false, [base, theirs_person, ours], &ByHand::default()).text
+    merge_texts(kind, ConflictStyle::Unmarked, [base, theirs_person, ours], &ByHand::default()).text
 }
 
-fn merge_texts(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3], by_hand: &ByHand) -> Merged {
+/// How a conflict appears in the merged text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ConflictStyle {
+    /// The losing version is quoted below the winning one.
+    Quoted,
+    /// The winning version stands alone.
+    Unmarked,
+}
+
+fn merge_texts(
+    kind: DocKind,
+    style: ConflictStyle,
+    [base, theirs_person, ours]: [&str; 3],
+    by_hand: &ByHand,
+) -> Merged {
     if base == theirs_person || theirs_person == ours {
         return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
@@ -100,7 +114,7 @@ fn merge_texts(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&s
     let ending = detect_line_ending(theirs_person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
     let next_number = Cell::new(unsettled::next_number(&[&base, theirs_person, &ours]));
-    let mut merger = Merger { kind, eol: ending, has_quotes, by_hand, next_number, conflicts: Vec::new() };
+    let mut merger = Merger { kind, eol: ending, style, by_hand, next_number, conflicts: Vec::new() };
     let text = merger.merge_pieces(&Pieces::parse(&base), &Pieces::parse(theirs_person), &Pieces::parse(&ours));
     Merged { text, conflicts: merger.conflicts }
 }
@@ -116,8 +130,7 @@ type Outcome<'a> = (String, Vec<&'a str>);
 struct Merger<'h> {
     kind: DocKind,
     eol: &'static str,
-    /// Whether the losing version is quoted below the winning one.
-    has_quotes: bool,
+    style: ConflictStyle,
     by_hand: &'h ByHand,
     /// The number of the next conflict left to the person.
     next_number: Cell<usize>,
@@ -203,7 +216,7 @@ impl Merger<'_> {
         let mut text = self.end_line(text);
         if !quoted.is_empty() {
             let other: String = quoted.iter().map(|unit| self.end_line((*unit).to_owned())).collect();
-            if self.has_quotes {
+            if self.style == ConflictStyle::Quoted {
                 let quote = self.quote(BOTH_CHANGED, &other);
                 text = Document::split(&text).append(&quote);
             }
@@ -218,7 +231,7 @@ impl Merger<'_> {
         if all_same(was, theirs) {
             return String::new();
         }
-        if !self.has_quotes && matches!(self.kind, DocKind::Facts | DocKind::Text) {
+        if self.style == ConflictStyle::Unmarked && matches!(self.kind, DocKind::Facts | DocKind::Text) {
             return self.remove_units(was, person);
         }
         if self.by_hand.took_out(was, &[]) && self.kind != DocKind::Log {
@@ -256,7 +269,7 @@ impl Merger<'_> {
             return self.kept_alone(ours);
         }
         self.conflicts.push(Conflict { section: ours.title.clone(), other: ours.text.to_owned() });
-        if self.has_quotes { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
+        if self.style == ConflictStyle::Quoted { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
     }
 
     /// Marks a section that a person changed in one place and deleted in another.

@@ -25,12 +25,16 @@ pub const ORIGIN: &str = "unconfirmed parts of the memory";
 
 /// The mark of a clean wake, after the wake's id in an entry's comment. Entries older than these marks carry neither.
 const OWN: &str = "own";
+/// The mark of a clean wake, as it follows the wake's id and chat in the comment of a log entry.
+pub const OWN_MARK: &str = " own";
+/// The mark of a tainted wake, in the same place.
+pub const TAINTED_MARK: &str = " after others";
 /// The mark of a tainted wake; in the comment of a fact, the origins follow.
 pub(super) const AFTER: &str = "after";
 
 /// Returns the mark that follows a wake's id and chat in the comment of its log entry.
-pub fn format_mark(has_read_others: bool) -> String {
-    if has_read_others { format!(" {AFTER} others") } else { format!(" {OWN}") }
+pub fn format_mark(has_read_others: bool) -> &'static str {
+    if has_read_others { TAINTED_MARK } else { OWN_MARK }
 }
 
 /// Returns the untrusted parts of a document as byte ranges of whole lines, in order and apart. `reader` is the reading chat, if not the
@@ -349,7 +353,7 @@ mod tests {
             }
             let day = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
             let log = |mark: &str| episodic::append_entry(&text, day, chrono::NaiveTime::MIN, &["Woke", &fact, &canary], &format!("1{mark}"));
-            let (theirs, own) = (log(&format_mark(true)), log(&format_mark(false)));
+            let (theirs, own) = (log(TAINTED_MARK), log(OWN_MARK));
             prop_assert!(!shown(EPISODIC_MEMORY, &theirs).contains(&canary), "{:?}", theirs);
             prop_assert!(shown(EPISODIC_MEMORY, &own).contains(&canary), "{:?}", own);
         }

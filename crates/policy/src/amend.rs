@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use reveille_base::approval_text::is_hidden;
 
-use super::{Rules, RulesProblem};
+use super::{Rules, RulesProblem, rules::ReadRule};
 
 /// The longest rule, in characters: a message shows it whole beside its meaning.
 const RULE_CHARS_MAX: usize = 1_500;
@@ -99,8 +99,8 @@ fn render_rule(tool: &str, arguments: &Value) -> Option<String> {
 pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
     let before = Rules::parse(text).map_err(AmendError::from_problems)?;
     let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
-    let (_, exact, _) = more.list_rules().next().ok_or(AmendError::NotExact)?;
-    let (tool, arguments) = exact.ok_or(AmendError::NotExact)?;
+    let rule_read = more.list_rules().next().ok_or(AmendError::NotExact)?;
+    let (tool, arguments) = rule_read.exact.ok_or(AmendError::NotExact)?;
     if before.has_exact(tool, |known| known == arguments) {
         return Ok(None);
     }
@@ -145,7 +145,7 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
 /// The text isn't in use.
 pub fn list_rules(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     let rules = Rules::parse(text).map_err(AmendError::from_problems)?;
-    let listed = rules.list_rules().map(|(line, exact, words)| {
+    let listed = rules.list_rules().map(|ReadRule { line, exact, words }| {
         let added = exact.and_then(|(tool, arguments)| find_added(text, line, tool, arguments));
         let (added, text) = added.unzip();
         ListedRule { line, words, added, text }

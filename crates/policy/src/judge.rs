@@ -47,7 +47,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
-            let call = (subject.tool, subject.arguments, exact);
+            let call = ShellCall { tool: subject.tool, arguments: subject.arguments, exact };
             (judge_shell(text, access, call, rules, circumstances, &mut scales), access.reach())
         }
         _ => (judge_plain(subject, exact, rules, circumstances, &mut scales), subject.reach),
@@ -190,16 +190,25 @@ fn judge_plain(
     subject.risk
 }
 
+/// A call of the shell.
+struct ShellCall<'a> {
+    tool: &'a str,
+    arguments: &'a str,
+    /// The rule that allows exactly this call, if any.
+    exact: Option<(Decision, String)>,
+}
+
 /// Judges shell text and returns its risk, by its rights. The command's name counts only if a table names it: for destroying more than
-/// files, or files that can be lost. `exact` is a rule that allows exactly this call of the tool.
+/// files, or files that can be lost.
 fn judge_shell(
     text: &str,
     access: Access,
-    (tool, arguments, exact): (&str, &str, Option<(Decision, String)>),
+    call: ShellCall<'_>,
     rules: &Rules,
     circumstances: &Circumstances,
     scales: &mut Scales,
 ) -> Risk {
+    let ShellCall { tool, arguments, exact } = call;
     let line = classify::classify_line(text);
     let said = decide_commands(&line, tool, rules);
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {

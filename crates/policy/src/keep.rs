@@ -36,7 +36,7 @@ pub fn change_file(
     // The lock keeps two of our own changes from overwriting each other. It is released when the handle is dropped.
     let lock = File::open(folder)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
-    let (before, mode, modified) = read_file(path)?;
+    let PolicyFile { text: before, mode, modified } = read_file(path)?;
     let Some(text) = make(before.as_deref().unwrap_or_default())? else { return Ok(false) };
     if text.len() as u64 > MAX_BYTES {
         return Err(AmendError::Full);
@@ -48,7 +48,7 @@ pub fn change_file(
             return Err(AmendError::Invalid(problem));
         }
         // An editor may have changed the file, as it takes no lock.
-        if read_file(path)?.0 != before {
+        if read_file(path)?.text != before {
             return Err(AmendError::Changed);
         }
         Ok(fs::rename(&new, path)?)
@@ -61,11 +61,21 @@ pub fn change_file(
     Ok(true)
 }
 
-/// Reads the file's text, if any, with its mode and time. The new file keeps the time, which dates the person's own rules.
-fn read_file(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendError> {
+/// The policy file before a change.
+struct PolicyFile {
+    /// `None` without a file.
+    text: Option<String>,
+    mode: u32,
+    /// The new file keeps the time, which dates the person's own rules.
+    modified: Option<SystemTime>,
+}
+
+fn read_file(path: &Path) -> Result<PolicyFile, AmendError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, MODE, None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(PolicyFile { text: None, mode: MODE, modified: None });
+        }
         Err(error) => return Err(error.into()),
     };
     if metadata.is_symlink() {
@@ -76,7 +86,7 @@ fn read_file(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), A
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(AmendError::NotOurs(metadata.uid()));
     }
-    Ok((Some(private.text), metadata.mode() & 0o777, metadata.modified().ok()))
+    Ok(PolicyFile { text: Some(private.text), mode: metadata.mode() & 0o777, modified: metadata.modified().ok() })
 }
 
 fn write_file(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {

@@ -47,11 +47,20 @@ enum TransactionState {
     Failed,
 }
 
+/// The use of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseAccess {
+    /// Reading and writing.
+    ReadWrite,
+    /// Reading only.
+    ReadOnly,
+}
+
 /// A connection, opened by its first use and again after a loss.
 pub struct Postgres {
     config: Config,
     tls: Tls,
-    is_read_only: bool,
+    access: DatabaseAccess,
     channel: Option<NoticeChannel>,
     link: RefCell<Option<Link>>,
     transaction: Cell<Option<TransactionState>>,
@@ -62,11 +71,11 @@ pub struct Postgres {
 
 impl Postgres {
     /// Prepares a connection to this database. The first call opens it.
-    pub fn new(address: &DatabaseAddress, is_read_only: bool) -> Self {
+    pub fn new(address: &DatabaseAddress, access: DatabaseAccess) -> Self {
         let (mut config, tls) = (address.config.clone(), address.tls.clone());
         config.application_name("reveille").connect_timeout(CONNECT_TIMEOUT);
         let (link, transaction, translated) = (RefCell::default(), Cell::default(), RefCell::default());
-        Self { config, tls, is_read_only, channel: None, link, transaction, patience: Cell::default(), translated }
+        Self { config, tls, access, channel: None, link, transaction, patience: Cell::default(), translated }
     }
 
     /// Adds a channel for notifications, to send and to receive.
@@ -251,7 +260,7 @@ impl Postgres {
 
     fn open_link(&self) -> Result<Link, PostgresError> {
         let mut settings = SETTINGS.to_owned();
-        if self.is_read_only {
+        if self.access == DatabaseAccess::ReadOnly {
             settings.push_str("; SET default_transaction_read_only = on");
         }
         let mut notices = None;

@@ -30,6 +30,6 @@ mod tls;
 mod values;
 
 pub use address::DatabaseAddress;
-pub use connection::Postgres;
+pub use connection::{DatabaseAccess, Postgres};
 pub use error::PostgresError;
 pub use link::StatementAnswer;

@@ -49,10 +49,10 @@ pub use areas::{
 };
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
-    approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
+    approvals::{Approval, ApprovalState, ApprovedAction, NewApproval, Tap, Unshown},
     days::{ModelDay, StateDay, TurnTimes},
     journal::{Change, Entry, FoldAsk, StagedFile},
-    ledger::{Cap, Reservation, SpendCap, Spent},
+    ledger::{Cap, Reservation, Settlement, SpendCap, Spent},
     parked::{CycleReports, ParkedCycle},
     proposals::{COMPARED_OVER, NewProposal, Proposal},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
@@ -75,11 +75,11 @@ pub use intake::{
 };
 pub use jobs::{
     rows::{JobPlan, JobRow},
-    runs::{JobEnd, JobLook, JobRun, JobState, NewJobRun},
+    runs::{JobEnd, JobLook, JobRun, JobState, MessageTime, NewJobRun},
 };
 pub use lease::LeaseHolder;
 pub use messages::{
-    attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
+    attachments::{Attachment, FailedFetch, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
     fresh::FreshStart,
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
@@ -97,9 +97,9 @@ pub use outbox::{
     undelivered::{Outstanding, Prospect, Undelivered},
 };
 pub use outcome::MessageOutcome;
-pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired, SettingsListing};
 pub use place::StorePlace;
-pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
+pub use recordings::rows::{EncoderPlace, MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
     answered::AnsweredMessage,
     nudged::OpenNudge,

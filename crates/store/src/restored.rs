@@ -103,7 +103,7 @@ impl Store {
             tx.execute("UPDATE processing_lock SET is_locked = 0, holder = NULL", [])?;
             tx.execute("DELETE FROM sessions", [])?;
             tx.execute("UPDATE restarts SET told_at = ?1 WHERE told_at IS NULL", [&at])?;
-            stop::stop_work(tx, ChatRef::TERMINAL, true, now)?;
+            stop::stop_all_work(tx, ChatRef::TERMINAL, now)?;
             Ok(SetAside { questions, doubtful_parts, open_cycles: usize::try_from(open_cycles).unwrap_or(0) })
         })?;
         Ok(aside)

@@ -42,6 +42,30 @@ pub struct NewStep {
     pub commit: Option<String>,
 }
 
+/// A fresh start that a later one replaces. Stored as a list.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "(i64, i64, String)", into = "(i64, i64, String)")]
+pub(crate) struct EarlierStart {
+    /// The last earlier message.
+    pub(crate) incoming_id: i64,
+    /// The last earlier text of ours.
+    pub(crate) outgoing_id: i64,
+    /// The time.
+    pub(crate) at: String,
+}
+
+impl From<(i64, i64, String)> for EarlierStart {
+    fn from((incoming_id, outgoing_id, at): (i64, i64, String)) -> Self {
+        Self { incoming_id, outgoing_id, at }
+    }
+}
+
+impl From<EarlierStart> for (i64, i64, String) {
+    fn from(start: EarlierStart) -> Self {
+        (start.incoming_id, start.outgoing_id, start.at)
+    }
+}
+
 /// One of our settings before a step.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -66,8 +90,8 @@ pub(crate) enum SettingBefore {
         chat: ChatRef,
         /// The topic; 0 for none.
         thread_id: i64,
-        /// The last earlier rows, theirs and ours, and the time of the start; `None` if there was no start.
-        was: Option<(i64, i64, String)>,
+        /// The start; `None` if there was none.
+        was: Option<EarlierStart>,
     },
     /// A message taken out of the queue.
     Queued {

@@ -5,7 +5,7 @@ use std::path::Path;
 use reveille_memory::others;
 use reveille_policy::Rules;
 use reveille_sandbox::exec::{
-    Exec,
+    Exec, ScratchView,
     beneath::{PathError, Place, Roots, Whose},
 };
 
@@ -21,7 +21,9 @@ pub(super) fn list_roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
         .ok_or_else(|| Refusal::new(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
     let roots = Roots::new(&exec.work_dir().map_err(Refusal::new)?, &world.conversation.attachments.dir);
     let roots = roots
-        .with_scratch_folders(world.means.shelter.list_visible_folders(world.cycle.taint.is_some()))
+        .with_scratch_folders(
+            world.means.shelter.list_visible_folders(ScratchView::for_cycle(world.cycle.taint.is_some())),
+        )
         .with_brain(brain)
         .with_granted_folders(&world.means.rules.readable_folders(), &world.means.rules.writable_folders());
     // fault: files-settings-name-keys-open

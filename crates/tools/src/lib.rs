@@ -71,7 +71,7 @@ pub use project::known_projects;
 pub use propose::{PROPOSE_CHANGE, parse_stated_effect};
 pub use read::READ;
 pub use reflect::Asking;
-pub use registry::{CACHED_FOR, MAX_OUTCOME_BYTES, Registry, SeenTools};
+pub use registry::{CACHED_FOR, MAX_OUTCOME_BYTES, Registry, SeenTools, ToolView};
 pub use reminder::{HERE as REMINDER_HERE, find_slot};
 pub use reply::answer_open_messages;
 pub use search::find_hits;

@@ -355,7 +355,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Registry, ToRead, tests::Scene};
+    use crate::{Registry, ToRead, ToolView, tests::Scene};
     use reveille_base::types::ChatRef;
     use reveille_memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY};
     use reveille_policy::{Decision, Verdict};
@@ -608,16 +608,16 @@ mod tests {
         let registry = Registry::for_thinking_model();
         assert!(
             registry
-                .filter_visible(true)
+                .filter_visible(ToolView::Owner)
                 .render_offer("look into /memories", ToRead::default())
                 .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
         );
         assert!(
             !registry
-                .filter_visible(true)
+                .filter_visible(ToolView::Owner)
                 .render_offer("what do you remember of my memory?", ToRead::default())
                 .contains("memory_20250818")
         );
-        assert!(registry.filter_visible(true).catalogue().iter().any(|tool| tool["name"] == NAME));
+        assert!(registry.filter_visible(ToolView::Owner).catalogue().iter().any(|tool| tool["name"] == NAME));
     }
 }

@@ -105,7 +105,7 @@ fn read_document(name: &str, world: &World) -> (String, Option<String>) {
 
 /// Returns the origin noted behind a log line: the wake, or nothing for a person's order.
 fn format_origin(world: &World) -> String {
-    let mark = if world.cycle.taint.is_some() { others::format_mark(true) } else { String::new() };
+    let mark = if world.cycle.taint.is_some() { others::TAINTED_MARK } else { "" };
     if world.cycle.id.is_empty() { String::new() } else { format!("wake {}{mark}", world.cycle.id) }
 }
 

@@ -25,16 +25,25 @@ pub(super) const SMALL_TOOLS: [&str; 7] =
 /// How long providers keep the constant part of a prompt for the next wake.
 pub const CACHED_FOR: &str = "1h";
 
+/// The tools that a chat may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolView {
+    /// All tools.
+    Owner,
+    /// All tools but those on the owner's machine.
+    Guest,
+}
+
 /// The tools of a registry visible to a chat.
 pub struct SeenTools<'a> {
     registry: &'a Registry,
-    sees_all: bool,
+    view: ToolView,
 }
 
 impl<'a> SeenTools<'a> {
     fn tools(&self) -> impl Iterator<Item = &'a Tool> {
-        let sees_all = self.sees_all;
-        self.registry.tools.iter().filter(move |tool| sees_all || !tool.is_owners)
+        let view = self.view;
+        self.registry.tools.iter().filter(move |tool| view == ToolView::Owner || !tool.is_owners)
     }
 
     /// Renders the definitions offered to a cycle with these words and context; see `tool::offer`. Those common to all
@@ -158,9 +167,9 @@ impl Registry {
         Self { is_claude: false, ..self }
     }
 
-    /// Returns the tools visible to a chat; without `sees_all`, those on the owner's machine are left out.
-    pub fn filter_visible(&self, sees_all: bool) -> SeenTools<'_> {
-        SeenTools { registry: self, sees_all }
+    /// Returns the tools visible to a chat.
+    pub fn filter_visible(&self, view: ToolView) -> SeenTools<'_> {
+        SeenTools { registry: self, view }
     }
 
     /// Adds tools after the existing ones.

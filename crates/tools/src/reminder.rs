@@ -106,7 +106,7 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
             "{MAX_REMINDERS_OF_CHAT} reminders of this chat are active, which is its limit. Nothing was done."
         )));
     }
-    let (slot, rule, of) = parse_slot(&args.when, world)?;
+    let ReminderTime { slot, rule, of } = parse_slot(&args.when, world)?;
     let chat = world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
     let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.clock.tz), format_missed_policy(args.missed));
     let done = Done {
@@ -127,15 +127,31 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
     Ok(world.told_unwoken(done))
 }
 
-/// Resolves an expression to the next slot, the recurrence, and a phrase about a relative time.
-fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+/// The time of a reminder.
+struct ReminderTime {
+    /// The next slot.
+    slot: Slot,
+    /// The recurrence.
+    rule: Option<Rule>,
+    /// A phrase about a relative time, or empty.
+    of: String,
+}
+
+impl ReminderTime {
+    fn once(slot: Slot) -> Self {
+        Self { slot, rule: None, of: String::new() }
+    }
+}
+
+/// Resolves an expression to a time.
+fn parse_slot(expression: &str, world: &World) -> Result<ReminderTime, Refusal> {
     if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
         let slot = Slot::from_instant(at.with_timezone(&Utc), world.clock.tz);
         // An instant that has just passed is a request that was read late, and is due at once.
         if world.clock.now.signed_duration_since(slot.at) > MAX_LATE {
             return Err(Refusal::new(format!("“{expression}” has already passed. Nothing was done.")));
         }
-        return Ok((slot, None, String::new()));
+        return Ok(ReminderTime::once(slot));
     }
     let relative = parse_relative(expression, world.local_time());
     if let Some(relative) = relative.filter(|found| found.span.start == 0) {
@@ -148,9 +164,9 @@ fn parse_slot(expression: &str, world: &World) -> Result<(Slot, Option<Rule>, St
         ))
     })?;
     match found {
-        Ok(When::At(slot)) => Ok((slot, None, String::new())),
+        Ok(When::At(slot)) => Ok(ReminderTime::once(slot)),
         Ok(When::Every(rule)) => match rule.next_after(world.clock.now, world.clock.tz) {
-            Some(slot) => Ok((slot, Some(rule), String::new())),
+            Some(slot) => Ok(ReminderTime { slot, rule: Some(rule), of: String::new() }),
             None => Err(Refusal::new(format!("“{rule}” never comes. Nothing was done."))),
         },
         Err(trouble) => Err(Refusal::new(format!("“{expression}” {trouble}. Nothing was done."))),
@@ -238,7 +254,7 @@ fn move_reminder(args: &Move, world: &World) -> Outcome {
         Ok(reminder) => reminder,
         Err(outcome) => return *outcome,
     };
-    let (slot, rule, of) = match (&args.when, &args.by) {
+    let ReminderTime { slot, rule, of } = match (&args.when, &args.by) {
         (Some(when), None) => parse_new_time(when, reminder, world)?,
         (None, Some(by)) => put_off(by, reminder, world)?,
         _ => return Err(Refusal::new("It takes either `when` or `by`. Nothing was done.")),
@@ -264,14 +280,14 @@ fn move_reminder(args: &Move, world: &World) -> Outcome {
 }
 
 /// Delays a reminder relative to its time, or to now if that has passed.
-fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<ReminderTime, Refusal> {
     if !is_distance(by) {
         return Err(Refusal::new(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done.")));
     }
     let from = reminder.what.next_at.max(world.clock.now).with_timezone(&world.clock.tz);
     let length = ["in ", "for ", "by "].iter().find_map(|lead| by.trim().strip_prefix(lead)).unwrap_or(by.trim());
     match when::parse_only_time(&format!("in {length}"), from) {
-        Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok((slot, None, String::new())),
+        Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok(ReminderTime::once(slot)),
         Some(Ok(_)) => Err(says_how(reminder)),
         Some(Err(trouble)) => Err(Refusal::new(format!("“{by}” {trouble}. Nothing was done."))),
         None => Err(Refusal::new(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done."))),
@@ -285,7 +301,7 @@ fn says_how(reminder: &Reminder) -> Refusal {
 }
 
 /// Keeps the day or the rhythm, at another time of day; `None` unless the expression is only a time of day.
-fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<(Slot, Option<Rule>, String)> {
+fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<ReminderTime> {
     let time = when.trim().strip_prefix("at ").unwrap_or(when.trim());
     let on = |day: &str| match when::parse_only_time(&format!("{day} at {time}"), world.local_time())? {
         Ok(When::At(slot)) => Some(slot),
@@ -295,17 +311,18 @@ fn parse_other_time(when: &str, reminder: &Reminder, world: &World) -> Option<(S
     let at = on("tomorrow")?.civil.time();
     let Some(rule) = rule else {
         let day = reminder.next().wall_time(None, zone).date();
-        return Some((on(&day.to_string())?, None, String::new()));
+        return Some(ReminderTime::once(on(&day.to_string())?));
     };
     let said = rule.to_string();
     let (rhythm, _) = said.rsplit_once(" at ").filter(|(rhythm, old)| !rhythm.contains(" at ") && old.len() == 5)?;
     let changed = when::parse_only_time(&format!("{rhythm} at {}", at.format("%H:%M")), world.local_time())?;
     let Ok(When::Every(rule)) = changed else { return None };
-    Some((rule.next_after(world.clock.now, world.clock.tz)?, Some(rule), String::new()))
+    let slot = rule.next_after(world.clock.now, world.clock.tz)?;
+    Some(ReminderTime { slot, rule: Some(rule), of: String::new() })
 }
 
 /// Resolves a reminder's new time. An expression without a time of day keeps the old one.
-fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>, String), Refusal> {
+fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<ReminderTime, Refusal> {
     if let Some(found) = parse_other_time(when, reminder, world) {
         return Ok(found);
     }
@@ -316,8 +333,8 @@ fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<(Slo
     let is_instant = DateTime::parse_from_rfc3339(when.trim()).is_ok();
     let keeps_time =
         !is_instant && when::parse_when(&at_its_time, world.local_time()).is_some_and(|found| is_whole(&found));
-    let (slot, rule, of) = parse_slot(if keeps_time { &at_its_time } else { when }, world)?;
-    if old.rule.is_some() && rule.is_none() { Err(says_how(reminder)) } else { Ok((slot, rule, of)) }
+    let time = parse_slot(if keeps_time { &at_its_time } else { when }, world)?;
+    if old.rule.is_some() && time.rule.is_none() { Err(says_how(reminder)) } else { Ok(time) }
 }
 
 /// Formats a reminder for the list, including unusual settings.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use reveille_base::types::{ChatRef, Effect};
 use reveille_index::{
-    Index, IndexError, SearchHit, SearchQuery, Sources,
+    Index, IndexError, OtherDocuments, SearchHit, SearchQuery, Sources,
     embed::{EmbedError, Meant},
 };
 use reveille_memory::{is_job, others};
@@ -166,7 +166,9 @@ pub fn find_hits(
     let embed_and_search = |index: &mut Index| {
         let meant: &Result<Option<Meant>, EmbedError> =
             meant.get_or_init(|| world.memory.meaning.embed_questions(queries, index));
-        index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
+        index.with_documents(&staged, OtherDocuments::Shown, |index| {
+            search(index, meant.as_ref().ok().and_then(Option::as_ref))
+        })
     };
     let (brain, zone) = (world.memory.documents.dir(), world.clock.tz);
     let (answers, index_note) = match store {

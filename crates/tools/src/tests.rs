@@ -67,7 +67,7 @@ impl Scene {
                 rules: reveille_policy::Rules::default(),
                 shelter: std::rc::Rc::new(assumed_shelter(std::path::Path::new(""))),
                 catalogue: std::rc::Rc::new(Catalogue::new(|| {
-                    Registry::for_thinking_model().filter_visible(true).catalogue()
+                    Registry::for_thinking_model().filter_visible(ToolView::Owner).catalogue()
                 })),
             },
             unasked: UnaskedLimits {

@@ -27,7 +27,7 @@ use reveille_policy::Rules;
 use reveille_sandbox::exec::Shelter;
 use reveille_store::{Change, Exchange, Reminder, ShownTask, StagedFile};
 
-use super::{Assignment, Attachments, Done, Undoable};
+use super::{Assignment, Attachments, Done, ToolView, Undoable};
 use crate::about::About;
 
 /// Maximum size of a memory file, in bytes.
@@ -260,6 +260,11 @@ impl World {
     /// Returns true if everything of the owner's may be seen and used. False in other chats unless the standing orders share.
     pub fn sees_all(&self) -> bool {
         self.memory.documents.root().is_some()
+    }
+
+    /// Returns the tools that this cycle's chat may see.
+    pub fn tool_view(&self) -> ToolView {
+        if self.sees_all() { ToolView::Owner } else { ToolView::Guest }
     }
 
     /// Appends the warning that nothing starts a wake, if set.

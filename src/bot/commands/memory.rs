@@ -2,7 +2,7 @@
 
 use reveille_base::disk::format_size;
 use reveille_git::{CommittedFile, RepoError};
-use reveille_index::{Index, IndexError, IndexPlace, SearchHit, SearchQuery};
+use reveille_index::{Index, IndexError, IndexPlace, OtherDocuments, SearchHit, SearchQuery};
 
 use super::{Desk, join_first_lines, seen::Seen, shorten_to_line};
 
@@ -48,7 +48,7 @@ fn find_hits(
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let ask = |index: &mut Index| index.with_documents(texts, true, |index| index.search(&query));
+    let ask = |index: &mut Index| index.with_documents(texts, OtherDocuments::Hidden, |index| index.search(&query));
     let (mut hits, note) = IndexPlace::from_config(config).ask(&config.repo_dir(), config.timezone, ask)?;
     let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
     hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
@@ -97,7 +97,10 @@ mod tests {
         let docs: Vec<(String, String)> =
             docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         let query = SearchQuery { text: words, limit: MAX_HITS + 1, ..SearchQuery::default() };
-        Index::open_in_memory().unwrap().with_documents(&docs, true, |index| index.search(&query)).unwrap()
+        Index::open_in_memory()
+            .unwrap()
+            .with_documents(&docs, OtherDocuments::Hidden, |index| index.search(&query))
+            .unwrap()
     }
 
     #[test]

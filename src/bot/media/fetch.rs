@@ -7,7 +7,7 @@ use reveille_base::disk;
 use reveille_channels::telegram::{FetchError, TelegramError};
 use reveille_media as media;
 use reveille_media::MAX_FILE_BYTES;
-use reveille_store::{Attachment, StoreError, compute_retry_wait};
+use reveille_store::{Attachment, FailedFetch, StoreError, compute_retry_wait};
 
 use super::{
     LOOK_EVERY, Shared,
@@ -160,7 +160,11 @@ fn record_failure(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> 
             let not_before = now
                 .checked_add_signed(compute_retry_wait(tries).max(at_least))
                 .unwrap_or(now + compute_retry_wait(tries));
-            store.attachments_mut().record_failed_fetch(file.id, &why, not_before, all, counts, now)
+            store.attachments_mut().record_failed_fetch(
+                file.id,
+                &FailedFetch { why: &why, not_before, delays_all: all, counts },
+                now,
+            )
         }
         Next::Never => {
             let notice = words::build_unfetched_notice(file, &why, shared.outside.config.timezone);

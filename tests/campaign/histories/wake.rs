@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use reveille_base::{clock::FixedClock, process::Identity, types::Usage, zone::Tz};
 use reveille_cycle::{
-    Uptake,
+    CutOff, Uptake,
     decide::{
         fold::Window,
         limits::{Limits, Stretch},
@@ -183,7 +183,8 @@ impl Wake {
         let row = scene.store.cycles().find_cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
         let journal = scene.store.journal().read_journal(&id).map_err(text)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        match decide_resumption(&row, &journal, scene.outside.committed.contains(&id), scene.mind, has_crashed) {
+        let cut = CutOff { is_committed: scene.outside.committed.contains(&id), has_crashed };
+        match decide_resumption(&row, &journal, scene.mind, cut) {
             Uptake::Conclude => {
                 Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
             }

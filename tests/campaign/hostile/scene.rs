@@ -22,6 +22,8 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
+use reveille_base::types::ApprovalAnswer;
+
 use super::{
     Answer,
     attacker::{GUEST, Origin},
@@ -321,23 +323,28 @@ impl Scene {
             if answer == Answer::Silence && is_first {
                 let is_late = store
                     .approvals_mut()
-                    .decide_approval(asked.id, true, self.now)
+                    .decide_approval(asked.id, ApprovalAnswer::Yes, self.now)
                     .map_err(|error| error.to_string())?;
                 if is_late {
                     return Err("a yes counts after a day".to_owned());
                 }
                 continue;
             }
-            let is_yes = matches!(answer, Answer::Yes | Answer::Swapped);
-            let is_decided =
-                store.approvals_mut().decide_approval(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
+            let answered = match answer {
+                Answer::Yes | Answer::Swapped => ApprovalAnswer::Yes,
+                _ => ApprovalAnswer::No,
+            };
+            let is_decided = store
+                .approvals_mut()
+                .decide_approval(asked.id, answered, self.now)
+                .map_err(|error| error.to_string())?;
             if !is_decided {
                 return Err(format!("it couldn't be decided: {asked:?}"));
             }
             if answer == Answer::Swapped {
                 self.env.execute(&format!("UPDATE approvals SET action = action || ' ' WHERE id = {}", asked.id));
             }
-            self.agreed += i64::from(is_yes);
+            self.agreed += i64::from(answered == ApprovalAnswer::Yes);
         }
         Ok(())
     }

@@ -255,7 +255,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
         marker: "turn-broke-off-booked",
-        broken: "book_cost(session, live, (reservation, price_usage(session, *spent, None), false), &[discarded])?;",
+        broken: "book_cost(session, live, Settlement { is_discarded: false, ..settlement }, &[discarded])?;",
         trials: UpTo(300),
     },
     Variant {

@@ -46,7 +46,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::planted::what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled",
         "what a misled cycle has left is there for every cycle",
         "misled-cycle-left-every",
-        "if sees_untrusted || true {",
+        "if view == ScratchView::All || true {",
     ),
     story(
         "integration::planted::what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled",
@@ -145,7 +145,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "what a marked wake did stands in the next opening",
         "marked-wake-did-stands",
-        "for (lines, mark) in [(own, others::format_mark(false)), (of_others, others::format_mark(false))] {",
+        "for (lines, mark) in [(own, others::OWN_MARK), (of_others, others::OWN_MARK)] {",
     ),
     hostile(
         "reading what was withheld is free",
@@ -162,7 +162,11 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "yes-counts-other-bytes",
         "\"UPDATE approvals SET used_at = ?5\n WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND ?4 = ?4 AND state = 'approved' AND used_at IS NULL\",",
     ),
-    hostile("a no counts as a yes", "counts-yes", "(id, decision_state(is_approval || true), format_rfc3339(now)),"),
+    hostile(
+        "a no counts as a yes",
+        "counts-yes",
+        "(id, decision_state(if answer == ApprovalAnswer::No { ApprovalAnswer::Yes } else { answer }), format_rfc3339(now)),",
+    ),
     hostile(
         "a question can be answered for ever",
         "question-answered-ever",
@@ -346,7 +350,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "reveille_tools::mcp::client::tools::tests::without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs",
         "an MCP server that nothing confines is started unasked",
         "mcp-server-nothing-confines",
-        "if !may_be_loose && false {",
+        "if confinement == ServerConfinement::Required && false {",
     ),
     story(
         "reveille_policy::rules::pattern::tests::a_path_s_star_stays_within_a_part",

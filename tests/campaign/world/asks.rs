@@ -6,6 +6,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::{Value, json};
 
+use reveille_base::types::ApprovalAnswer;
+
 use super::{Program, Story, World};
 use crate::support::{
     claude::{Block, ClaudeRequest, Reply},
@@ -168,7 +170,8 @@ impl World {
         if let Some((word @ (Word::Yes | Word::No), id)) = self.word.zip(self.seen_question()) {
             let mut store = self.env.store();
             let asked_at = store.approvals().find_approval(id).unwrap().and_then(|approval| approval.asked_at).unwrap();
-            store.approvals_mut().decide_approval(id, word == Word::Yes, asked_at).unwrap();
+            let answer = if word == Word::Yes { ApprovalAnswer::Yes } else { ApprovalAnswer::No };
+            store.approvals_mut().decide_approval(id, answer, asked_at).unwrap();
         }
     }
 

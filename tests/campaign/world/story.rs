@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::cell::Cell;
 
-use reveille_base::clock;
+use reveille_base::{clock, types::ApprovalAnswer};
 use reveille_cycle as cycle;
 use reveille_store::Order;
 
@@ -178,7 +178,7 @@ impl Story {
         env.think_with(&claude);
         env.wake(&["--once"]).ok();
         let now = clock::parse_time("2026-11-21T14:10:00Z").unwrap();
-        assert!(env.store().approvals_mut().decide_approval(1, true, now).unwrap(), "a question waits");
+        assert!(env.store().approvals_mut().decide_approval(1, ApprovalAnswer::Yes, now).unwrap(), "a question waits");
         let story = Self { histories: claude.histories(), ..Self::unplayed(Program::Wake, env, &[]) };
         let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
         assert_eq!(story.texts.len(), 1, "{:?}", story.texts);

@@ -207,7 +207,7 @@ fn list_spellings(secret: &str) -> Vec<Spelling> {
     let json = json.trim_matches('"').to_owned();
     let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    let percent = encode_percent(bytes, unreserved, false);
+    let percent = encode_percent(bytes, unreserved, HexCase::Upper);
     let texts = [
         secret.to_owned(),
         secret.chars().rev().collect(),
@@ -217,9 +217,9 @@ fn list_spellings(secret: &str) -> Vec<Spelling> {
         html,
         percent.replace("%20", "+"),
         percent,
-        encode_percent(bytes, unreserved, true),
-        encode_percent(bytes, |_| false, false),
-        encode_percent(bytes, |_| false, true),
+        encode_percent(bytes, unreserved, HexCase::Lower),
+        encode_percent(bytes, |_| false, HexCase::Upper),
+        encode_percent(bytes, |_| false, HexCase::Lower),
     ];
     let uppers = hexes.each_ref().map(|text| upper(text));
     let plain = texts.into_iter().chain(hexes).chain(uppers).map(|text| (text, false));
@@ -240,13 +240,20 @@ fn list_spellings(secret: &str) -> Vec<Spelling> {
         .collect()
 }
 
-fn encode_percent(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> String {
+/// The letters of hexadecimal digits.
+#[derive(Clone, Copy)]
+enum HexCase {
+    Lower,
+    Upper,
+}
+
+fn encode_percent(bytes: &[u8], keep: impl Fn(u8) -> bool, case: HexCase) -> String {
     let mut text = String::with_capacity(bytes.len() * 3);
     for &byte in bytes {
-        match (keep(byte), lower) {
+        match (keep(byte), case) {
             (true, _) => text.push(char::from(byte)),
-            (false, true) => text.push_str(&format!("%{byte:02x}")),
-            (false, false) => text.push_str(&format!("%{byte:02X}")),
+            (false, HexCase::Lower) => text.push_str(&format!("%{byte:02x}")),
+            (false, HexCase::Upper) => text.push_str(&format!("%{byte:02X}")),
         }
     }
     text

@@ -45,8 +45,8 @@ pub enum ButtonChoice {
     Approval {
         /// The nonce of the question.
         nonce: String,
-        /// True for an approval.
-        is_approval: bool,
+        /// The answer.
+        answer: ApprovalAnswer,
     },
     /// Always allow the act; the rule is shown first.
     Always {
@@ -112,6 +112,19 @@ impl NudgeAnswer {
 /// The prefix of a nudge button's data, before the answer's name.
 const NUDGE: &str = "nudge-";
 
+/// A person's answer to an approval question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// Allow the act, once.
+    Yes,
+    /// Refuse the act.
+    No,
+}
+
+impl ApprovalAnswer {
+    const ALL: [Self; 2] = [Self::Yes, Self::No];
+}
+
 /// A person's answer to a reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReminderAnswer {
@@ -147,7 +160,7 @@ impl Question {
         match self {
             Self::Approval { nonce, may_stand } => {
                 let nonce = || nonce.clone();
-                let once = [true, false].map(|is_approval| ButtonChoice::Approval { nonce: nonce(), is_approval });
+                let once = ApprovalAnswer::ALL.map(|answer| ButtonChoice::Approval { nonce: nonce(), answer });
                 once.into_iter().chain(may_stand.then(|| ButtonChoice::Always { nonce: nonce() })).collect()
             }
             Self::Rule { nonce } => {
@@ -168,8 +181,8 @@ impl ButtonChoice {
     /// The data that the button sends back. A channel allows 64 bytes.
     pub fn to_data(&self) -> String {
         match self {
-            Self::Approval { nonce, is_approval: true } => format!("yes:{nonce}"),
-            Self::Approval { nonce, is_approval: false } => format!("no:{nonce}"),
+            Self::Approval { nonce, answer: ApprovalAnswer::Yes } => format!("yes:{nonce}"),
+            Self::Approval { nonce, answer: ApprovalAnswer::No } => format!("no:{nonce}"),
             Self::Always { nonce } => format!("always:{nonce}"),
             Self::Rule { nonce, is_yes: true } => format!("add:{nonce}"),
             Self::Rule { nonce, is_yes: false } => format!("leave:{nonce}"),
@@ -183,7 +196,8 @@ impl ButtonChoice {
         let (name, which) = data.split_once(':')?;
         let nonce = || which.to_owned();
         match name {
-            "yes" | "no" => Some(Self::Approval { nonce: nonce(), is_approval: name == "yes" }),
+            "yes" => Some(Self::Approval { nonce: nonce(), answer: ApprovalAnswer::Yes }),
+            "no" => Some(Self::Approval { nonce: nonce(), answer: ApprovalAnswer::No }),
             "always" => Some(Self::Always { nonce: nonce() }),
             "add" | "leave" => Some(Self::Rule { nonce: nonce(), is_yes: name == "add" }),
             _ => {

@@ -17,7 +17,7 @@ mod refusal;
 mod said;
 mod sending;
 
-use reveille_base::types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
+use reveille_base::types::{ApprovalAnswer, ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
 
 pub use api::{Me, RawUpdate, SetUpError, TakenMessage, Telegram, WebhookInfo};
 pub use command::Command;
@@ -84,8 +84,8 @@ fn render_buttons(question: &Question) -> ReplyMarkup {
 
 fn label_choice(choice: &ButtonChoice) -> &'static str {
     match choice {
-        ButtonChoice::Approval { is_approval: true, .. } => "✅ Allow once",
-        ButtonChoice::Approval { is_approval: false, .. } => "❌ No",
+        ButtonChoice::Approval { answer: ApprovalAnswer::Yes, .. } => "✅ Allow once",
+        ButtonChoice::Approval { answer: ApprovalAnswer::No, .. } => "❌ No",
         ButtonChoice::Always { .. } => "Always allow this…",
         ButtonChoice::Rule { is_yes: true, .. } => "✅ Add this rule",
         ButtonChoice::Rule { is_yes: false, .. } => "Not now",

@@ -129,20 +129,22 @@ pub fn render_system(standing_orders: &str, skills: &[Skill]) -> String {
 
 /// The cycle's first user message, as raw JSON. Stable parts come first, because prompt caches match from the beginning up to a mark.
 pub fn render_opening(brief: &Brief<'_>) -> String {
-    let recall = brief.recalled.is_some();
+    let extent = MemoryExtent::beside_hits(brief.recalled);
     let (mut content, mut blocks) = (Vec::new(), Vec::new());
     if !brief.is_short {
-        let [lasting, current] = render_memories(brief.documents, brief.reader, &brief.rate, recall);
+        let [lasting, current] = render_memories(brief.documents, brief.reader, &brief.rate, extent);
         content.push(kept_block(&lasting));
         blocks.push(current);
     }
-    let exchanges = select_exchanges(brief.exchanges, recall);
+    let exchanges = select_exchanges(brief.exchanges, extent);
     let skipped = exchanges.len().saturating_sub(if brief.is_short { SHORT_EXCHANGES } else { exchanges.len() });
     let exchanges = exchanges.get(skipped..).unwrap_or_default();
     if !exchanges.is_empty() {
         blocks.push(render_exchanges(exchanges, brief.tz));
     }
-    blocks.extend(projects::render_projects(brief.documents, brief.projects, &brief.rate, brief.is_short));
+    let projects_tokens = if brief.is_short { projects::SHORT_PROJECTS_TOKENS } else { projects::PROJECTS_TOKENS };
+    let projects_room = brief.rate.count_fitting_bytes(projects_tokens);
+    blocks.extend(projects::render_projects(brief.documents, brief.projects, projects_room));
     let found = brief.recalled.map(|found| found.get(..SHORT_RECALLED).filter(|_| brief.is_short).unwrap_or(found));
     blocks.extend(
         found.and_then(|found| recalled::render_recollections(found, &brief.rate, |path| is_shown(brief, path))),
@@ -223,16 +225,35 @@ fn last_days(documents: &Documents, today: NaiveDate) -> String {
     text
 }
 
-/// Returns the recent exchange entries shown in an opening. `recall` is true if search results are shown too.
-pub fn select_exchanges(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
-    let shown = if recall { LAST_EXCHANGES } else { MAX_EXCHANGES };
+/// The extent to which an opening shows the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryExtent {
+    /// All that fits.
+    Whole,
+    /// Less, because search results are shown too.
+    BesideHits,
+}
+
+impl MemoryExtent {
+    /// The extent beside these search results, if any.
+    pub(crate) fn beside_hits(recalled: Option<&[Recollection]>) -> Self {
+        if recalled.is_some() { Self::BesideHits } else { Self::Whole }
+    }
+}
+
+/// Returns the recent exchange entries shown in an opening.
+pub(crate) fn select_exchanges(exchanges: &[Exchange], extent: MemoryExtent) -> &[Exchange] {
+    let shown = match extent {
+        MemoryExtent::Whole => MAX_EXCHANGES,
+        MemoryExtent::BesideHits => LAST_EXCHANGES,
+    };
     exchanges.get(exchanges.len().saturating_sub(shown)..).unwrap_or_default()
 }
 
 /// Returns `true` if the opening shows this path anyway: as a whole document, one of its messages, or a recent exchange.
 fn is_shown(brief: &Brief<'_>, path: &str) -> bool {
     let said = |folder| path.strip_prefix(folder)?.strip_prefix('/')?.parse::<i64>().ok();
-    let last = select_exchanges(brief.exchanges, true);
+    let last = select_exchanges(brief.exchanges, MemoryExtent::BesideHits);
     let is_last = |row, is_ours| last.iter().any(|entry| entry.row == row && entry.from.is_none() == is_ours);
     match (said(MESSAGES), said(ANSWERS)) {
         (Some(row), _) => is_last(row, false) || brief.messages.iter().any(|message| message.id == row),

@@ -126,13 +126,13 @@ impl ModelState {
 
     /// Returns the model for a chat, ignoring requests without room in a budget.
     pub fn asked_at_all(&self) -> Option<&RankedModel> {
-        let first = filter_available(self.lineup.iter(), self.over_budget.is_none()).next();
+        let first = filter_available(self.lineup.iter(), Affordable::under(self.over_budget)).next();
         first.or_else(|| self.simple_for_nothing(self.over_budget))
     }
 
     /// Returns the simple model if it is free and only this cap blocks the chain.
     fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&RankedModel> {
-        let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), true).next().is_some();
+        let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), Affordable::All).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
@@ -193,11 +193,11 @@ impl ModelState {
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
-    /// Returns `true` if another model can be asked for this chat. `has_begun` is true for started work.
-    pub fn has_other_model(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
-        match has_begun {
-            true => self.list_resume_candidates(chat).any(|model| model.is_thinking),
-            false => self.list_candidates(chat).any(|model| model.is_thinking || chat.is_some()),
+    /// Returns `true` if another model can be asked for this chat's work.
+    pub fn has_other_model(&self, stage: WorkStage, chat: Option<ChatRef>) -> bool {
+        match stage {
+            WorkStage::Begun => self.list_resume_candidates(chat).any(|model| model.is_thinking),
+            WorkStage::New => self.list_candidates(chat).any(|model| model.is_thinking || chat.is_some()),
         }
     }
 
@@ -233,13 +233,13 @@ impl ModelState {
 
     /// Lists the models that may be asked for a chat, in their order.
     fn list_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &RankedModel> {
-        filter_available(self.list_serving_models(chat), self.find_blocking_cap(chat).is_none())
+        filter_available(self.list_serving_models(chat), Affordable::under(self.find_blocking_cap(chat)))
     }
 
     /// Lists the models for started work. It isn't lost to a wrong setting, so a model that stops the chain is skipped.
     fn list_resume_candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &RankedModel> {
-        let has_money = self.find_blocking_cap(chat).is_none();
-        self.list_serving_models(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
+        let affordable = Affordable::under(self.find_blocking_cap(chat));
+        self.list_serving_models(chat).filter(move |model| model.out.is_none() && affordable.includes(model))
     }
 
     /// Lists the models that may see a chat's text, in their order.
@@ -249,13 +249,41 @@ impl ModelState {
     }
 }
 
+/// The stage of the work that a model is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkStage {
+    /// Nothing has been done yet.
+    New,
+    /// A model has begun it.
+    Begun,
+}
+
+/// The models that the budget allows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Affordable {
+    All,
+    /// Those that cost nothing.
+    Free,
+}
+
+impl Affordable {
+    /// The models allowed under a reached cap, if any.
+    fn under(cap: Option<Cap>) -> Self {
+        if cap.is_none() { Self::All } else { Self::Free }
+    }
+
+    fn includes(self, model: &RankedModel) -> bool {
+        self == Self::All || model.is_free
+    }
+}
+
 /// Keeps the models that may be asked now, in their order.
 fn filter_available<'m>(
     models: impl Iterator<Item = &'m RankedModel>,
-    has_money: bool,
+    affordable: Affordable,
 ) -> impl Iterator<Item = &'m RankedModel> {
     let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
-    in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
+    in_line.filter(move |model| model.out.is_none() && affordable.includes(model))
 }
 
 #[cfg(test)]
@@ -341,7 +369,7 @@ mod tests {
         assert_eq!(asked(&chain(&["#a", "b"])), None);
         assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
         assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
-        let goes_on = |names: &[&str]| chain(names).without_model("a").has_other_model(false, Some(CHAT));
+        let goes_on = |names: &[&str]| chain(names).without_model("a").has_other_model(WorkStage::New, Some(CHAT));
         assert!(goes_on(&["!a", "b"]) && goes_on(&["!a", "offline"]) && !goes_on(&["#a", "b"]) && !goes_on(&["!a"]));
     }
 
@@ -385,8 +413,8 @@ mod tests {
         assert_eq!(goes_on(&["#a", "b"], "a").as_deref(), Some("b"), "what has begun isn't thrown away");
         assert_eq!(goes_on(&["#a", "b"], "b").as_deref(), Some("b"));
         assert_eq!(goes_on(&["#a", "offline"], "a"), None);
-        assert!(chain(&["#a", "b"]).without_model("a").has_other_model(true, Some(CHAT)));
-        assert!(!chain(&["#a", "offline"]).without_model("a").has_other_model(true, Some(CHAT)));
+        assert!(chain(&["#a", "b"]).without_model("a").has_other_model(WorkStage::Begun, Some(CHAT)));
+        assert!(!chain(&["#a", "offline"]).without_model("a").has_other_model(WorkStage::Begun, Some(CHAT)));
         assert_eq!(goes_on(&["!a", "offline"], "a"), None, "the grammar can't read what was done");
         assert_eq!(goes_on(&["!a", "offline"], "offline").as_deref(), Some("offline"));
         assert_eq!(goes_on(&["offline"], "a").as_deref(), Some("offline"), "which gives it up");

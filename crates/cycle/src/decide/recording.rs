@@ -78,7 +78,7 @@ pub(crate) fn build_recording(
         chat: cycle.chat,
         words: extract_terms(&request),
         request,
-        narrative: render_narrative(&calls, (more, dead_ends, rounds)),
+        narrative: render_narrative(&calls, &OmittedCalls { more, failed: dead_ends }, rounds),
         calls,
         taint: (!taints.is_empty()).then(|| masked(&taints.join(", "), MAX_RECEIPT_CHARS)),
         rounds,
@@ -97,14 +97,22 @@ fn has_failed(content: &str) -> bool {
     content.lines().rev().take(2).any(|line| FAILED_ENDS.iter().any(|end| line.starts_with(end)))
 }
 
-fn render_narrative(calls: &[RecordedCall], (more, dead_ends, rounds): (usize, usize, u32)) -> String {
+/// The numbers of calls that a recording leaves out.
+struct OmittedCalls {
+    /// Those beyond the limit.
+    more: usize,
+    failed: usize,
+}
+
+fn render_narrative(calls: &[RecordedCall], omitted: &OmittedCalls, rounds: u32) -> String {
+    let OmittedCalls { more, failed } = *omitted;
     let did: Vec<&str> = calls.iter().map(|call| call.did.as_str()).collect();
     let mut text = format!("{}.", did.join("; "));
     if more > 0 {
         text.push_str(&format!(" {more} further calls are left out."));
     }
-    if dead_ends > 0 {
-        text.push_str(&format!(" {dead_ends} failed and are left out."));
+    if failed > 0 {
+        text.push_str(&format!(" {failed} failed and are left out."));
     }
     text.push_str(&format!(" It took {rounds} rounds."));
     text

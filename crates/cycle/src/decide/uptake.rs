@@ -65,14 +65,18 @@ impl GivingUp {
     }
 }
 
+/// How a cycle was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutOff {
+    /// Its commit was made.
+    pub is_committed: bool,
+    /// Its wake was killed.
+    pub has_crashed: bool,
+}
+
 /// Decides about an interrupted cycle. `model` is the name of the model that would resume it. Pure.
-pub fn decide_resumption(
-    row: &CycleRow,
-    journal: &[Entry],
-    is_committed: bool,
-    model: &str,
-    has_crashed: bool,
-) -> Uptake {
+pub fn decide_resumption(row: &CycleRow, journal: &[Entry], model: &str, cut: CutOff) -> Uptake {
+    let CutOff { is_committed, has_crashed } = cut;
     let first_model = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
     // fault: cycle-taken-up-again

@@ -21,8 +21,10 @@ pub trait Handed: Send {
     fn to_hand_over(&mut self) -> Vec<(String, String)>;
     /// Accepts the keys handled by the previous holder.
     fn take_over(&mut self, handled: Vec<(String, String)>);
-    /// Called when the lease is gained or lost.
-    fn on_change(&mut self, is_held: bool);
+    /// Called when the lease is gained.
+    fn on_gain(&mut self);
+    /// Called when the lease is lost or given back.
+    fn on_loss(&mut self);
 }
 
 /// A thread that keeps a lease.
@@ -79,7 +81,8 @@ impl Handed for Nothing {
         Vec::new()
     }
     fn take_over(&mut self, _handled: Vec<(String, String)>) {}
-    fn on_change(&mut self, _is_held: bool) {}
+    fn on_gain(&mut self) {}
+    fn on_loss(&mut self) {}
 }
 
 /// Takes and renews the lease until the owner leaves.
@@ -103,9 +106,9 @@ fn take_turns(
                 failures = 0;
                 say("this machine has the lease now".to_owned());
                 handed.take_over(handled);
-                handed.on_change(true);
+                handed.on_gain();
                 let has_left = renew_lease(lease, term, None, left, handed);
-                handed.on_change(false);
+                handed.on_loss();
                 if has_left {
                     return;
                 }
@@ -142,7 +145,7 @@ fn renew_lease(
 ) -> bool {
     loop {
         if left.recv_timeout(renew_every(term)) != Err(mpsc::RecvTimeoutError::Timeout) {
-            handed.on_change(false);
+            handed.on_loss();
             lease.release(handed.to_hand_over());
             return true;
         }

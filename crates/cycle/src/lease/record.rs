@@ -18,7 +18,7 @@ use reveille_base::{
 };
 use reveille_config::MAX_NAME_CHARS;
 
-use crate::lease::protocol::LeaseWatch;
+use crate::lease::protocol::{LeaseNote, LeaseWatch};
 
 /// The maximum size of the file, in bytes. A longer file is damaged.
 const MAX_BYTES: u64 = 64 << 10;
@@ -76,12 +76,27 @@ impl LastSeenLease {
         parse_time(&self.at)
     }
 
-    pub(super) fn new(name: &str, is_ours: bool, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
-        // The remote's content may be anyone's, so only a valid name is shown.
-        let is_shown = |c: &char| c.is_alphanumeric() || "._-".contains(*c);
-        let name = name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect();
-        Self { name, is_ours, is_held, since: since.to_owned(), at: format_rfc3339(at) }
+    /// This machine's own lease.
+    pub(super) fn of_ours(name: &str, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
+        Self { name: clean_name(name), is_ours: true, is_held, since: since.to_owned(), at: format_rfc3339(at) }
     }
+
+    /// A lease that another machine holds.
+    pub(super) fn of_others(note: &LeaseNote, at: DateTime<Utc>) -> Self {
+        Self {
+            name: clean_name(&note.name),
+            is_ours: false,
+            is_held: true,
+            since: note.since.clone(),
+            at: format_rfc3339(at),
+        }
+    }
+}
+
+/// Returns a machine's name as far as it is valid. The remote's content may be anyone's.
+fn clean_name(name: &str) -> String {
+    let is_shown = |c: &char| c.is_alphanumeric() || "._-".contains(*c);
+    name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect()
 }
 
 /// The file of a lease's record.

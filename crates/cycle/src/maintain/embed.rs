@@ -10,7 +10,7 @@ use reveille_index::{
     IndexError, Sources,
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
 };
-use reveille_store::{SpendCap, UpkeepKind};
+use reveille_store::{EncoderPlace, SpendCap, UpkeepKind};
 
 use crate::{
     context::{Terminal, WakeError},
@@ -133,9 +133,9 @@ async fn fill_requests(
     caps: &[SpendCap],
     dims: Option<usize>,
 ) -> Result<(), Trouble> {
-    let leaves = embedder.destination().is_some();
+    let place = if embedder.destination().is_some() { EncoderPlace::Elsewhere } else { EncoderPlace::Here };
     loop {
-        let batch = session.store.recordings().requests_without_vector(embedder.id(), REQUESTS, leaves)?;
+        let batch = session.store.recordings().requests_without_vector(embedder.id(), REQUESTS, place)?;
         if batch.is_empty() || session.find_interrupt()?.is_some() {
             return Ok(());
         }

@@ -175,7 +175,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
         .partition(|(_, is_of_others)| *is_of_others || has_read_others && ending.account.own_receipts.is_none());
     let mut log = documents.text(memory::EPISODIC_MEMORY);
     // fault: marked-wake-did-stands
-    for (lines, mark) in [(own, others::format_mark(false)), (of_others, others::format_mark(true))] {
+    for (lines, mark) in [(own, others::OWN_MARK), (of_others, others::TAINTED_MARK)] {
         let lines: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
         if !lines.is_empty() {
             let wake = format!("{}{}{mark}", ending.cycle.id, view::format_origin(foreign));

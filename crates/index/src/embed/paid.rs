@@ -47,20 +47,29 @@ pub async fn embed_texts(
             if store.maintenance().allowed_embedder()?.as_deref() != Some(embedder.id()) {
                 return Err(EmbedError::NotAllowed { to: to.to_owned() });
             }
-            embed_paid(embedder, (store, desk.caps, desk.now), &clean, role).await
+            let ledger = PayingLedger { store, caps: desk.caps, now: desk.now };
+            embed_paid(embedder, ledger, &clean, role).await
         }
     };
     let Embedded { vectors, .. } = came.map_err(|error| redact_error(error, desk.redactor))?;
-    vector::check_vectors(vectors, (embedder.id(), texts.len(), dims))
+    vector::check_vectors(vectors, &vector::WantedVectors { embedder: embedder.id(), texts: texts.len(), dims })
+}
+
+/// The ledger that a paid call is booked in.
+struct PayingLedger<'a> {
+    store: &'a mut Store,
+    caps: &'a [SpendCap],
+    now: DateTime<Utc>,
 }
 
 /// Calls a paid embedder. The ledger reserves the maximum cost before any text leaves.
 async fn embed_paid(
     embedder: &dyn Embedder,
-    (store, caps, now): (&mut Store, &[SpendCap], DateTime<Utc>),
+    ledger: PayingLedger<'_>,
     texts: &[String],
     role: TextRole,
 ) -> Result<Embedded, EmbedError> {
+    let PayingLedger { store, caps, now } = ledger;
     let rate = embedder.usd_per_million();
     let most = price::most_tokens(texts);
     let reserved = store.ledger_mut().reserve_apart(embedder.id(), price::compute_usd(most, rate), caps, now)?;

@@ -5,14 +5,26 @@ use super::{EmbedError, MAX_DIMS};
 /// The minimum length of a vector. A shorter one comes from damaged weights, not from a text.
 const SHORTEST: f64 = 1e-6;
 
-/// Checks a batch: one vector per text, all with the same number of dimensions; `dims` is that of the stored vectors. Returns unit vectors.
+/// The vectors that a batch has to have.
+#[derive(Clone, Copy)]
+pub(super) struct WantedVectors<'a> {
+    /// The embedder's id.
+    pub(super) embedder: &'a str,
+    /// The number of texts.
+    pub(super) texts: usize,
+    /// The number of dimensions of the stored vectors.
+    pub(super) dims: Option<usize>,
+}
+
+/// Checks a batch: one vector per text, all with the same number of dimensions. Returns unit vectors.
 ///
 /// # Errors
 /// [`EmbedError::Unusable`]; the whole batch is refused.
 pub(super) fn check_vectors(
     mut vectors: Vec<Vec<f32>>,
-    (embedder, texts, dims): (&str, usize, Option<usize>),
+    wanted: &WantedVectors<'_>,
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let WantedVectors { embedder, texts, dims } = *wanted;
     let unusable = |why: String| EmbedError::Unusable { embedder: embedder.to_owned(), why };
     if vectors.len() != texts {
         return Err(unusable(format!("{} of them for {texts} texts", vectors.len())));
@@ -43,9 +55,12 @@ pub(super) fn check_vectors(
 mod tests {
     use super::*;
 
+    fn wanted(texts: usize, dims: Option<usize>) -> WantedVectors<'static> {
+        WantedVectors { embedder: "e", texts, dims }
+    }
+
     fn refused(vectors: Vec<Vec<f32>>, dims: Option<usize>) -> String {
-        let texts = 2;
-        check_vectors(vectors, ("e", texts, dims)).unwrap_err().to_string()
+        check_vectors(vectors, &wanted(2, dims)).unwrap_err().to_string()
     }
 
     #[test]
@@ -64,8 +79,8 @@ mod tests {
 
     #[test]
     fn accepted_vectors_have_length_one() {
-        let vectors = check_vectors(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
+        let vectors = check_vectors(vec![vec![3.0, 4.0], vec![0.0, -2.0]], &wanted(2, Some(2))).unwrap();
         assert_eq!(vectors, [[0.6, 0.8], [0.0, -1.0]]);
-        assert_eq!(check_vectors(Vec::new(), ("e", 0, None)).unwrap(), Vec::<Vec<f32>>::new());
+        assert_eq!(check_vectors(Vec::new(), &wanted(0, None)).unwrap(), Vec::<Vec<f32>>::new());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::NaiveDate;
 
 use super::{
-    ByHand, Merger, Outcome,
+    ByHand, ConflictStyle, Merger, Outcome,
     diff::{Meeting, UnitRun, all_same, diff3, is_same_unit},
     pieces::{Piece, trim_blank_units},
 };
@@ -26,7 +26,8 @@ impl Merger<'_> {
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
         let heading = if all_same(&was, &theirs) { mine } else { theirs };
         // Without quotes this is an undo: neighbouring lines are then independent, as facts are.
-        let meet = if self.kind == DocKind::Facts || !self.has_quotes { meet_facts } else { meet_lines };
+        let meet =
+            if self.kind == DocKind::Facts || self.style == ConflictStyle::Unmarked { meet_facts } else { meet_lines };
         let (text, quoted) = self.merge_runs(Meeting { base: &base, person: &person, ours: &ours }, meet);
         (self.join_units(&heading) + &text, quoted)
     }
@@ -161,8 +162,8 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let mut stands = to_unmarked_units(person.get(..head).unwrap_or_default());
     // An addition to an empty base can't contradict anything.
     let is_empty = |units: &[&str]| units.iter().all(|unit| is_blank(unit));
-    let (a, b) =
-        if is_empty(run.base) { (None, None) } else { choose_versions(!is_empty(&their_rest), !is_empty(&kept)) };
+    let written = WrittenSides { has_theirs: !is_empty(&their_rest), has_ours: !is_empty(&kept) };
+    let (a, b) = if is_empty(run.base) { (None, None) } else { choose_versions(&written) };
     stands.extend(their_rest.into_iter().map(|unit| (unit, a)));
     stands.extend(kept.into_iter().map(|unit| (unit, b)));
     stands.extend(to_unmarked_units(&ends));
@@ -195,16 +196,22 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     }
     let is_old = |unit: &str| is_blank(unit) || base.contains(unit.trim_end()) || ours.contains(unit.trim_end());
     let last = stands.iter().rposition(|unit| !is_old(unit));
-    let (a, b) = choose_versions(last.is_some(), !kept.is_empty());
+    let (a, b) = choose_versions(&WrittenSides { has_theirs: last.is_some(), has_ours: !kept.is_empty() });
     let at = last.map_or(stands.len(), |last| last + 1);
     let mut all: Vec<_> = stands.into_iter().map(|unit| (unit, a.filter(|_| !is_old(unit)))).collect();
     all.splice(at..at, kept.into_iter().map(|unit| (unit, b)));
     Met { stands: all, quoted }
 }
 
+/// The sides of a conflict that have content.
+struct WrittenSides {
+    has_theirs: bool,
+    has_ours: bool,
+}
+
 /// Returns the version mark of each side with content.
-fn choose_versions(has_theirs: bool, has_ours: bool) -> (Option<Version>, Option<Version>) {
-    match (has_theirs, has_ours) {
+fn choose_versions(written: &WrittenSides) -> (Option<Version>, Option<Version>) {
+    match (written.has_theirs, written.has_ours) {
         (true, true) => (Some(Version::A), Some(Version::B)),
         (false, false) => (None, None),
         _ => (Some(Version::Alone), Some(Version::Alone)),

@@ -60,7 +60,22 @@ pub(super) fn build_health_day(date: NaiveDate, health: &[String]) -> ChatDay {
 }
 
 /// The group of a summary: effects for another chat and effects of tainted wakes are summed up separately.
-type Whose = (NaiveDate, Option<ChatRef>, bool);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SummaryGroup {
+    date: NaiveDate,
+    chat: Option<ChatRef>,
+    has_read_others: bool,
+}
+
+/// The origin of a log entry, by its comment.
+#[derive(PartialEq, Eq)]
+struct EntryOrigin<'a> {
+    /// `None` for a person's own line.
+    wake: Option<&'a str>,
+    chat: Option<ChatRef>,
+    /// True if the wake was clean. A person's own line counts as clean.
+    is_own: bool,
+}
 
 #[derive(Default)]
 struct DayEffects {
@@ -69,7 +84,7 @@ struct DayEffects {
 }
 
 pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: &Range<NaiveDate>) -> Vec<ChatDay> {
-    let mut by_whom: BTreeMap<Whose, DayEffects> = BTreeMap::new();
+    let mut by_whom: BTreeMap<SummaryGroup, DayEffects> = BTreeMap::new();
     for log in logs {
         for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
             for entry in &day.entries {
@@ -79,8 +94,9 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
                 if first.starts_with(&format!("Woke for {REFLECTION}")) {
                     continue;
                 }
-                let (wake, chat, is_own) = parse_comment(comment);
-                let deeds = by_whom.entry((day.date, chat, !is_own)).or_default();
+                let EntryOrigin { wake, chat, is_own } = parse_comment(comment);
+                let group = SummaryGroup { date: day.date, chat, has_read_others: !is_own };
+                let deeds = by_whom.entry(group).or_default();
                 deeds.wakes.extend(wake.map(str::to_owned));
                 // An entry without a wake is a person's own line.
                 let first = wake.is_none().then_some(first);
@@ -93,22 +109,26 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: 
         }
     }
     let (known, _) = Facts::parse(facts);
-    by_whom.into_iter().map(|(whose, deeds)| summed_up(whose, &deeds, &known, asked)).collect()
+    by_whom.into_iter().map(|(group, deeds)| summed_up(group, &deeds, &known, asked)).collect()
 }
 
-/// Parses an entry's comment into its wake, its chat, and whether the wake was clean. A person's own line counts as clean.
-fn parse_comment(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
+/// Parses an entry's comment.
+fn parse_comment(comment: &str) -> EntryOrigin<'_> {
     let words: Vec<&str> = comment.split_whitespace().collect();
-    let ["wake", wake, rest @ ..] = words.as_slice() else { return (None, None, true) };
-    match rest {
-        ["own"] => (Some(wake), None, true),
-        ["chat", chat, "own"] => (Some(wake), chat.parse().ok(), chat.parse::<ChatRef>().is_ok()),
-        ["chat", chat, ..] => (Some(wake), chat.parse().ok(), false),
-        _ => (Some(wake), None, false),
-    }
+    let ["wake", wake, rest @ ..] = words.as_slice() else {
+        return EntryOrigin { wake: None, chat: None, is_own: true };
+    };
+    let (chat, is_own) = match rest {
+        ["own"] => (None, true),
+        ["chat", chat, "own"] => (chat.parse().ok(), chat.parse::<ChatRef>().is_ok()),
+        ["chat", chat, ..] => (chat.parse().ok(), false),
+        _ => (None, false),
+    };
+    EntryOrigin { wake: Some(wake), chat, is_own }
 }
 
-fn summed_up((date, chat, has_read_others): Whose, deeds: &DayEffects, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
+fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
+    let SummaryGroup { date, chat, has_read_others } = group;
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
     // A person's words appear in only one of their two summaries.
@@ -142,7 +162,8 @@ pub fn add_reworded_summary(
     let is_same = |item: &&Range<usize>| {
         let first = split_lines(document.slice(item)).next().unwrap_or_default();
         let (told, comment) = split_comment(first);
-        let is_ours = parse_comment(comment.unwrap_or_default()) == (Some(wake), None, true);
+        let is_ours =
+            parse_comment(comment.unwrap_or_default()) == EntryOrigin { wake: Some(wake), chat: None, is_own: true };
         is_ours && told.trim_start_matches("- ").starts_with(OWN)
     };
     let days = document.sections().filter(|part| episodic::part_date(part) == Some(date));

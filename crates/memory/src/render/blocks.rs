@@ -41,6 +41,13 @@ enum Raw {
     Table(Table),
 }
 
+/// The kind of a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LinkKind {
+    Text,
+    Image,
+}
+
 /// A link or an image between its start and its end.
 struct OpenLink {
     url: String,
@@ -101,8 +108,8 @@ impl Reader {
             Tag::Emphasis => self.out.open(Style::Italic),
             Tag::Strong => self.out.open(Style::Bold),
             Tag::Strikethrough => self.out.open(Style::Strike),
-            Tag::Link { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, false),
-            Tag::Image { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, true),
+            Tag::Link { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, LinkKind::Text),
+            Tag::Image { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, LinkKind::Image),
             Tag::Superscript
             | Tag::Subscript
             | Tag::DefinitionList
@@ -186,14 +193,14 @@ impl Reader {
         }
     }
 
-    fn start_link(&mut self, link_type: LinkType, dest_url: &CowStr<'_>, image: bool) {
+    fn start_link(&mut self, link_type: LinkType, dest_url: &CowStr<'_>, kind: LinkKind) {
         let url = match link_type {
             LinkType::Email => format!("mailto:{dest_url}"),
             _ => dest_url.to_string(),
         };
         let clickable = self.links == Links::Clickable && self.raw.is_none() && is_openable(&url);
         let shown = match self.open_links.is_empty() {
-            false if image => Shown::Label,
+            false if kind == LinkKind::Image => Shown::Label,
             true if clickable => Shown::Link,
             _ => Shown::Address,
         };

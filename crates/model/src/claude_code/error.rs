@@ -33,14 +33,21 @@ pub(super) fn build_not_found(program: &Path) -> ModelError {
     }
 }
 
-/// Builds the error for an end without a result. A run that never began is misconfigured, or too old for our arguments.
-pub(super) fn build_early_end(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
-    let said = truncate_text(&one_line(complaint), MAX_SAID_CHARS);
-    let said = if said.is_empty() { "it said nothing".to_owned() } else { quote_command(&said) };
-    if has_begun {
-        return build_transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
-    }
+/// Builds the error for a turn that ended without a result.
+pub(super) fn build_early_end(complaint: &str, spent: Usage) -> ModelError {
+    let said = quote_complaint(complaint);
+    build_transient(format!("Claude Code ended in the middle of its turn ({said})"), spent)
+}
+
+/// Builds the error for a run that never began: it is misconfigured, or too old for our arguments.
+pub(super) fn build_failed_start(complaint: &str) -> ModelError {
+    let said = quote_complaint(complaint);
     ModelError::Account { why: format!("Claude Code can't be started ({said}); `claude update` brings a newer one") }
+}
+
+fn quote_complaint(complaint: &str) -> String {
+    let said = truncate_text(&one_line(complaint), MAX_SAID_CHARS);
+    if said.is_empty() { "it said nothing".to_owned() } else { quote_command(&said) }
 }
 
 /// Builds the error for an end with an unusable result. `kind` is the command's own name for the fault.
@@ -98,8 +105,8 @@ mod tests {
         assert!(matches!(fault(Some(400), Some("invalid_request"), long), ModelError::Rejected { status: 413, .. }));
         assert!(matches!(fault(Some(404), None, "model"), ModelError::Rejected { status: 404, .. }));
         assert!(matches!(fault(None, None, ""), ModelError::Transient { .. }));
-        assert!(matches!(build_early_end("unknown option", false, Usage::default()), ModelError::Account { .. }));
-        assert!(matches!(build_early_end("", true, Usage::default()), ModelError::Transient { .. }));
+        assert!(matches!(build_failed_start("unknown option"), ModelError::Account { .. }));
+        assert!(matches!(build_early_end("", Usage::default()), ModelError::Transient { .. }));
     }
 
     #[test]

@@ -230,7 +230,13 @@ impl Run {
             line = self.lines.next() => match line {
                 Some(Ok(line)) => Ok(RelayLine::parse(&line)),
                 Some(Err(fault)) => Err(stream.build_error(&format!("Claude Code said {fault}"))),
-                None => Err(error::build_early_end(&self.lines.read_complaint().await, self.has_begun, stream.usage())),
+                None => {
+                    let complaint = self.lines.read_complaint().await;
+                    Err(match self.has_begun {
+                        true => error::build_early_end(&complaint, stream.usage()),
+                        false => error::build_failed_start(&complaint),
+                    })
+                }
             },
             Err(fault) = &mut self.serving => Err(stream.build_error(&format!("my tools couldn't be offered to it: {fault}"))),
         }

@@ -160,7 +160,7 @@ impl OpenAi {
 
     async fn run_request(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         for _ in 1..MAX_DIALECTS {
-            match self.ask_so(conversation, progress, false).await {
+            match self.ask_so(conversation, progress, AskAttempt::Repeatable).await {
                 Err(Refused::Wording(dialect)) => self.dialect.set(dialect),
                 Err(Refused::For(error)) => {
                     if matches!(error, ModelError::Rejected { status: TOO_LONG, .. }) {
@@ -174,14 +174,19 @@ impl OpenAi {
                 }
             }
         }
-        self.ask_so(conversation, progress, true).await.map_err(|refused| match refused {
+        self.ask_so(conversation, progress, AskAttempt::Last).await.map_err(|refused| match refused {
             Refused::For(error) => error,
             Refused::Wording(_) => error::build_malformed(&self.server.name()),
         })
     }
 
     /// Sends one request in the server's dialect as far as known.
-    async fn ask_so(&self, conversation: &Conversation, progress: &Progress, is_last: bool) -> Result<Turn, Refused> {
+    async fn ask_so(
+        &self,
+        conversation: &Conversation,
+        progress: &Progress,
+        attempt: AskAttempt,
+    ) -> Result<Turn, Refused> {
         let dialect = self.dialect.get();
         let body = if self.is_in_form(dialect) {
             small::build_body(&self.model, conversation, dialect, self.max_tokens())
@@ -206,7 +211,7 @@ impl OpenAi {
             if let Some(other) = answer
                 .find_wording()
                 .and_then(|wording| dialect.without_feature(wording, self.max_tokens()))
-                .filter(|_| !is_last)
+                .filter(|_| attempt == AskAttempt::Repeatable)
             {
                 tracing::info!(model = %self.name, "the server refused the wording of a request; it is asked in other words");
                 return Err(Refused::Wording(other));
@@ -266,6 +271,13 @@ impl OpenAi {
             self.window.replace(Some(window));
         }
     }
+}
+
+/// Whether a request may be asked again in other words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskAttempt {
+    Repeatable,
+    Last,
 }
 
 /// The reason for a failed request.

@@ -76,6 +76,15 @@ pub(super) struct ChatStream {
     is_over: bool,
 }
 
+/// A call of a finished answer.
+struct FinishedCall {
+    name: String,
+    /// The arguments, as JSON.
+    arguments: String,
+    /// Further fields that the server wants back.
+    more: Option<Value>,
+}
+
 /// A call under construction.
 #[derive(Debug, Default)]
 struct PartialCall {
@@ -342,15 +351,14 @@ impl ChatStream {
             tracing::info!(server = %self.server, "the server doesn't say how many tokens this took; they are estimated by bytes");
         }
         let usage = self.usage();
-        let is_cut = self.choose_stop(true) == Stop::MaxTokens;
+        let is_cut = self.find_stated_stop() == Some(Stop::MaxTokens);
         let text = without_thought(std::mem::take(&mut self.text), is_cut);
-        let mut calls: Vec<(String, String, Option<Value>)> = Vec::new();
-        calls.extend(
-            self.calls
-                .drain(..)
-                .filter(|call| !call.name.is_empty())
-                .map(|call| (call.name, repair_arguments(call.arguments), call.more)),
-        );
+        let mut calls: Vec<FinishedCall> = Vec::new();
+        calls.extend(self.calls.drain(..).filter(|call| !call.name.is_empty()).map(|call| FinishedCall {
+            name: call.name,
+            arguments: repair_arguments(call.arguments),
+            more: call.more,
+        }));
         let text = if !calls.is_empty() {
             text
         } else {
@@ -364,7 +372,7 @@ impl ChatStream {
                 (false, false) => None,
             };
             let ReadAnswer { text, calls: found } = read.unwrap_or(ReadAnswer { text, calls: Vec::new() });
-            calls.extend(found.into_iter().map(|(name, arguments)| (name, arguments, None)));
+            calls.extend(found.into_iter().map(|(name, arguments)| FinishedCall { name, arguments, more: None }));
             text
         };
         let stop = self.choose_stop(!calls.is_empty());
@@ -373,7 +381,7 @@ impl ChatStream {
     }
 
     /// Builds the raw JSON array of blocks. Thinking is kept only beside calls.
-    fn build_content(&mut self, text: &str, calls: Vec<(String, String, Option<Value>)>, ids: &mut CallIds) -> String {
+    fn build_content(&mut self, text: &str, calls: Vec<FinishedCall>, ids: &mut CallIds) -> String {
         let mut blocks = Vec::new();
         let mut own = std::mem::take(&mut self.thinking);
         let mut of_calls = Map::new();
@@ -381,7 +389,7 @@ impl ChatStream {
             blocks.push(conversation::text_block(text.trim_end()));
         }
         let has_calls = !calls.is_empty();
-        for (name, arguments, more) in calls {
+        for FinishedCall { name, arguments, more } in calls {
             let id = ids.next();
             let input: Option<Box<RawValue>> = serde_json::from_str(&build_input(&arguments)).ok();
             // The arguments keep their own bytes.
@@ -406,7 +414,12 @@ impl ChatStream {
 
     /// Returns the reason for the end. Content outweighs the stated reason, since many servers say `stop` after calls.
     fn choose_stop(&self, has_calls: bool) -> Stop {
-        match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        self.find_stated_stop().unwrap_or(if has_calls { Stop::ToolUse } else { Stop::EndTurn })
+    }
+
+    /// Returns the stated reason for the end. `None` for an ordinary end.
+    fn find_stated_stop(&self) -> Option<Stop> {
+        let stop = match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
             Some("length" | "max_tokens" | "model_length" | "max_output_tokens" | "max_length" | "token_limit") => {
                 Stop::MaxTokens
             }
@@ -419,16 +432,11 @@ impl ChatStream {
             None
             | Some(
                 "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn" | "done" | "complete" | "",
-            ) => {
-                if has_calls {
-                    Stop::ToolUse
-                } else {
-                    Stop::EndTurn
-                }
-            }
+            ) => return None,
             Some("stop_sequence") => Stop::StopSequence,
             Some(other) => Stop::Unknown(other.to_owned()),
-        }
+        };
+        Some(stop)
     }
 
     fn build_format_error(&self) -> ModelError {

@@ -7,6 +7,15 @@ use reveille_base::approval_text;
 
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, render_pattern};
 
+/// A rule as it stands in its file.
+pub(crate) struct ReadRule<'a> {
+    pub(crate) line: usize,
+    /// The tool and its exact arguments, if the rule is about them.
+    pub(crate) exact: Option<(&'a str, &'a Value)>,
+    /// The rule in words.
+    pub(crate) words: String,
+}
+
 impl Rules {
     /// Returns the wording of the rule that allows exactly this call, if any.
     pub(crate) fn find_exact_rule(&self, tool: &str, arguments: &str) -> Option<String> {
@@ -70,14 +79,14 @@ impl Rules {
         })
     }
 
-    /// Lists the rules in the file's order: the line, the tool and exact arguments if any, and the wording.
-    pub(crate) fn list_rules(&self) -> impl Iterator<Item = (usize, Option<(&str, &Value)>, String)> {
+    /// Lists the rules in the file's order.
+    pub(crate) fn list_rules(&self) -> impl Iterator<Item = ReadRule<'_>> {
         self.rules.iter().map(|rule| {
             let exact = match (&rule.tool, &rule.target) {
                 (Some(tool), Target::Arguments(arguments)) => Some((tool.as_str(), arguments)),
                 _ => None,
             };
-            (rule.line, exact, rule.describe())
+            ReadRule { line: rule.line, exact, words: rule.describe() }
         })
     }
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use reveille_base::{disk, types::VerbGroup};
 
+pub(crate) use self::exact::ReadRule;
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
 

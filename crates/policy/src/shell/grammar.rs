@@ -73,7 +73,10 @@ impl<'t> Reading<'t> {
             if is_name != words.is_empty() {
                 return None;
             }
-            self.check_blank(word.start_byte(), !words.is_empty())?;
+            match words.is_empty() {
+                true => self.check_gap(word.start_byte())?,
+                false => self.check_blank(word.start_byte())?,
+            }
             words.push(self.read_word(word)?);
         }
         let joint = std::mem::replace(&mut self.joint, Joint::Then);
@@ -123,7 +126,7 @@ impl<'t> Reading<'t> {
             "&2" => matches!(sign, ">" | "1>"),
             _ => false,
         };
-        self.check_blank(node.start_byte(), true)?;
+        self.check_blank(node.start_byte())?;
         self.end = node.end_byte();
         is_harmless.then_some(())
     }
@@ -141,10 +144,10 @@ impl<'t> Reading<'t> {
         between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')).then_some(())
     }
 
-    /// As [`Self::check_gap`]. Within a command, words must also be separated and on one line.
-    fn check_blank(&mut self, to: usize, is_within: bool) -> Option<()> {
+    /// As [`Self::check_gap`], within a command, where words must also be separated and on one line.
+    fn check_blank(&mut self, to: usize) -> Option<()> {
         let between = self.text.get(self.end..to)?;
-        if is_within && (between.is_empty() || between.contains('\n')) {
+        if between.is_empty() || between.contains('\n') {
             return None;
         }
         self.check_gap(to)

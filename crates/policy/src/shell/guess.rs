@@ -9,7 +9,8 @@ pub(crate) fn guess_commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("${HOME}", "$HOME");
     let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let mut commands = Vec::new();
-    for command in split_commands(&text, true).into_iter().chain(split_commands(&bare, false)) {
+    for command in split_commands(&text, QuoteMarks::Read).into_iter().chain(split_commands(&bare, QuoteMarks::Removed))
+    {
         if commands.len() < MAX_GUESSES && !commands.contains(&command) {
             commands.push(command);
         }
@@ -17,7 +18,17 @@ pub(crate) fn guess_commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-fn split_commands(text: &str, reads_quotes: bool) -> Vec<Vec<String>> {
+/// The quotation marks of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum QuoteMarks {
+    /// They are read as the shell would.
+    Read,
+    /// They were removed before.
+    Removed,
+}
+
+fn split_commands(text: &str, marks: QuoteMarks) -> Vec<Vec<String>> {
+    let reads_quotes = marks == QuoteMarks::Read;
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let (mut quote, mut has_word, mut is_escaped) = (None, false, false);
     for c in text.chars().chain(['\n']) {

@@ -10,6 +10,7 @@ use super::{
     Exec, ExecError, MARK_BYTES,
     folders::CycleFolder,
     session::{self, End, Ran, ShellSession},
+    shelter::ScratchView,
 };
 use crate::Confined;
 
@@ -31,7 +32,8 @@ impl Exec {
         let mark = random::generate_bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
         let dir = self.make_folder(CycleFolder::make_empty)?;
         let room = self.shelter.measure_room();
-        let mut confinement = self.shelter.confine_command(&self.rules, Access::default(), false, dir.clone());
+        let mut confinement =
+            self.shelter.confine_command(&self.rules, Access::default(), ScratchView::Clean, dir.clone());
         confinement.max_file_bytes = Some(room.max_file_bytes(&[]));
         let (program, args) = session::shell_command();
         let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);

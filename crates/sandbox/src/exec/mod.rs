@@ -37,7 +37,7 @@ use self::{
 };
 pub use self::{
     keep::MAX_TOLD_BYTES,
-    shelter::{KeyFiles, Shelter},
+    shelter::{KeyFiles, ScratchView, Shelter},
 };
 use crate::{
     Confined, ENVIRONMENT, Grant, Network,
@@ -286,7 +286,12 @@ impl Exec {
         let sandbox = self.shelter.sandbox();
         let (program, args) = session::shell_command();
         let Confined { spec, proxy } = if sandbox.is_there() {
-            let mut confinement = self.shelter.confine_command(&self.rules, access, self.sees_untrusted, dir.clone());
+            let mut confinement = self.shelter.confine_command(
+                &self.rules,
+                access,
+                ScratchView::for_cycle(self.sees_untrusted),
+                dir.clone(),
+            );
             // fault: yes-script-runs-stands
             confinement.overlays = self.held_overlays().to_vec();
             confinement.max_file_bytes = Some(room.max_file_bytes(&confinement.writable));

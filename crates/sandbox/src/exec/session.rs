@@ -173,6 +173,13 @@ struct Marks {
     looked_to: usize,
 }
 
+/// The kind of a mark around an output.
+#[derive(Clone, Copy)]
+enum MarkKind {
+    Begin,
+    End,
+}
+
 impl Marks {
     fn new(mark: &str) -> Self {
         let (begin, end) = (format!("\n{mark} begin\n").into_bytes(), format!("\n{mark} end ").into_bytes());
@@ -182,13 +189,13 @@ impl Marks {
     /// Takes the output out of `rest` once it is complete.
     fn take_output(&mut self, rest: &mut Vec<u8>) -> Option<Ran> {
         if self.from.is_none() {
-            let at = self.find_mark(rest, false)?;
+            let at = self.find_mark(rest, MarkKind::Begin)?;
             self.from = Some(at + self.begin.len());
             // Without output, the end mark begins with the newline of the begin mark.
             self.looked_to = at + self.begin.len() - 1;
         }
         let from = self.from?;
-        let Some(to) = self.find_mark(rest, true) else {
+        let Some(to) = self.find_mark(rest, MarkKind::End) else {
             self.drop_middle(rest, from);
             return None;
         };
@@ -202,8 +209,11 @@ impl Marks {
         Some(Ran { printed, end: End::Code(code) })
     }
 
-    fn find_mark(&mut self, rest: &[u8], is_end: bool) -> Option<usize> {
-        let mark = if is_end { &self.end } else { &self.begin };
+    fn find_mark(&mut self, rest: &[u8], kind: MarkKind) -> Option<usize> {
+        let mark = match kind {
+            MarkKind::Begin => &self.begin,
+            MarkKind::End => &self.end,
+        };
         let found = find_bytes(rest, mark, self.looked_to);
         if found.is_none() {
             self.looked_to = self.looked_to.max((rest.len() + 1).saturating_sub(mark.len()));

@@ -38,6 +38,22 @@ pub struct KeyFiles {
     pub is_unknown: bool,
 }
 
+/// The part of the scratch folders that a cycle sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScratchView {
+    /// Its own folder, and those of clean cycles.
+    Clean,
+    /// All folders, also those left by tainted cycles.
+    All,
+}
+
+impl ScratchView {
+    /// Returns the view of a cycle: only a tainted one sees what tainted ones left.
+    pub fn for_cycle(is_tainted: bool) -> Self {
+        if is_tainted { Self::All } else { Self::Clean }
+    }
+}
+
 /// The place where programs run.
 #[derive(Debug)]
 pub struct Shelter {
@@ -206,14 +222,14 @@ impl Shelter {
     }
 
     /// Returns the confinement of a command that starts in `dir` with this access. Only a command without access sees
-    /// the person's home unchanged. `sees_untrusted` shows files left by tainted cycles.
-    pub fn confine_command(&self, rules: &Rules, access: Access, sees_untrusted: bool, dir: PathBuf) -> Confinement {
+    /// the person's home unchanged.
+    pub fn confine_command(&self, rules: &Rules, access: Access, view: ScratchView, dir: PathBuf) -> Confinement {
         let mut confinement = self.confinement();
         confinement.work_dir = dir;
         confinement.writable.extend(self.list_writable_folders(rules));
         // fault: granted-folders-writable-command
         confinement.is_read_only = !access.writes;
-        confinement.shown = self.list_visible_folders(sees_untrusted);
+        confinement.shown = self.list_visible_folders(view);
         // Grants below a folder that looks empty inside. Grants within the workspace are ignored.
         let is_ours = |path: &PathBuf| self.confinement.covered.iter().any(|covered| path.starts_with(covered));
         let below = rules.readable_folders().into_iter().filter(|path| looks_empty(path) && !is_ours(path));
@@ -234,9 +250,9 @@ impl Shelter {
     }
 
     /// Returns the readable folders of the scratch besides the working directory.
-    pub fn list_visible_folders(&self, sees_untrusted: bool) -> Vec<PathBuf> {
+    pub fn list_visible_folders(&self, view: ScratchView) -> Vec<PathBuf> {
         // fault: misled-cycle-left-every
-        if sees_untrusted {
+        if view == ScratchView::All {
             return vec![self.scratch().to_owned()];
         }
         std::iter::once(self.folder.path()).chain(self.clean.iter().cloned()).collect()
@@ -244,7 +260,12 @@ impl Shelter {
 
     /// Returns true if a text names scratch files of another cycle that was tainted, or isn't known to be untainted.
     pub fn has_untrusted_path(&self, text: &str) -> bool {
-        folders::names_unseen(text, self.scratch(), &self.list_visible_folders(false), self.home.as_deref())
+        folders::names_unseen(
+            text,
+            self.scratch(),
+            &self.list_visible_folders(ScratchView::Clean),
+            self.home.as_deref(),
+        )
     }
 
     /// Sets the granted folders written to by tainted cycles, each with the time of the last write.
@@ -406,7 +427,7 @@ mod tests {
         let (granted, ours) = (granted.path().canonicalize().unwrap(), shelter.scratch().to_owned());
         let rules = Rules::parse(&format!("[files]\nread = [{granted:?}, {ours:?}, \"/var/tmp\"]\n")).unwrap();
         for access in [Access::default(), Access { writes: true, network: false }] {
-            let confinement = shelter.confine_command(&rules, access, false, ours.clone());
+            let confinement = shelter.confine_command(&rules, access, ScratchView::Clean, ours.clone());
             let shown: Vec<&PathBuf> =
                 confinement.shown.iter().filter(|path| rules.readable_folders().contains(path)).collect();
             assert_eq!(shown, [&granted], "{access:?}");

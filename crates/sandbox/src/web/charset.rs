@@ -5,10 +5,18 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 /// Bytes of a page searched for its encoding label (the HTML standard's figure).
 const PRESCAN_BYTES: usize = 1_024;
 
+/// The form of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextForm {
+    /// A page, which may name its own encoding.
+    Html,
+    Plain,
+}
+
 /// Decodes a page or a text. Invalid bytes become replacement characters.
-pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> String {
+pub(super) fn decode(bytes: &[u8], declared: Option<&str>, form: TextForm) -> String {
     let said = || declared.and_then(|label| Encoding::for_label(label.as_bytes()));
-    let in_page = || is_html.then(|| find_meta_encoding(bytes)).flatten();
+    let in_page = || (form == TextForm::Html).then(|| find_meta_encoding(bytes)).flatten();
     let looks = || if is_utf8(bytes) { UTF_8 } else { WINDOWS_1252 };
     // `decode` itself gives precedence to a byte order mark.
     let encoding = said().or_else(in_page).unwrap_or_else(looks);
@@ -111,23 +119,23 @@ mod tests {
     #[test]
     fn mark_then_server_then_page_then_looks() {
         let latin = b"caf\xe9";
-        assert_eq!(decode(latin, Some("ISO-8859-1"), false), "café");
-        assert_eq!(decode(latin, None, false), "café");
-        assert_eq!(decode("café".as_bytes(), None, false), "café");
-        assert_eq!(decode("\u{feff}café".as_bytes(), Some("iso-8859-1"), false), "café");
-        assert_eq!(decode(b"\xff\xfec\0a\0", Some("utf-8"), false), "ca");
-        assert_eq!(decode(b"<meta charset=koi8-r>\xc4\xc1", None, true), "<meta charset=koi8-r>да");
+        assert_eq!(decode(latin, Some("ISO-8859-1"), TextForm::Plain), "café");
+        assert_eq!(decode(latin, None, TextForm::Plain), "café");
+        assert_eq!(decode("café".as_bytes(), None, TextForm::Plain), "café");
+        assert_eq!(decode("\u{feff}café".as_bytes(), Some("iso-8859-1"), TextForm::Plain), "café");
+        assert_eq!(decode(b"\xff\xfec\0a\0", Some("utf-8"), TextForm::Plain), "ca");
+        assert_eq!(decode(b"<meta charset=koi8-r>\xc4\xc1", None, TextForm::Html), "<meta charset=koi8-r>да");
         let equiv = b"<META http-equiv=Content-Type content=\"text/html; charset=windows-1251\">\xe4\xe0";
-        assert!(decode(equiv, None, true).ends_with("да"));
-        assert!(decode(b"<meta charset=utf-16>caf\xc3\xa9", None, true).ends_with("café"));
-        assert_eq!(decode(b"\x93\xfa\x96\x7b", Some("Shift_JIS"), true), "日本");
+        assert!(decode(equiv, None, TextForm::Html).ends_with("да"));
+        assert!(decode(b"<meta charset=utf-16>caf\xc3\xa9", None, TextForm::Html).ends_with("café"));
+        assert_eq!(decode(b"\x93\xfa\x96\x7b", Some("Shift_JIS"), TextForm::Html), "日本");
     }
 
     #[test]
     fn a_wrong_word_costs_characters_and_nothing_else() {
-        assert_eq!(decode(b"caf\xe9!", Some("utf-8"), false), "caf\u{fffd}!");
-        assert_eq!(decode("café".as_bytes(), Some("no-such-charset"), false), "café");
+        assert_eq!(decode(b"caf\xe9!", Some("utf-8"), TextForm::Plain), "caf\u{fffd}!");
+        assert_eq!(decode("café".as_bytes(), Some("no-such-charset"), TextForm::Plain), "café");
         let (cut, _) = "été".as_bytes().split_at(4);
-        assert_eq!(decode(cut, None, false), "ét\u{fffd}");
+        assert_eq!(decode(cut, None, TextForm::Plain), "ét\u{fffd}");
     }
 }

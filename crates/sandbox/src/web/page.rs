@@ -4,6 +4,7 @@ use reqwest::Url;
 
 use super::{
     Gate, Web, WebError, charset,
+    charset::TextForm,
     clean::{clean_line, clean_text},
     fetch::{Ask, Fetched},
     html::{Id, PageTree, extract_readable},
@@ -79,7 +80,8 @@ pub(super) fn parse_page(fetched: &Fetched) -> Result<Page, WebError> {
     if let Kind::Unreadable(what) = kind {
         return Err(WebError::Unreadable(what));
     }
-    let text = charset::decode(body, parse_charset(content_type.as_deref()), kind == Kind::Html);
+    let form = if kind == Kind::Html { TextForm::Html } else { TextForm::Plain };
+    let text = charset::decode(body, parse_charset(content_type.as_deref()), form);
     let (title, text, feed, is_all) = match kind {
         Kind::Html => {
             let document = PageTree::parse(&text);

@@ -51,14 +51,16 @@ impl<S: ReadStore> Chats<S> {
     }
 }
 
-/// Stores a stop order; the time of the first order stays.
-pub(crate) fn stop_work(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
-    let sql = match is_owners {
-        true => {
-            "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id"
-        }
-        false => "INSERT INTO stopped_chats (at, chat_id) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING",
-    };
+/// Stores the owner's order to stop all work; the time of the first order stays.
+pub(crate) fn stop_all_work(tx: &Transaction<'_>, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
+    let sql = "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id";
+    tx.execute(sql, (format_rfc3339(now), chat))?;
+    Ok(())
+}
+
+/// Stores a chat's order to stop its own work; the time of the first order stays.
+pub(crate) fn stop_chat_work(tx: &Transaction<'_>, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
+    let sql = "INSERT INTO stopped_chats (at, chat_id) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING";
     tx.execute(sql, (format_rfc3339(now), chat))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     clock::{format_rfc3339, parse_time},
-    types::{BoundFiles, ButtonChoice, ChatRef},
+    types::{ApprovalAnswer, BoundFiles, ButtonChoice, ChatRef},
 };
 use reveille_policy::{Consent, Risk, Verdict};
 
@@ -279,10 +279,21 @@ impl<S: ReadStore> Approvals<S> {
     }
 }
 
+/// The action that an approval has to cover, to the byte.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovedAction<'a> {
+    /// The id of the call.
+    pub call: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The arguments, as raw JSON.
+    pub action: &'a str,
+}
+
 impl<S: WriteStore> Approvals<S> {
     /// Decides a question at this machine's terminal. `false` if the question could no longer be decided.
-    pub fn decide_approval(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
-        self.0.write(|tx| decide_here(tx, id, is_approval, now))
+    pub fn decide_approval(&mut self, id: i64, answer: ApprovalAnswer, now: DateTime<Utc>) -> Result<bool> {
+        self.0.write(|tx| decide_here(tx, id, answer, now))
     }
 
     /// Records that a question's message shows this state, or never will.
@@ -372,9 +383,10 @@ impl Approvals<&mut FencedStore<'_>> {
     pub fn begin_approved_call(
         &mut self,
         cycle_id: &str,
-        (call, tool, action): (&str, &str, &str),
+        approved: ApprovedAction<'_>,
         entries: &[Entry],
     ) -> Result<bool> {
+        let ApprovedAction { call, tool, action } = approved;
         let now = self.0.now();
         // fault: allowed-call-begun-yes
         self.0.write(|tx| {
@@ -403,7 +415,7 @@ impl Approvals<&mut FencedStore<'_>> {
 pub(crate) fn record_tap(
     tx: &Transaction<'_>,
     tap: &Tap,
-    (nonce, is_approval): (&str, bool),
+    (nonce, answer): (&str, ApprovalAnswer),
     now: DateTime<Utc>,
 ) -> Result<bool> {
     let asked: Option<i64> = tx
@@ -432,7 +444,7 @@ pub(crate) fn record_tap(
         // fault end: press-counts-wherever-made
         sql::params![
             nonce,
-            decision_state(is_approval),
+            decision_state(answer),
             format_rfc3339(now),
             tap.sender_id,
             tap.chat,
@@ -450,19 +462,22 @@ pub(crate) fn withdraw_questions(tx: &Transaction<'_>, cycle_id: &str) -> Result
     Ok(())
 }
 
-fn decision_state(is_approval: bool) -> &'static str {
-    if is_approval { "approved" } else { "denied" }
+fn decision_state(answer: ApprovalAnswer) -> &'static str {
+    match answer {
+        ApprovalAnswer::Yes => "approved",
+        ApprovalAnswer::No => "denied",
+    }
 }
 
 /// Decides a question at this machine. `false` if the question could no longer be decided.
-pub(crate) fn decide_here(tx: &Transaction<'_>, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+pub(crate) fn decide_here(tx: &Transaction<'_>, id: i64, answer: ApprovalAnswer, now: DateTime<Utc>) -> Result<bool> {
     let n = tx.execute(
         // fault: question-answered-ever
         "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
          WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
         // fault end: question-answered-ever
         // fault: counts-yes
-        (id, decision_state(is_approval), format_rfc3339(now)),
+        (id, decision_state(answer), format_rfc3339(now)),
     )?;
     Ok(n == 1)
 }

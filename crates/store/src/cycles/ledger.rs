@@ -83,6 +83,29 @@ pub struct SpendCap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation(pub(crate) i64);
 
+/// The end of a reserved request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settlement {
+    /// The reservation.
+    pub reservation: Reservation,
+    /// The actual cost.
+    pub spent: Spent,
+    /// True if the turn was cut off and isn't kept.
+    pub is_discarded: bool,
+}
+
+impl Settlement {
+    /// The end of a request whose turn is kept.
+    pub fn kept(reservation: Reservation, spent: Spent) -> Self {
+        Self { reservation, spent, is_discarded: false }
+    }
+
+    /// The end of a request whose turn was cut off.
+    pub fn discarded(reservation: Reservation, spent: Spent) -> Self {
+        Self { reservation, spent, is_discarded: true }
+    }
+}
+
 impl<S: ReadStore> Ledger<S> {
     /// The reserved part of the spending since `since`, in US dollars: the maximum of each request under way, and of each request cut off
     /// at an unknown cost.
@@ -141,7 +164,7 @@ impl<S: WriteStore> Ledger<S> {
 
     /// Replaces such a reservation by the actual cost. A request without cost leaves no row.
     pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
-        self.0.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
+        self.0.write_relaxed(|tx| bring_to_book(tx, &Settlement::kept(reservation, *spent)))
     }
 }
 
@@ -183,20 +206,14 @@ impl Ledger<&mut FencedStore<'_>> {
         })
     }
 
-    /// Replaces a reservation by the actual cost, with the journal entries of the request's end. `discarded` means that the turn was cut
-    /// off and isn't kept. A request that used nothing leaves no row.
-    pub fn settle_reservation(
-        &mut self,
-        cycle_id: &str,
-        (reservation, spent, discarded): (Reservation, &Spent, bool),
-        entries: &[Entry],
-    ) -> Result<()> {
+    /// Replaces a reservation by the actual cost, with the journal entries of the request's end. A request that used nothing leaves no row.
+    pub fn settle_reservation(&mut self, cycle_id: &str, settlement: &Settlement, entries: &[Entry]) -> Result<()> {
         let now = self.0.now();
         let book = |tx: &Transaction<'_>| {
-            bring_to_book(tx, reservation, spent, discarded)?;
+            bring_to_book(tx, settlement)?;
             entries.iter().try_for_each(|entry| journal::append_entry(tx, cycle_id, entry, now))
         };
-        if discarded {
+        if settlement.is_discarded {
             return self.0.write(book);
         }
         // The next step journals the turn again, synced, before acting on it. A power cut before that is as if the answer had been lost a
@@ -229,8 +246,8 @@ fn set_aside(
 }
 
 /// Replaces a reservation by the actual cost, or deletes it if nothing was used.
-fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, discarded: bool) -> Result<()> {
-    let Spent { tokens: used, cost_usd } = *spent;
+fn bring_to_book(tx: &Transaction<'_>, settlement: &Settlement) -> Result<()> {
+    let Settlement { reservation, spent: Spent { tokens: used, cost_usd }, is_discarded } = *settlement;
     if used == Usage::default() {
         tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
         return Ok(());
@@ -247,7 +264,7 @@ fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, 
         clamp_tokens(used.cache_read),
         clamp_tokens(used.cache_write),
         cost_usd,
-        discarded,
+        is_discarded,
     ))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The server itself separates them: it refuses any statement of one assistant that names another's tables.
 
 use reveille_base::{redact::Secret, types::AssistantName};
-use reveille_postgres::{DatabaseAddress, Postgres};
+use reveille_postgres::{DatabaseAccess, DatabaseAddress, Postgres};
 
 use super::FleetRegistry;
 use crate::{Result, StoreError, sql::SqlConnection};
@@ -19,11 +19,11 @@ const PREFIX: &str = "reveille_a_";
 pub(super) fn connect_registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;
-    Ok(Postgres::new(&address.with_schema(REGISTRY), false).with_channel(CHANNEL).into())
+    Ok(Postgres::new(&address.with_schema(REGISTRY), DatabaseAccess::ReadWrite).with_channel(CHANNEL).into())
 }
 
 fn connect(address: &DatabaseAddress) -> SqlConnection {
-    Postgres::new(address, false).into()
+    Postgres::new(address, DatabaseAccess::ReadWrite).into()
 }
 
 impl FleetRegistry {

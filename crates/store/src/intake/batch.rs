@@ -142,7 +142,7 @@ impl<S: WriteStore> Inbox<S> {
             }
             for tap in &batch.taps {
                 let has_decided = match &tap.choice {
-                    ButtonChoice::Approval { nonce, is_approval } => approvals::record_tap(tx, tap, (nonce, *is_approval), now)?,
+                    ButtonChoice::Approval { nonce, answer } => approvals::record_tap(tx, tap, (nonce, *answer), now)?,
                     ButtonChoice::Always { nonce } => {
                         let shown = batch.rules.get(nonce).map(|rule| rules::show_rule(tx, tap, nonce, rule, now)).transpose()?;
                         accepted.answers.extend(shown.flatten());

@@ -161,7 +161,8 @@ fn build_step(chat: ChatRef, did: String) -> NewStep {
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
-        Order::Stop { is_owners } => stop::stop_work(tx, answer.chat, *is_owners, now),
+        Order::Stop { is_owners: true } => stop::stop_all_work(tx, answer.chat, now),
+        Order::Stop { is_owners: false } => stop::stop_chat_work(tx, answer.chat, now),
         Order::Resume { is_owners } => stop::resume_work(tx, answer.chat, *is_owners),
         Order::Undo { wake } => undo::order_undo(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| queue::requeue_message(tx, *id).map(drop)),

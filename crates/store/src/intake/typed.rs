@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use reveille_base::{
     clock::{format_rfc3339, parse_time},
-    types::{ButtonChoice, ChatRef},
+    types::{ApprovalAnswer, ButtonChoice, ChatRef},
 };
 
 use crate::{
@@ -51,7 +51,7 @@ pub(crate) fn process_typed_answer(
     message: &NewIncoming,
     now: DateTime<Utc>,
 ) -> Result<Option<TypedAnswer>> {
-    let (Some(is_approval), Some(message_id), Some(update_id), Some(sent_at)) =
+    let (Some(typed), Some(message_id), Some(update_id), Some(sent_at)) =
         (yes_or_no(message, owner), message.channel_message_id, message.update_id, message.sent_at)
     else {
         return Ok(None);
@@ -68,20 +68,20 @@ pub(crate) fn process_typed_answer(
     if questions.is_empty() || !is_before || is_about_another {
         return Ok(None);
     }
-    let wants_button = is_approval && questions.iter().any(|question| question.is_risky);
+    let wants_button = typed == ApprovalAnswer::Yes && questions.iter().any(|question| question.is_risky);
     if !wants_button {
         let mut has_decided = false;
         for question in &questions {
-            has_decided |= decide_question(tx, owner, question, is_approval, now)?;
+            has_decided |= decide_question(tx, owner, question, typed, now)?;
         }
         if !has_decided {
             return Ok(None);
         }
     }
-    let text = match (wants_button, is_approval) {
+    let text = match (wants_button, typed) {
         (true, _) => WANTS_THE_BUTTON,
-        (false, true) => "Allowed, once.",
-        (false, false) => "Not done.",
+        (false, ApprovalAnswer::Yes) => "Allowed, once.",
+        (false, ApprovalAnswer::No) => "Not done.",
     };
     let answer = NewOutgoing {
         chat: owner,
@@ -100,22 +100,22 @@ fn decide_question(
     tx: &Transaction<'_>,
     owner: ChatRef,
     question: &OpenQuestion,
-    is_approval: bool,
+    answer: ApprovalAnswer,
     now: DateTime<Utc>,
 ) -> Result<bool> {
     let tap = Tap {
         callback_id: String::new(),
-        choice: ButtonChoice::Approval { nonce: question.nonce.clone(), is_approval },
+        choice: ButtonChoice::Approval { nonce: question.nonce.clone(), answer },
         chat: owner,
         message_id: question.message_id,
         message_date: Some(question.date),
         sender_id: owner.number(),
     };
-    approvals::record_tap(tx, &tap, (&question.nonce, is_approval), now)
+    approvals::record_tap(tx, &tap, (&question.nonce, answer), now)
 }
 
 /// The owner's answer, if the message is a plain yes or no that the owner wrote in the owner's own chat.
-fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
+fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<ApprovalAnswer> {
     let is_owners = message.chat == owner
         && owner != ChatRef::TERMINAL
         && !owner.is_group()
@@ -131,10 +131,10 @@ fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
 }
 
 /// The meaning of a text that is only a yes or a no.
-fn parse_decision(text: &str) -> Option<bool> {
+fn parse_decision(text: &str) -> Option<ApprovalAnswer> {
     match text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
-        "yes" | "y" | "yes to all" => Some(true),
-        "no" | "n" | "no to all" => Some(false),
+        "yes" | "y" | "yes to all" => Some(ApprovalAnswer::Yes),
+        "no" | "n" | "no to all" => Some(ApprovalAnswer::No),
         _ => None,
     }
 }
@@ -149,7 +149,7 @@ impl<S: WriteStore> Terminals<S> {
     /// questions of one task), unless a later message of ours intervened. Returns the reply and whether a question was decided; `None` if
     /// the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
-        let Some(is_approval) = parse_decision(text) else { return Ok(None) };
+        let Some(answer) = parse_decision(text) else { return Ok(None) };
         self.0.write(|tx| {
             let open = open_at_terminal(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
@@ -164,13 +164,17 @@ impl<S: WriteStore> Terminals<S> {
             if open.len() > 1 && !(is_for_all(text) && is_one_task) {
                 return Ok(Some((WHICH_QUESTION, false)));
             }
-            if is_approval && open.iter().any(|question| question.is_risky) {
+            if answer == ApprovalAnswer::Yes && open.iter().any(|question| question.is_risky) {
                 return Ok(Some((WANTS_A_COMMAND, false)));
             }
             for question in &open {
-                approvals::decide_here(tx, question.id, is_approval, now)?;
+                approvals::decide_here(tx, question.id, answer, now)?;
             }
-            Ok(Some((if is_approval { "Allowed, once." } else { "Not done." }, true)))
+            let reply = match answer {
+                ApprovalAnswer::Yes => "Allowed, once.",
+                ApprovalAnswer::No => "Not done.",
+            };
+            Ok(Some((reply, true)))
         })
     }
 }

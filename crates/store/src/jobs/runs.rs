@@ -91,6 +91,15 @@ pub struct NewJobRun {
     pub output: Option<String>,
 }
 
+/// When a run's message is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageTime {
+    /// At once.
+    Now,
+    /// When the quiet hours end.
+    AfterQuietHours,
+}
+
 /// The result of a look at a due job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobLook {
@@ -104,8 +113,8 @@ pub struct JobLook {
     pub seen: Option<String>,
     /// Success or the error of the look; `None` if there was no look.
     pub ended: Option<std::result::Result<(), String>>,
-    /// The message, and whether it waits for the end of the quiet hours.
-    pub message: Option<(NewOutgoing, bool)>,
+    /// The message, and when it is sent.
+    pub message: Option<(NewOutgoing, MessageTime)>,
 }
 
 /// The end of a run with the model.
@@ -117,8 +126,8 @@ pub struct JobEnd {
     pub state: JobState,
     /// The result.
     pub output: String,
-    /// The message, and whether it waits for the end of the quiet hours.
-    pub message: Option<(NewOutgoing, bool)>,
+    /// The message, and when it is sent.
+    pub message: Option<(NewOutgoing, MessageTime)>,
 }
 
 impl JobRun {
@@ -201,8 +210,8 @@ impl Jobs<&mut FencedStore<'_>> {
             if let Some(ended) = &look.ended {
                 note_end(tx, &look.name, ended.as_ref().err())?;
             }
-            if let (Some(run), Some((message, waits))) = (last, &look.message) {
-                plan_run_message(tx, run, message, *waits, now)?;
+            if let (Some(run), Some((message, time))) = (last, &look.message) {
+                plan_run_message(tx, run, message, *time, now)?;
             }
             Ok(())
         })
@@ -267,9 +276,9 @@ pub(crate) fn end_run(tx: &Transaction<'_>, end: &JobEnd, cycle: &str, now: Date
         .optional()?;
     let Some(name) = name else { return Ok(()) };
     note_end(tx, &name, Some(&end.output).filter(|_| end.state == JobState::Failed))?;
-    if let Some((message, waits)) = &end.message {
+    if let Some((message, time)) = &end.message {
         let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
-        plan_run_message(tx, end.run, &message, *waits, now)?;
+        plan_run_message(tx, end.run, &message, *time, now)?;
     }
     Ok(())
 }
@@ -288,15 +297,18 @@ fn plan_run_message(
     tx: &Transaction<'_>,
     run: i64,
     message: &NewOutgoing,
-    waits: bool,
+    time: MessageTime,
     now: DateTime<Utc>,
 ) -> Result<()> {
     let key = format!("job/{run}");
     let message = NewOutgoing { key: Some(key), ..message.clone() };
-    if waits {
-        tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, to_json(&message)))?;
-    } else {
-        planned::insert(tx, &message, now)?;
+    match time {
+        MessageTime::Now => {
+            planned::insert(tx, &message, now)?;
+        }
+        MessageTime::AfterQuietHours => {
+            tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, to_json(&message)))?;
+        }
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::{
     sql::{self, Row, Transaction},
 };
 pub use care::FileOnDisk;
-pub use steps::NO_SPEECH_MODEL;
+pub use steps::{FailedFetch, NO_SPEECH_MODEL};
 
 /// A file as a channel names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

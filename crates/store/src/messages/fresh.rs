@@ -11,7 +11,7 @@ use crate::{
     Exchange, NewOutgoing, Result, SpokenRows,
     areas::{Inbox, ReadStore},
     sql::{self, OptionalExtension as _, Transaction},
-    steps::SettingBefore,
+    steps::{EarlierStart, SettingBefore},
 };
 
 /// The point where a chat was started afresh.
@@ -73,7 +73,8 @@ impl<S: ReadStore> Inbox<S> {
 pub(crate) fn read_earlier_start(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
     let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
     let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
-    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read =
+        |row: &sql::Row<'_>| Ok(EarlierStart { incoming_id: row.get(0)?, outgoing_id: row.get(1)?, at: row.get(2)? });
     let was = tx.prepare(sql)?.query_row((chat, thread_id), read).optional()?;
     Ok(SettingBefore::Fresh { chat, thread_id, was })
 }
@@ -82,13 +83,13 @@ pub(crate) fn read_earlier_start(tx: &Transaction<'_>, answer: &NewOutgoing) -> 
 pub(crate) fn put_back(
     tx: &Transaction<'_>,
     (chat, thread_id): (ChatRef, i64),
-    was: Option<&(i64, i64, String)>,
+    was: Option<&EarlierStart>,
 ) -> Result<()> {
     tx.execute("DELETE FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2", (chat, thread_id))?;
-    if let Some((incoming, outgoing, at)) = was {
+    if let Some(EarlierStart { incoming_id, outgoing_id, at }) = was {
         tx.execute(
             "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (chat, thread_id, incoming, outgoing, at),
+            (chat, thread_id, incoming_id, outgoing_id, at),
         )?;
     }
     Ok(())

@@ -21,6 +21,15 @@ use crate::{
 /// The number of wrong codes, by any senders, that voids the open codes.
 pub const MAX_WRONG_CODES: i64 = 10;
 
+/// Whether the settings list a person too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingsListing {
+    /// The settings list the person.
+    Listed,
+    /// Only the pairing admits the person.
+    Unlisted,
+}
+
 /// A person who paired.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Paired {
@@ -139,10 +148,15 @@ impl<S: WriteStore> People<S> {
         self.0.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
     }
 
-    /// Unpairs a person and ends their reminders. Unless the settings list the person too (`is_listed`), unsent texts to them are
-    /// withdrawn, and their unanswered messages leave the queue; these stay visible and can be restored by hand. Returns the number of
-    /// dropped messages; `None` if the person wasn't paired.
-    pub fn unpair_person(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
+    /// Unpairs a person and ends their reminders. Unless the settings list the person too, unsent texts to them are withdrawn, and their
+    /// unanswered messages leave the queue; these stay visible and can be restored by hand. Returns the number of dropped messages; `None`
+    /// if the person wasn't paired.
+    pub fn unpair_person(
+        &mut self,
+        user_id: i64,
+        listing: SettingsListing,
+        now: DateTime<Utc>,
+    ) -> Result<Option<usize>> {
         self.0.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
             let mut dropped = 0;
@@ -154,7 +168,7 @@ impl<S: WriteStore> People<S> {
                 // Undoing the wake that ended a reminder must not bring the reminder back.
                 tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
             }
-            if gone > 0 && !is_listed {
+            if gone > 0 && listing == SettingsListing::Unlisted {
                 dropped = tx.execute(
                     "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
                      WHERE chat_id = ?1 AND processed = 0",

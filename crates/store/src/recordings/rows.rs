@@ -120,27 +120,30 @@ impl<S: ReadStore> Recordings<S> {
         Ok(self.0.conn().prepare(&sql)?.query_row([id], Recording::from_row).optional()?)
     }
 
-    /// The recordings of these chats, and with `of_nobody` those without a chat, with the vectors made by `encoder`, newest first.
-    pub fn recorded_requests(
-        &self,
-        chats: &[ChatRef],
-        of_nobody: bool,
-        encoder: Option<&str>,
-    ) -> Result<Vec<RecordedRequest>> {
+    /// The recordings of these chats (`None`: those without a chat), with the vectors made by `encoder`, newest first.
+    pub fn recorded_requests(&self, chats: &[Option<ChatRef>], encoder: Option<&str>) -> Result<Vec<RecordedRequest>> {
+        let of_nobody = chats.contains(&None);
+        let chats: Vec<ChatRef> = chats.iter().copied().flatten().collect();
         let mut statement = self.0.conn().prepare(
             "SELECT id, words, CASE WHEN model = ?3 THEN vector END FROM recordings
              WHERE chat_id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
-        let requests = statement.query_map((to_json(chats), of_nobody, encoder), |row| {
+        let requests = statement.query_map((to_json(&chats), of_nobody, encoder), |row| {
             let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| to_floats(&bytes));
             Ok(RecordedRequest { id: row.get(0)?, words: split_words(&row.get::<_, String>(1)?), vector })
         })?;
         Ok(requests.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The requests without a vector by `encoder`, newest first, at most `limit`. With `leaves` the texts leave this machine, so chats
-    /// kept on this machine are left out.
-    pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
+    /// The requests without a vector by `encoder`, newest first, at most `limit`. Chats kept on this machine are left out if the
+    /// texts would leave it.
+    pub fn requests_without_vector(
+        &self,
+        encoder: &str,
+        limit: usize,
+        place: EncoderPlace,
+    ) -> Result<Vec<(i64, String)>> {
+        let leaves = place == EncoderPlace::Elsewhere;
         let mut statement = self.0.conn().prepare(
             "SELECT id, request FROM recordings WHERE (model IS DISTINCT FROM ?1 OR vector IS NULL)
                  AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
@@ -148,6 +151,15 @@ impl<S: ReadStore> Recordings<S> {
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
+}
+
+/// Where an encoder runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EncoderPlace {
+    /// On this machine.
+    Here,
+    /// On a server, to which the texts are sent.
+    Elsewhere,
 }
 
 impl<S: WriteStore> Recordings<S> {

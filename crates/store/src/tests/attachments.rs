@@ -127,16 +127,24 @@ fn a_voice_note_is_waited_for_until_it_is_heard_and_an_edit_keeps_its_words() {
     assert_eq!(world.first().0, heard.replace("listen", "hear"));
 }
 
+fn failed(why: &str, until: i64) -> FailedFetch<'_> {
+    FailedFetch { why, not_before: at(until), delays_all: false, counts: false }
+}
+
 #[test]
 fn a_late_file_waits_as_long_as_it_was_told_and_a_rate_limit_is_for_all() {
     let mut world = World::new();
     let first = world.receive_files(1, "[photo]", &["photo"]);
     let second = world.receive_files(2, "[photo]", &["photo"]);
     let id = world.file_of(first).id;
-    world.store.attachments_mut().record_failed_fetch(id, "no network", at(30), false, false, at(0)).unwrap();
+    world.store.attachments_mut().record_failed_fetch(id, &failed("no network", 30), at(0)).unwrap();
     assert_eq!(world.store.attachments().find_next_wanted_file(at(1)).unwrap().unwrap().message_id, second);
     let id = world.file_of(second).id;
-    world.store.attachments_mut().record_failed_fetch(id, "slow down", at(100), true, false, at(1)).unwrap();
+    world
+        .store
+        .attachments_mut()
+        .record_failed_fetch(id, &FailedFetch { delays_all: true, ..failed("slow down", 100) }, at(1))
+        .unwrap();
     assert_eq!(world.store.attachments().find_next_wanted_file(at(99)).unwrap(), None);
     assert_eq!(world.store.attachments().find_file_step_time(at(1)).unwrap(), Some(at(100)));
     assert_eq!(world.store.attachments().find_next_wanted_file(at(100)).unwrap().unwrap().attempts, 1);
@@ -233,7 +241,11 @@ fn a_failure_that_is_not_the_files_own_does_not_count_against_it() {
     let message = world.receive_files(1, "[photo]", &["photo"]);
     let id = world.file_of(message).id;
     for counts in [false, false, true] {
-        world.store.attachments_mut().record_failed_fetch(id, "late", at(30), false, counts, at(0)).unwrap();
+        world
+            .store
+            .attachments_mut()
+            .record_failed_fetch(id, &FailedFetch { counts, ..failed("late", 30) }, at(0))
+            .unwrap();
     }
     let file = world.file_of(message);
     assert_eq!((file.attempts, file.faults), (3, 1));
@@ -283,7 +295,11 @@ fn a_rate_limit_holds_for_files_that_come_while_it_lasts() {
     let mut world = World::new();
     let first = world.receive_files(1, "[photo]", &["photo"]);
     let id = world.file_of(first).id;
-    world.store.attachments_mut().record_failed_fetch(id, "slow down", at(400), true, false, at(0)).unwrap();
+    world
+        .store
+        .attachments_mut()
+        .record_failed_fetch(id, &FailedFetch { delays_all: true, ..failed("slow down", 400) }, at(0))
+        .unwrap();
     world.receive_files(2, "[photo]", &["photo"]);
     assert_eq!(world.store.attachments().find_next_wanted_file(at(1)).unwrap(), None);
     assert_eq!(world.store.attachments().find_file_step_time(at(1)).unwrap(), Some(at(400)));

@@ -39,7 +39,10 @@ fn a_code_pairs_once_and_in_its_time() {
         world.store.inbox_mut().accept_batch(&batch(Some(person(8, "h3")), 0), now).unwrap();
     }
     assert_eq!(paired(&world), [7]);
-    assert_eq!([(); 2].map(|()| world.store.people_mut().unpair_person(7, false, at(600)).unwrap()), [Some(0), None]);
+    assert_eq!(
+        [(); 2].map(|()| world.store.people_mut().unpair_person(7, SettingsListing::Unlisted, at(600)).unwrap()),
+        [Some(0), None]
+    );
     assert!(paired(&world).is_empty());
 }
 
@@ -74,7 +77,7 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
              (7, 'ended', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z', '', 'cancelled', 'c1');
          INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 8)",
     );
-    world.store.people_mut().unpair_person(7, false, at(2)).unwrap();
+    world.store.people_mut().unpair_person(7, SettingsListing::Unlisted, at(2)).unwrap();
     let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::from_telegram(8), asked_at: None };
     let taken = world.held(at(2)).undos_mut().take_back(&undo, "c2", |_| String::new()).unwrap();
     assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
@@ -215,7 +218,7 @@ fn a_message_by_hand_is_named_or_read_whatever_its_columns_and_stops_no_other() 
 
 #[test]
 fn what_waits_of_whom_is_not_listened_to_any_more_is_taken_out_and_can_be_put_back() {
-    for is_listed in [false, true] {
+    for listing in [SettingsListing::Unlisted, SettingsListing::Listed] {
         let mut world = World::new();
         world.store.people_mut().offer_code("h", "bot", at(600), at(0)).unwrap();
         world.store.inbox_mut().accept_batch(&batch(Some(person(7, "h")), 0), at(1)).unwrap();
@@ -224,9 +227,9 @@ fn what_waits_of_whom_is_not_listened_to_any_more_is_taken_out_and_can_be_put_ba
         world.by_hand(&format!(
             "UPDATE incoming_messages SET processed = 1, outcome = 'answered' WHERE id = {answered}"
         ));
-        let dropped = world.store.people_mut().unpair_person(7, is_listed, at(2)).unwrap();
+        let dropped = world.store.people_mut().unpair_person(7, listing, at(2)).unwrap();
         let ids = |messages: Vec<Incoming>| messages.iter().map(|message| message.id).collect::<Vec<_>>();
-        if is_listed {
+        if listing == SettingsListing::Listed {
             assert_eq!(
                 (dropped, ids(world.store.inbox().list_queued_messages().unwrap())),
                 (Some(0), vec![first, second, others])
@@ -252,7 +255,7 @@ fn nothing_leaves_for_whom_is_not_listened_to_any_more_until_they_are_again() {
     pair(&mut world, "h1", 1);
     assert_eq!(world.deliver_all(1), ["welcome"]);
     world.plan(ChatRef::from_telegram(7), "planned before");
-    world.store.people_mut().unpair_person(7, false, at(2)).unwrap();
+    world.store.people_mut().unpair_person(7, SettingsListing::Unlisted, at(2)).unwrap();
     // A cycle that was under way still writes.
     world.plan(ChatRef::from_telegram(7), "written after");
     world.plan(ChatRef::from_telegram(8), "another's");
@@ -263,11 +266,11 @@ fn nothing_leaves_for_whom_is_not_listened_to_any_more_until_they_are_again() {
     );
     pair(&mut world, "h2", 4);
     assert_eq!(world.deliver_all(5), ["welcome"], "what was taken back stays so");
-    world.store.people_mut().unpair_person(7, false, at(6)).unwrap();
+    world.store.people_mut().unpair_person(7, SettingsListing::Unlisted, at(6)).unwrap();
     world.store.people_mut().readmit_people(&[ChatRef::from_telegram(7), ChatRef::from_telegram(8)]).unwrap();
     world.plan(ChatRef::from_telegram(7), "listed by now");
     assert_eq!(world.deliver_all(7), ["listed by now"]);
-    world.store.people_mut().unpair_person(8, true, at(8)).unwrap();
+    world.store.people_mut().unpair_person(8, SettingsListing::Listed, at(8)).unwrap();
     world.plan(ChatRef::from_telegram(8), "listed and never paired");
     assert_eq!(world.deliver_all(9), ["listed and never paired"]);
 }

@@ -18,7 +18,7 @@ fn plan(when: &str, gate: &str) -> JobPlan {
     }
 }
 
-fn looked(hour: u32, state: JobState, waits: bool) -> JobLook {
+fn looked(hour: u32, state: JobState, time: MessageTime) -> JobLook {
     let run = NewJobRun { slot: Some(slot(hour).civil), state, found: None, output: Some("out".to_owned()) };
     JobLook {
         name: "a".to_owned(),
@@ -26,7 +26,7 @@ fn looked(hour: u32, state: JobState, waits: bool) -> JobLook {
         runs: vec![run],
         seen: Some("{}".to_owned()),
         ended: Some(Ok(())),
-        message: Some((outgoing(ChatRef::from_telegram(7), "found"), waits)),
+        message: Some((outgoing(ChatRef::from_telegram(7), "found"), time)),
     }
 }
 
@@ -38,7 +38,7 @@ fn said(world: &World) -> i64 {
 fn a_plan_that_is_as_it_was_stays_and_another_gate_begins_anew() {
     let mut world = World::new();
     world.held(at(0)).jobs_mut().plan_jobs(&[plan("at 15", "watch: x")], ("k", "s1")).unwrap();
-    world.held(at(1)).jobs_mut().record_job_look(&looked(15, JobState::Nothing, false)).unwrap();
+    world.held(at(1)).jobs_mut().record_job_look(&looked(15, JobState::Nothing, MessageTime::Now)).unwrap();
     world.held(at(2)).jobs_mut().plan_jobs(&[plan("at 15", "watch: x")], ("k", "s2")).unwrap();
     let row = world.store.jobs().list_jobs().unwrap().remove(0);
     assert_eq!((row.next, row.seen.as_deref()), (Some(slot(16)), Some("{}")), "it goes on where it was");
@@ -58,10 +58,10 @@ fn a_slot_is_told_once_and_what_waits_is_told_later() {
     let mut world = World::new();
     world.held(at(0)).jobs_mut().plan_jobs(&[plan("at 15", "")], ("k", "")).unwrap();
     for _ in 0..2 {
-        world.held(at(1)).jobs_mut().record_job_look(&looked(15, JobState::Told, false)).unwrap();
+        world.held(at(1)).jobs_mut().record_job_look(&looked(15, JobState::Told, MessageTime::Now)).unwrap();
     }
     assert_eq!((said(&world), world.store.jobs().job_runs(Some("a"), 9).unwrap().len()), (1, 1));
-    world.held(at(2)).jobs_mut().record_job_look(&looked(16, JobState::Told, true)).unwrap();
+    world.held(at(2)).jobs_mut().record_job_look(&looked(16, JobState::Told, MessageTime::AfterQuietHours)).unwrap();
     assert!(said(&world) == 1 && world.store.jobs().has_held_job_message().unwrap());
     assert!(world.held(at(3)).jobs_mut().say_held_job_messages().unwrap());
     assert!(!world.held(at(4)).jobs_mut().say_held_job_messages().unwrap());
@@ -76,7 +76,7 @@ fn a_run_is_over_once_and_one_whose_cycle_was_given_up_has_failed() {
         world
             .held(at(1))
             .jobs_mut()
-            .record_job_look(&JobLook { message: None, ..looked(hour, JobState::Open, false) })
+            .record_job_look(&JobLook { message: None, ..looked(hour, JobState::Open, MessageTime::Now) })
             .unwrap();
     }
     let runs: Vec<i64> = world.store.jobs().waiting_job_runs().unwrap().iter().map(|run| run.id).collect();
@@ -89,7 +89,7 @@ fn a_run_is_over_once_and_one_whose_cycle_was_given_up_has_failed() {
         run: runs[0],
         state: JobState::Worked,
         output: "done".to_owned(),
-        message: Some((outgoing(ChatRef::from_telegram(7), "done"), false)),
+        message: Some((outgoing(ChatRef::from_telegram(7), "done"), MessageTime::Now)),
     };
     for _ in 0..2 {
         world.held(at(3)).journal_mut().apply_changes("c1", &[Change::EndJob(end.clone())]).unwrap();
@@ -109,7 +109,7 @@ fn runs_are_bounded_and_their_words_can_be_forgotten() {
     let mut world = World::new();
     world.held(at(0)).jobs_mut().plan_jobs(&[plan("at 15", "")], ("k", "")).unwrap();
     for n in 0..210 {
-        let mut look = JobLook { message: None, ..looked(15, JobState::Nothing, false) };
+        let mut look = JobLook { message: None, ..looked(15, JobState::Nothing, MessageTime::Now) };
         look.runs[0].slot = None;
         look.runs[0].output = Some(format!("CANARY {n}"));
         look.seen = Some("{\"kind\":\"text\",\"hash\":\"\",\"text\":\"CANARY\"}".to_owned());
@@ -129,6 +129,6 @@ fn a_run_that_a_person_asks_for_is_due_whatever_is_planned() {
     assert!(!world.store.jobs_mut().ask_for_job("a", at(0)).unwrap(), "its file wasn't read yet");
     world.held(at(1)).jobs_mut().plan_jobs(&[plan("at 15", "")], ("k", "")).unwrap();
     assert!(world.store.jobs().has_due_job(at(2)).unwrap() && world.store.jobs().list_jobs().unwrap()[0].is_due(at(2)));
-    world.held(at(3)).jobs_mut().record_job_look(&looked(15, JobState::Nothing, false)).unwrap();
+    world.held(at(3)).jobs_mut().record_job_look(&looked(15, JobState::Nothing, MessageTime::Now)).unwrap();
     assert!(!world.store.jobs().has_due_job(at(4)).unwrap());
 }

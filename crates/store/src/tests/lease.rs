@@ -53,7 +53,10 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("ask_approval", |s| {
             s.approvals_mut().ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::from_telegram(7), "may I?"))
         }),
-        ("begin_approved_call", |s| s.approvals_mut().begin_approved_call("c1", ("call", "bash", "{}"), &[]).map(drop)),
+        ("begin_approved_call", |s| {
+            let action = ApprovedAction { call: "call", tool: "bash", action: "{}" };
+            s.approvals_mut().begin_approved_call("c1", action, &[]).map(drop)
+        }),
         ("expire_approvals", |s| s.approvals_mut().expire_approvals().map(drop)),
         ("take_back", |s| {
             let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::from_telegram(7), asked_at: None };
@@ -87,7 +90,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("reserve_cost", |s| s.ledger_mut().reserve_cost(("c1", "m"), 0.0, &[]).map(drop)),
         ("bring_along", |s| s.ledger_mut().bring_along(Reservation(1), &Spent::default())),
         ("settle_reservation", |s| {
-            s.ledger_mut().settle_reservation("c1", (Reservation(1), &Spent::default(), false), &[])
+            s.ledger_mut().settle_reservation("c1", &Settlement::kept(Reservation(1), Spent::default()), &[])
         }),
         ("clear_proposal_branch", |s| s.proposals_mut().clear_proposal_branch(1)),
         ("record_upkeep_recovery", |s| s.maintenance_mut().record_upkeep_recovery(UpkeepKind::Parked)),

@@ -22,7 +22,7 @@ impl World {
     }
 
     fn settle(&mut self, reservation: Reservation, spent: &Spent) {
-        self.held(at(9)).ledger_mut().settle_reservation("c1", (reservation, spent, false), &[]).unwrap();
+        self.held(at(9)).ledger_mut().settle_reservation("c1", &Settlement::kept(reservation, *spent), &[]).unwrap();
     }
 }
 

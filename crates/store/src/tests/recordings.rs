@@ -68,7 +68,7 @@ fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
     let all = requests(&world);
     assert_eq!(all.len(), MAX_RECORDINGS as usize + 1);
     assert!(all.contains(&"mine".to_owned()) && !all.contains(&"theirs 2".to_owned()));
-    let theirs = world.store.recordings().recorded_requests(&[ChatRef::from_telegram(8)], false, None).unwrap();
+    let theirs = world.store.recordings().recorded_requests(&[Some(ChatRef::from_telegram(8))], None).unwrap();
     assert_eq!(
         (theirs.len(), &theirs[0].words),
         (MAX_RECORDINGS as usize, &vec!["theirs".to_owned(), "502".to_owned()])
@@ -79,15 +79,15 @@ fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
 fn vectors_are_kept_by_their_encoder() {
     let mut world = World::new();
     end(&mut world, &recording("a", None, "feed cat", None));
-    let (id, text) = world.store.recordings().requests_without_vector("m", 9, false).unwrap().remove(0);
+    let (id, text) = world.store.recordings().requests_without_vector("m", 9, EncoderPlace::Here).unwrap().remove(0);
     assert_eq!(text, "feed cat");
     let (fence, clock) = (world.fence, FixedClock(at(5)));
     FencedStore::new(&mut world.store, fence, &clock)
         .recordings_mut()
         .put_request_vectors("m", &[(id, vec![0.5, -1.0])])
         .unwrap();
-    assert!(world.store.recordings().requests_without_vector("m", 9, false).unwrap().is_empty());
-    assert_eq!(world.store.recordings().requests_without_vector("n", 9, false).unwrap().len(), 1);
-    let vector = |encoder| world.store.recordings().recorded_requests(&[], true, encoder).unwrap().remove(0).vector;
+    assert!(world.store.recordings().requests_without_vector("m", 9, EncoderPlace::Here).unwrap().is_empty());
+    assert_eq!(world.store.recordings().requests_without_vector("n", 9, EncoderPlace::Here).unwrap().len(), 1);
+    let vector = |encoder| world.store.recordings().recorded_requests(&[None], encoder).unwrap().remove(0).vector;
     assert_eq!((vector(Some("m")), vector(Some("n")), vector(None)), (Some(vec![0.5, -1.0]), None, None));
 }

@@ -1,7 +1,7 @@
 //! Tests of what only a database with several users can show. Without PostgreSQL they are skipped, with a message.
 
 use reveille_base::types::AssistantName;
-use reveille_postgres::{DatabaseAddress, Postgres};
+use reveille_postgres::{DatabaseAccess, DatabaseAddress, Postgres};
 
 use super::*;
 use crate::sql::SqlConnection;
@@ -102,7 +102,7 @@ fn workers_of_a_fleet_never_wait_for_each_others_claims() {
         registry.add(name, at(0)).unwrap();
     }
     let list = address.with_schema("reveille_fleet");
-    let other = SqlConnection::from(Postgres::new(&list, false));
+    let other = SqlConnection::from(Postgres::new(&list, DatabaseAccess::ReadWrite));
     let taking = other.begin_rows().unwrap();
     taking.execute("UPDATE assistants SET claimed_by = 'other' WHERE name = ?1", [ana.as_str()]).unwrap();
     let mut claim = || registry.claim_turn("w", at(1), at(60)).unwrap().map(|claim| claim.name);
@@ -134,7 +134,7 @@ fn workers_of_a_fleet_are_notified_of_due_assistants() {
     assert_eq!(receiver.wait_for_change(FOR_EVER), Some(true));
 
     let list = address.with_schema("reveille_fleet");
-    let other = SqlConnection::from(Postgres::new(&list, false));
+    let other = SqlConnection::from(Postgres::new(&list, DatabaseAccess::ReadWrite));
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()";
     assert_eq!(other.query_row(end, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
     while worker.wait_for_change(Duration::ZERO) == Some(true) {}

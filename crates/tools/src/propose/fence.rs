@@ -115,8 +115,8 @@ fn is_protected(line: &str) -> bool {
         || has_number()
         || has_budget()
         || shares()
-        || has_address(&lower, false)
-        || has_address(&SPELT_DOTS.iter().fold(lower.clone(), |text, dot| text.replace(dot, ".")), true)
+        || has_address(&lower, BareHost::Counts)
+        || has_address(&SPELT_DOTS.iter().fold(lower.clone(), |text, dot| text.replace(dot, ".")), BareHost::Ignored)
 }
 
 /// Normalizes a line to what a person, a model or a program may take it for: with ordinary characters, and decoded.
@@ -162,9 +162,15 @@ fn decode_escapes(text: &str) -> String {
     plain
 }
 
-/// Returns true if a lower-case line contains an address: a host, a mailbox, or an IP address. With `is_more`, a host counts only with a
-/// path, a port or a mailbox.
-fn has_address(lower: &str, is_more: bool) -> bool {
+/// Whether a host counts as an address without a path, a port or a mailbox.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BareHost {
+    Counts,
+    Ignored,
+}
+
+/// Returns true if a lower-case line contains an address: a host, a mailbox, or an IP address.
+fn has_address(lower: &str, bare_host: BareHost) -> bool {
     let words = lower.split(|c: char| c.is_whitespace() || "()[]<>{}\"'`,;=|“”„«»".contains(c));
     let mut words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     words.any(|word| {
@@ -173,7 +179,7 @@ fn has_address(lower: &str, is_more: bool) -> bool {
             host.split_once(['/', ':', '?', '#']).map_or((host, None), |(host, rest)| (host, Some(rest)));
         let is_reached = rest.is_some() || word.contains('@');
         // Some languages write sentences without spaces, so a bare host counts only in ASCII.
-        let is_plain = host.is_ascii() && !is_more && !is_file_name(host);
+        let is_plain = host.is_ascii() && bare_host == BareHost::Counts && !is_file_name(host);
         is_host(host) && (is_plain || is_reached)
             || is_reached && (host == "localhost" || host.starts_with("xn--"))
             || host.parse::<Ipv4Addr>().is_ok()

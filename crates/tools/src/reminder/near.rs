@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use reveille_base::schedule::{RelativeTime, Rule, Slot, TimeTrouble, task_time};
+use reveille_base::schedule::{RelativeTime, Slot, TimeTrouble, task_time};
 use reveille_memory as memory;
 use reveille_memory::{
     lookup::{Miss, pick},
@@ -10,7 +10,7 @@ use reveille_memory::{
     tasks::TaskList,
 };
 
-use super::{find_taint, list_visible_reminders};
+use super::{ReminderTime, find_taint, list_visible_reminders};
 use crate::{Refusal, World};
 
 /// Prefix of a reminder's message.
@@ -23,11 +23,7 @@ enum ThingTime {
 }
 
 /// Returns the time at the given distance from the only thing of that name.
-pub(super) fn resolve(
-    relative: &RelativeTime,
-    said: &str,
-    world: &World,
-) -> Result<(Slot, Option<Rule>, String), Refusal> {
+pub(super) fn resolve(relative: &RelativeTime, said: &str, world: &World) -> Result<ReminderTime, Refusal> {
     let things = list_things(world);
     let names: Vec<&str> = things.iter().map(|(name, _)| name.as_str()).collect();
     let thing = &relative.thing;
@@ -46,7 +42,10 @@ pub(super) fn resolve(
         ThingTime::On(day) => relative.from_day(*day, world.local_time()),
     };
     match found {
-        Ok(slot) => Ok((slot, None, format!(" ({} “{name}”)", take_lead_words(relative, said)))),
+        Ok(slot) => {
+            let of = format!(" ({} “{name}”)", take_lead_words(relative, said));
+            Ok(ReminderTime { of, ..ReminderTime::once(slot) })
+        }
         Err(TimeTrouble::NeedsTime) => Err(Refusal::new(format!(
             "“{name}” has a day but no time, so I need the hour: say something like “tomorrow at 14:45”. Nothing was done."
         ))),

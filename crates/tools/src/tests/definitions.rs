@@ -33,12 +33,12 @@ fn not_standard() -> Vec<Value> {
         let name = tool["name"].as_str().unwrap();
         VerbGroup::find_by_name(name).is_none() && !standard.iter().any(|standard| standard == name)
     };
-    Registry::for_thinking_model().filter_visible(true).catalogue().into_iter().filter(of_its_own).collect()
+    Registry::for_thinking_model().filter_visible(ToolView::Owner).catalogue().into_iter().filter(of_its_own).collect()
 }
 
 /// The definitions in a cycle with no special need.
 fn plain(registry: &Registry) -> Vec<Value> {
-    serde_json::from_str(&registry.filter_visible(true).render_offer("hello", ToRead::default())).unwrap()
+    serde_json::from_str(&registry.filter_visible(ToolView::Owner).render_offer("hello", ToRead::default())).unwrap()
 }
 
 fn plain_names(registry: &Registry) -> BTreeSet<String> {
@@ -51,7 +51,7 @@ const MAX_PLAIN_TOKENS: usize = 1_500;
 #[test]
 fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever_is_called_for() {
     let registry = Registry::for_thinking_model();
-    let offered = |words: &str, there| registry.filter_visible(true).render_offer(words, there);
+    let offered = |words: &str, there| registry.filter_visible(ToolView::Owner).render_offer(words, there);
     let plain = offered("hello", ToRead::default());
     let sizes: Vec<_> =
         self::plain(&registry).iter().map(|tool| (tool["name"].clone(), tool.to_string().len())).collect();
@@ -68,7 +68,7 @@ fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever
     assert!(
         !Registry::for_thinking_model()
             .written_out()
-            .filter_visible(true)
+            .filter_visible(ToolView::Owner)
             .render_offer("hello", ToRead::default())
             .contains("cache_control")
     );
@@ -78,7 +78,7 @@ fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever
 fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
     let registry = Registry::for_thinking_model();
     // Including the tools that only some words bring in.
-    let all = registry.filter_visible(true).render_offer("one step after the other", ToRead::default());
+    let all = registry.filter_visible(ToolView::Owner).render_offer("one step after the other", ToRead::default());
     let all: Vec<Value> = serde_json::from_str(&all).unwrap();
     let groups: Vec<Value> =
         all.into_iter().filter(|tool| VerbGroup::find_by_name(tool["name"].as_str().unwrap()).is_some()).collect();
@@ -101,7 +101,7 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
         assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
     }
     let work = Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default());
-    let back = registry.filter_visible(true).render_job_offer(&work, "", ToRead::default());
+    let back = registry.filter_visible(ToolView::Owner).render_job_offer(&work, "", ToRead::default());
     let back: Vec<Value> = serde_json::from_str(&back).unwrap();
     let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();
     assert_eq!(update["input_schema"]["properties"]["do"]["enum"], json!(["remember", "forget"]));

@@ -451,7 +451,7 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
             assert_eq!(verdict.decision, Decision::Deny, "{tool}: nobody is asked about it");
         }
     }
-    let guest_tools = Registry::for_thinking_model().filter_visible(false).catalogue();
+    let guest_tools = Registry::for_thinking_model().filter_visible(ToolView::Guest).catalogue();
     let guest_names: Vec<&str> = guest_tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert!(
         guest_names.contains(&"reply") && !guest_names.contains(&"bash") && !guest_names.contains(&EDITOR),

@@ -21,7 +21,7 @@ use reveille_base::{
     file::replace_unsynced,
     json::normalize_text,
     redact::Secret,
-    types::{ChatRef, Usage},
+    types::{ApprovalAnswer, ChatRef, Usage},
 };
 use reveille_config::{Config, OFFLINE_MODEL};
 use reveille_cycle as cycle;
@@ -377,7 +377,7 @@ impl Trial<'_> {
                     .chain(&expect.may_ask)
                     .any(|wanted| resolve_tool_name(self.registry, wanted) == tool);
                 if !is_expected && self.answers.find(&tool, &question.action).is_some() {
-                    has_allowed |= store.approvals_mut().decide_approval(question.id, true, now)?;
+                    has_allowed |= store.approvals_mut().decide_approval(question.id, ApprovalAnswer::Yes, now)?;
                 } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {
                     outcome.asked.push((question.tool, question.action));
                 }

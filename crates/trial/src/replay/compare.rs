@@ -104,11 +104,11 @@ pub(super) fn build_report(
     model: &Booked<'_>,
 ) -> ReplayReport {
     let calls = compare_calls(recorded, ran);
-    let (receipts_missing, receipts_new, receipts_same) = compare_receipts(&recorded.state, &ran.state);
+    let receipts = compare_receipts(&recorded.state, &ran.state);
     let files = compare_files(&files_then, &files_now);
     let has_finished = ran.end == ReplayEnd::Finished;
     let calls_match = calls.iter().all(|call| matches!(call.fate, CallFate::Same | CallFate::Different));
-    let receipts_match = receipts_missing.is_empty() && receipts_new.is_empty();
+    let receipts_match = receipts.missing.is_empty() && receipts.new.is_empty();
     let figures = |state: &Cycle, spent: Spent| RunFigures {
         rounds: state.turns,
         tokens: spent.tokens,
@@ -121,9 +121,9 @@ pub(super) fn build_report(
         same: has_finished && calls_match && receipts_match && files.iter().all(|file| file.same),
         ended: ran.end.clone(),
         calls,
-        receipts_missing,
-        receipts_new,
-        receipts_same,
+        receipts_missing: receipts.missing,
+        receipts_new: receipts.new,
+        receipts_same: receipts.same,
         files,
         notes,
         said_then: recorded.said.clone(),
@@ -158,8 +158,19 @@ fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
     made.chain(asked).chain(missing).collect()
 }
 
-/// Returns the receipts only in the first, those only in the second, and the number in both. A repeated receipt counts each time.
-fn compare_receipts(then: &Cycle, now: &Cycle) -> (Vec<String>, Vec<String>, usize) {
+/// The receipts of a replay compared with those of its recording.
+#[derive(Debug, PartialEq, Eq)]
+struct ComparedReceipts {
+    /// Those only in the recording.
+    missing: Vec<String>,
+    /// Those only in the replay.
+    new: Vec<String>,
+    /// The number in both.
+    same: usize,
+}
+
+/// Compares the receipts of two cycles. A repeated receipt counts each time.
+fn compare_receipts(then: &Cycle, now: &Cycle) -> ComparedReceipts {
     let list_texts =
         |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
     let (then, mut new) = (list_texts(then), list_texts(now));
@@ -172,7 +183,7 @@ fn compare_receipts(then: &Cycle, now: &Cycle) -> (Vec<String>, Vec<String>, usi
         }
     }
     let same = count - missing.len();
-    (missing, new, same)
+    ComparedReceipts { missing, new, same }
 }
 
 fn compare_files(then: &MadeFiles, now: &MadeFiles) -> Vec<ComparedFile> {
@@ -199,6 +210,7 @@ mod tests {
             cycle
         };
         let compared = compare_receipts(&cycle(&["a", "b", "a"]), &cycle(&["a", "c"]));
-        assert_eq!(compared, (vec!["b".to_owned(), "a".to_owned()], vec!["c".to_owned()], 1));
+        let missing = vec!["b".to_owned(), "a".to_owned()];
+        assert_eq!(compared, ComparedReceipts { missing, new: vec!["c".to_owned()], same: 1 });
     }
 }

@@ -85,17 +85,24 @@ fn bare_hour(start: Cursor<'_>) -> Option<(DraftClock, Cursor<'_>)> {
     ends.then(|| Some((make_clock(hour, 0, Said::Openly)?, end)))?
 }
 
+/// Whether a word such as "at" announces a time of day.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClockLead {
+    Said,
+    Unsaid,
+}
+
 fn read_clock(start: Cursor<'_>) -> Read<'_> {
     let at = start
         .match_phrase("at|@ ?exactly")
         .map(|at| at.skip(&format!("?{ROUGHLY}")))
         .or_else(|| start.match_phrase(ROUGHLY));
     let here = at.unwrap_or(start);
-    let is_said = at.is_some();
+    let lead = if at.is_some() { ClockLead::Said } else { ClockLead::Unsaid };
     let found = read_noon(here)
-        .or_else(|| read_relative_clock(here, is_said))
-        .or_else(|| read_written(here, is_said))
-        .or_else(|| read_spoken(here, is_said));
+        .or_else(|| read_relative_clock(here, lead))
+        .or_else(|| read_written(here, lead))
+        .or_else(|| read_spoken(here, lead));
     let (mut draft, mut end) = found?;
     end = end.skip("?-|– ?ish").skip("?sharp|exactly").skip("?on the dot");
     if let Some((zone, after)) = read_zone(end) {
@@ -115,7 +122,7 @@ fn read_noon(here: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "half past 8", "half nine", "quarter to nine", "10 past 9", "15 to noon", "twenty minutes before midnight".
-fn read_relative_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
+fn read_relative_clock(start: Cursor<'_>, lead: ClockLead) -> Read<'_> {
     let start = start.skip("?a");
     let (minutes, after) = start.match_table(&[("half", 30), ("quarter", 15)]).or_else(|| {
         let (minutes, after) = start.read_number().filter(|(minutes, _)| (1..60).contains(minutes))?;
@@ -153,7 +160,7 @@ fn read_relative_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
     let (said, end) = half_of_day(end).unwrap_or((Said::Openly, end));
     let end = end.skip("?o'clock|oclock");
     // "15 to 20 people" is no time.
-    let is_meant = at
+    let is_meant = lead == ClockLead::Said
         || start.text() == "half"
         || start.text() == "quarter"
         || said != Said::Openly
@@ -169,7 +176,7 @@ fn read_relative_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
 }
 
 /// Parses "17:30", "5pm", "at 9", "at 17.30", "at 1730", "17h30", "1430 hours".
-fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
+fn read_written(start: Cursor<'_>, lead: ClockLead) -> Read<'_> {
     let digits = start.text();
     if !digits.bytes().all(|b| b.is_ascii_digit()) || digits.is_empty() {
         return None;
@@ -193,11 +200,12 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
         }
         end = if separator == "h" { end.skip("?m|min") } else { end };
         end = if end.glued_text() == "h" { end.next() } else { end };
-    } else if separator == "h" && digits.len() <= 2 && end.next().glued_text().is_empty() && at {
+    } else if separator == "h" && digits.len() <= 2 && end.next().glued_text().is_empty() && lead == ClockLead::Said {
         (end, is_exact) = (end.next(), true);
     } else if digits.len() == 4 {
         (hour, minute) = (number / 100, number % 100);
-        let is_meant = at || end.match_phrase("hours|hrs|h").is_some() || half_of_day(end).is_some();
+        let is_meant =
+            lead == ClockLead::Said || end.match_phrase("hours|hrs|h").is_some() || half_of_day(end).is_some();
         is_exact = is_meant;
         end = end.skip("?hours|hrs");
     } else if digits.len() > 2 {
@@ -222,7 +230,12 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
         || end.match_phrase("tonight").is_some()
         || end.match_phrase("?, tonight").is_some()
         || end.match_phrase("this").is_some_and(|this| this.match_table(PARTS).is_some());
-    let is_meant = at || (is_exact && !is_dotted) || half.is_some() || o_clock.is_some() || has_part || is_ish;
+    let is_meant = lead == ClockLead::Said
+        || (is_exact && !is_dotted)
+        || half.is_some()
+        || o_clock.is_some()
+        || has_part
+        || is_ish;
     if !is_meant || is_other_number(end) {
         return None;
     }
@@ -234,7 +247,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
 }
 
 /// Parses "nine thirty", "five-thirty", "six forty-three", "seven p.m.", "at nine".
-fn read_spoken(start: Cursor<'_>, at: bool) -> Read<'_> {
+fn read_spoken(start: Cursor<'_>, lead: ClockLead) -> Read<'_> {
     if starts_in_digits(start) {
         return None;
     }
@@ -260,7 +273,7 @@ fn read_spoken(start: Cursor<'_>, at: bool) -> Read<'_> {
     let has_part = read_part(end).is_some()
         || end.match_phrase("tonight").is_some()
         || end.match_phrase("this").is_some_and(|this| this.match_table(PARTS).is_some());
-    let is_meant = at
+    let is_meant = lead == ClockLead::Said
         || half.is_some()
         || o_clock.is_some()
         || has_part
@@ -359,7 +372,7 @@ pub(super) fn read_iso_clock(start: Cursor<'_>) -> Read<'_> {
         };
         (make_clock_with_seconds(hour, minute, second, Said::Literally), start.next())
     } else {
-        let (draft, end) = read_written(start, true)?;
+        let (draft, end) = read_written(start, ClockLead::Said)?;
         let clock = match draft.clocks[..] {
             [DraftClock::Open { hour, minute }] => make_clock(hour, minute, Said::Literally),
             [clock] => Some(clock),

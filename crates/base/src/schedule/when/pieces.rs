@@ -32,7 +32,7 @@ pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
 
 /// Parses the parts that fit together, and stops before anything else.
 pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
-    let (mut draft, mut end) = read_one(start, true).or_else(|| bound_first(start))?;
+    let (mut draft, mut end) = read_first(start).or_else(|| bound_first(start))?;
     end = end.match_phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
     loop {
         let here = end.skip("?,|;").skip("?-|–");
@@ -42,8 +42,8 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
             continue;
         }
         let next = read_for_clock(&draft, end)
-            .or_else(|| read_one(here, false))
-            .or_else(|| read_one(end, false))
+            .or_else(|| read_one(here))
+            .or_else(|| read_one(end))
             .or_else(|| read_bound(here))
             .or_else(|| bare_clock(&draft, here));
         let Some((more, after)) = next else { break };
@@ -58,11 +58,13 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
     Some((draft, end))
 }
 
-fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
-    PARTS.iter().find_map(|read| read(start)).filter(|(_, end)| end.index > start.index).filter(|(draft, _)| {
-        // The first part must set something.
-        !is_first || draft != &Draft::default()
-    })
+fn read_one(start: Cursor<'_>) -> Read<'_> {
+    PARTS.iter().find_map(|read| read(start)).filter(|(_, end)| end.index > start.index)
+}
+
+/// Parses the first part, which must set something.
+fn read_first(start: Cursor<'_>) -> Read<'_> {
+    read_one(start).filter(|(draft, _)| draft != &Draft::default())
 }
 
 /// Parses another day for the same time: "tomorrow and Monday", "on 5 December and on the 12th".
@@ -138,7 +140,7 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
         .iter()
         .filter_map(|joint| end.match_phrase(joint))
         .chain([end])
-        .find_map(|joint| read_one(joint, false).or_else(|| bare_number(joint)).map(|(_, after)| after));
+        .find_map(|joint| read_one(joint).or_else(|| bare_number(joint)).map(|(_, after)| after));
     if second.is_some() {
         return second;
     }

@@ -25,7 +25,7 @@ use reveille_sandbox::{
     },
     web::{FetchLimits, WatchedPage},
 };
-use reveille_store::{JobLook, JobPlan, JobRow, JobState, NewJobRun, NewOutgoing};
+use reveille_store::{JobLook, JobPlan, JobRow, JobState, MessageTime, NewJobRun, NewOutgoing};
 use reveille_tools::EDITOR;
 
 use crate::{
@@ -109,7 +109,7 @@ pub(crate) async fn check_due_jobs(session: &mut Session<'_>, repo: &Repo) -> Re
         let exec: &Exec = exec.get_or_insert_with(|| build_exec(session));
         match check_job(session, repo, exec, job, row).await? {
             Some(look) => {
-                has_said |= look.message.as_ref().is_some_and(|(_, waits)| !waits);
+                has_said |= look.message.as_ref().is_some_and(|(_, time)| *time == MessageTime::Now);
                 session.store.jobs_mut().record_job_look(&look)?;
             }
             None => break,
@@ -197,8 +197,12 @@ async fn check_job(
             look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
             if job.missed == Missed::Tell && slot.is_none() {
                 let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
-                look.message =
-                    Some(build_message(session, &text, None, jobs::look::is_quiet(session.context.config, now)));
+                look.message = Some(build_message(
+                    session,
+                    &text,
+                    None,
+                    jobs::look::choose_message_time(session.context.config, now),
+                ));
             }
         }
     }
@@ -209,13 +213,14 @@ async fn check_job(
         let why = "its previous run wasn't over".to_owned();
         look.message = row.is_asked.then(|| {
             let text = format!("The job **{}** wasn't started again: its previous run isn't over yet.", job.name);
-            build_message(session, &text, None, false)
+            build_message(session, &text, None, MessageTime::Now)
         });
         look.runs.push(run(slot, JobState::Missed, None, Some(why)));
         return Ok(Some(look));
     }
     // A person who asked for the run is awake.
-    let waits = !row.is_asked && jobs::look::is_quiet(session.context.config, now);
+    let time =
+        if row.is_asked { MessageTime::Now } else { jobs::look::choose_message_time(session.context.config, now) };
     match check_gate(session, repo, exec, job, row).await? {
         Saw::GivesWay => return Ok(None),
         Saw::Shut { why, seen } => {
@@ -223,7 +228,7 @@ async fn check_job(
             look.ended = Some(Ok(()));
             look.message = look.message.or_else(|| {
                 let text = format!("The job **{}** has nothing to report: {why}.", job.name);
-                row.is_asked.then(|| build_message(session, &text, None, false))
+                row.is_asked.then(|| build_message(session, &text, None, MessageTime::Now))
             });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
         }
@@ -236,7 +241,7 @@ async fn check_job(
             if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
                 let again = if look.next.is_some() { " I'll try again at its next time." } else { "" };
                 let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));
-                look.message = Some(build_message(session, &text, None, waits));
+                look.message = Some(build_message(session, &text, None, time));
             }
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
             look.ended = Some(Err(why));
@@ -254,7 +259,7 @@ async fn check_job(
             look.ended = Some(Ok(()));
             if row.is_asked || jobs::decide::is_reportable(job.notify, &found, before.as_deref()) {
                 let text = jobs::decide::render_report(job, &found, opened.is_feed, late.as_deref());
-                look.message = Some(build_message(session, &text, Some(opened.origin), waits));
+                look.message = Some(build_message(session, &text, Some(opened.origin), time));
             }
             look.runs.push(run(slot, JobState::Told, None, Some(found)));
         }
@@ -267,10 +272,15 @@ fn run(slot: Option<Slot>, state: JobState, found: Option<String>, output: Optio
 }
 
 /// Builds a message to the owner. `origin` is the origin of its untrusted text.
-fn build_message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
+fn build_message(
+    session: &Session<'_>,
+    text: &str,
+    origin: Option<String>,
+    time: MessageTime,
+) -> (NewOutgoing, MessageTime) {
     let text = session.context.redactor.redact(text);
     let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
-    (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, waits)
+    (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, time)
 }
 
 fn format_time(slot: Slot, row: &JobRow, tz: Tz) -> String {

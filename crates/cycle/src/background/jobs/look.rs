@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use reveille_base::approval_text::hash_action;
 use reveille_config::Config;
 use reveille_memory::job::{JOBS_DIR, MAX_JOBS};
-use reveille_store::{Store, StoreError};
+use reveille_store::{MessageTime, Store, StoreError};
 
 use crate::{context::Context, lease};
 
@@ -51,6 +51,11 @@ pub(crate) fn compute_signature(config: &Config) -> String {
     }
     files.sort();
     hash_action(&format!("{}\n{}", config.timezone.name(), files.join("\n")))
+}
+
+/// Chooses when a message that nobody waits for is sent.
+pub(crate) fn choose_message_time(config: &Config, now: DateTime<Utc>) -> MessageTime {
+    if is_quiet(config, now) { MessageTime::AfterQuietHours } else { MessageTime::Now }
 }
 
 /// Returns `true` during quiet hours.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use reveille_base::words::{day_and_time, one_line, truncate_text};
 use reveille_git::Repo;
 use reveille_memory::job::{Job, job_path};
-use reveille_store::{Change, Entry, JobEnd, JobState, NewOutgoing};
+use reveille_store::{Change, Entry, JobEnd, JobState, MessageTime, NewOutgoing};
 use reveille_tools::{Assignment, Documents};
 
 use crate::run::record::{self, effects::RuleEffects};
@@ -118,8 +118,12 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, r
         let owner = session.context.config.owner_chat;
         let output = if is_silent { "It ran and had nothing to report." } else { &output };
         let notice = NewOutgoing::notice(owner, format!("**{name}**\n\n{output}"));
-        let waits = !is_asked && jobs::look::is_quiet(session.context.config, session.now());
-        (NewOutgoing { links_as_text: !live.state.taints.is_empty(), ..notice }, waits)
+        let time = if is_asked {
+            MessageTime::Now
+        } else {
+            jobs::look::choose_message_time(session.context.config, session.now())
+        };
+        (NewOutgoing { links_as_text: !live.state.taints.is_empty(), ..notice }, time)
     });
     let told = if message.is_some() { "" } else { ", and told nobody" };
     let receipt = format!("Ran the job {name}{told}: {}", truncate_text(&one_line(&output), LOGGED_CHARS_MAX));

@@ -17,6 +17,7 @@ use reveille_model::conversation::{ContentBlock, SpokenMessage};
 use reveille_tools::Documents;
 
 use crate::decide::brief::{
+    MemoryExtent,
     blocks::{text_block, with_blocks},
     memories::render_memories,
     text::{clip, escape},
@@ -56,7 +57,7 @@ pub struct FoldedBrief<'a> {
 /// Renders the new conversation's first message, as raw JSON. The blocks kept by [`carry_over_blocks`] go around it.
 pub fn render_folded_opening(brief: &FoldedBrief<'_>) -> String {
     let rate = brief.state.folding.rate();
-    let [lasting, current] = render_memories(brief.documents, brief.reader, &rate, false);
+    let [lasting, current] = render_memories(brief.documents, brief.reader, &rate, MemoryExtent::Whole);
     let blocks = [lasting, current, render_progress(brief)];
     json!({"role": "user", "content": blocks.map(|text| text_block(&text))}).to_string()
 }

@@ -13,7 +13,10 @@ use reveille_memory::{
 };
 use reveille_tools::Documents;
 
-use crate::decide::{brief::text::escape, tokens::TokenRate};
+use crate::decide::{
+    brief::{MemoryExtent, text::escape},
+    tokens::TokenRate,
+};
 
 /// Documents that most wakes leave unchanged. They come first, so that the next wake's prompt begins the same way.
 const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];
@@ -39,14 +42,14 @@ pub(super) fn is_whole(path: &str) -> bool {
     WHOLE.contains(&path)
 }
 
-/// Renders the lasting and the changing documents. `recall` is true if search results are shown too.
+/// Renders the lasting and the changing documents.
 pub(super) fn render_memories(
     documents: &Documents,
     reader: Option<ChatRef>,
     rate: &TokenRate,
-    recall: bool,
+    extent: MemoryExtent,
 ) -> [String; 2] {
-    [LASTING, CURRENT].map(|paths| render_memory(&paths, documents, reader, rate, recall))
+    [LASTING, CURRENT].map(|paths| render_memory(&paths, documents, reader, rate, extent))
 }
 
 fn render_memory(
@@ -54,7 +57,7 @@ fn render_memory(
     documents: &Documents,
     reader: Option<ChatRef>,
     rate: &TokenRate,
-    recall: bool,
+    extent: MemoryExtent,
 ) -> String {
     let mut text = String::from("<memory>");
     for &path in paths {
@@ -64,7 +67,7 @@ fn render_memory(
         };
         let content = without_explanation(path, &content);
         let (content, withheld) = others::remove_untrusted(path, &content, reader);
-        let Shown { text: shown, cut } = fit_document(path, &content, rate, recall);
+        let Shown { text: shown, cut } = fit_document(path, &content, rate, extent);
         let cut = cut.map(|cut| format!(" cut=\"{}\"", escape(&cut))).unwrap_or_default();
         let withheld =
             render_withheld(path, withheld) + if find_conflicts(&content).is_empty() { "" } else { UNSETTLED };
@@ -80,17 +83,18 @@ struct Shown {
     cut: Option<String>,
 }
 
-fn fit_document(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
-    let room = if recall && !is_whole(path) {
+fn fit_document(path: &str, content: &str, rate: &TokenRate, extent: MemoryExtent) -> Shown {
+    let is_cut_short = extent == MemoryExtent::BesideHits;
+    let room = if is_cut_short && !is_whole(path) {
         rate.count_fitting_bytes(MAX_OTHER_DOCUMENT_TOKENS)
     } else {
         MAX_DOCUMENT_BYTES
     };
     let text = match path {
         memory::EPISODIC_MEMORY => {
-            episodic::take_recent_lines(content, if recall { LOG_LINES_WITH_RESULTS } else { LOG_LINES })
+            episodic::take_recent_lines(content, if is_cut_short { LOG_LINES_WITH_RESULTS } else { LOG_LINES })
         }
-        memory::SEMANTIC_MEMORY if recall && content.len() > room => return shorten_to_topics(content),
+        memory::SEMANTIC_MEMORY if is_cut_short && content.len() > room => return shorten_to_topics(content),
         _ => take_first_lines(content, room),
     };
     let cut = (text.len() < content.len()).then(|| CUT.to_owned());

@@ -14,20 +14,17 @@ use reveille_memory::{
 };
 use reveille_tools::{Documents, known_projects};
 
-use crate::decide::{
-    brief::{
-        memories::{UNSETTLED, take_first_lines},
-        text::{escape, escape_attribute},
-    },
-    tokens::TokenRate,
+use crate::decide::brief::{
+    memories::{UNSETTLED, take_first_lines},
+    text::{escape, escape_attribute},
 };
 
 /// The maximum number of projects shown.
 const PROJECTS_MAX: usize = 3;
 /// The maximum size of all shown projects, in tokens.
-const PROJECTS_TOKENS: u64 = 2_500;
+pub(super) const PROJECTS_TOKENS: u64 = 2_500;
 /// The same for a small model.
-const SHORT_PROJECTS_TOKENS: u64 = 400;
+pub(super) const SHORT_PROJECTS_TOKENS: u64 = 400;
 /// The maximum number of open tasks shown per project.
 const TASKS_MAX: usize = 10;
 /// The maximum length of a shown next step, in characters.
@@ -66,15 +63,9 @@ fn list_open_tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
     lists.into_iter().flat_map(of_list).collect()
 }
 
-/// Renders the projects' documents and tasks. `None` if no project is mentioned.
-pub(super) fn render_projects(
-    documents: &Documents,
-    spoken: &[SpokenProject],
-    rate: &TokenRate,
-    is_short: bool,
-) -> Option<String> {
-    let tokens = if is_short { SHORT_PROJECTS_TOKENS } else { PROJECTS_TOKENS };
-    let room = rate.count_fitting_bytes(tokens) / spoken.len().max(1);
+/// Renders the projects' documents and tasks, with this many bytes for the documents. `None` if no project is mentioned.
+pub(super) fn render_projects(documents: &Documents, spoken: &[SpokenProject], room: usize) -> Option<String> {
+    let room = room / spoken.len().max(1);
     let tasks = list_open_tasks(documents);
     let mut text = String::from("<projects note=\"spoken of\">");
     for SpokenProject { name, path } in spoken {
@@ -129,6 +120,11 @@ fn fit_document(document: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::tokens::TokenRate;
+
+    fn room() -> usize {
+        TokenRate::default().count_fitting_bytes(PROJECTS_TOKENS)
+    }
 
     const DOCUMENT: &str = "# Greenhouse\n\n## Goal\nTomatoes & figs\n\n## Log\n- 2026-11-20 Measured\n";
     const TASKS: &str = "## Order the glass\n- project: Greenhouse\n- next: ask Bob\n\n## Old\n- status: done\n- project: greenhouse\n\n\
@@ -148,7 +144,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let documents = documents(&dir);
         let spoken = spoken_projects(&documents, None, "How is the greenhouse?");
-        insta::assert_snapshot!(render_projects(&documents, &spoken, &TokenRate::default(), false).unwrap(), @r#"
+        insta::assert_snapshot!(render_projects(&documents, &spoken, room()).unwrap(), @r#"
         <projects note="spoken of">
         <project name="greenhouse" path="memory/project-memory/greenhouse.md">
         # Greenhouse
@@ -164,7 +160,7 @@ mod tests {
         "#);
         assert_eq!(spoken_projects(&documents, None, "How are you?"), []);
         assert_eq!(spoken_projects(&documents, Some(ChatRef::from_telegram(5)), "How is the greenhouse?"), []);
-        assert_eq!(render_projects(&documents, &[], &TokenRate::default(), false), None);
+        assert_eq!(render_projects(&documents, &[], room()), None);
         let by_task = spoken_projects(&documents, None, "order the glass");
         assert_eq!(by_task, spoken);
     }

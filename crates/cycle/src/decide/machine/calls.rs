@@ -3,6 +3,7 @@
 use reveille_base::types::Effect;
 use reveille_model::content::ToolCall;
 use reveille_policy::Decision;
+use reveille_store::ApprovedAction;
 use reveille_tools::unwrap_call;
 
 /// The result reported for a call with an uncertain effect.
@@ -18,6 +19,13 @@ pub struct ToolRequest {
     pub name: String,
     /// The arguments, as raw JSON.
     pub input: String,
+}
+
+impl ToolRequest {
+    /// Returns what an approval of this call has to cover.
+    pub fn approved_action(&self) -> ApprovedAction<'_> {
+        ApprovedAction { call: &self.id, tool: &self.name, action: &self.input }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -135,8 +135,8 @@ fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
         return Vec::new();
     }
     due_times(theirs)
-        .filter(|(task, _, at)| task.missed == Missed::Run || !is_missed(theirs, *at))
-        .map(|(task, key, at)| Reason::Task {
+        .filter(|due| due.task.missed == Missed::Run || !is_missed(theirs, due.at))
+        .map(|DueTime { task, key, at }| Reason::Task {
             title: task.title.clone(),
             next: task.get("next").map(str::to_owned),
             missed_at: is_missed(theirs, at).then(|| at.with_timezone(&theirs.situation.tz).naive_local()),
@@ -149,8 +149,8 @@ fn due_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
 fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     let tells = if is_quiet(theirs.situation) { 0 } else { theirs.tells_left };
     let missed = |policy: Missed| {
-        due_times(theirs).filter(move |(task, _, at)| task.missed == policy && is_missed(theirs, *at)).map(
-            |(task, key, _)| Reason::MissedTask {
+        due_times(theirs).filter(move |due| due.task.missed == policy && is_missed(theirs, due.at)).map(
+            |DueTime { task, key, .. }| Reason::MissedTask {
                 title: task.title.clone(),
                 at: task.step_time().unwrap_or_default().to_owned(),
                 is_told: task.missed == Missed::Tell,
@@ -161,12 +161,20 @@ fn missed_tasks(theirs: &ChatTasks<'_>) -> Vec<Reason> {
     missed(Missed::Skip).chain(missed(Missed::Tell).take(tells)).collect()
 }
 
-/// Lists tasks whose unhandled time has come, with key and instant.
-fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
+/// A task's time that has come.
+struct DueTime<'a> {
+    task: &'a Task,
+    /// The key that marks the time as handled.
+    key: String,
+    at: DateTime<Utc>,
+}
+
+/// Lists tasks whose unhandled time has come.
+fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = DueTime<'a>> {
     theirs.tasks.iter().copied().filter_map(|task| {
         let at = task_time(task.step_time()?, theirs.situation.tz).filter(|at| *at <= theirs.situation.now)?;
         let key = task_key(&task.title, task.step_time()?);
-        (!theirs.situation.handled.contains(&key)).then_some((task, key, at))
+        (!theirs.situation.handled.contains(&key)).then_some(DueTime { task, key, at })
     })
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn judge(
             let FoundFiles { named, unheld } = named_files(session, live, request);
             verdict.reasons.extend(unheld);
             let may_stand = proposal.is_none() && may_stand(session, live, registry, (request, &named), &verdict);
-            ask_person(session, live, (request, may_stand, proposal), (verdict, judged, named))?;
+            ask_person(session, live, CallQuestion { request, may_stand, proposal, verdict, judged, named })?;
             Ok(Judged::Asked)
         }
     }
@@ -194,14 +194,23 @@ fn may_stand(
     judged.is_some_and(|judged| judged.decision == Decision::Allow)
 }
 
-fn ask_person(
-    session: &mut Session<'_>,
-    live: &mut Live,
-    request: (&ToolRequest, bool, Option<NewProposal>),
-    judged: (Verdict, Entry, BoundFiles),
-) -> Result<(), WakeError> {
+/// A call that a person is asked about.
+struct CallQuestion<'r> {
+    request: &'r ToolRequest,
+    /// `true` if the call can be allowed permanently.
+    may_stand: bool,
+    /// The change of orders in question.
+    proposal: Option<NewProposal>,
+    verdict: Verdict,
+    /// The journal entry of the verdict.
+    judged: Entry,
+    /// The files bound to the approval.
+    named: BoundFiles,
+}
+
+fn ask_person(session: &mut Session<'_>, live: &mut Live, question: CallQuestion<'_>) -> Result<(), WakeError> {
     let tz = session.context.config.timezone;
-    ask_question(session, live, request, judged, |_, approval, shown_in| render_question(approval, shown_in, tz))
+    ask_question(session, live, question, |_, approval, shown_in| render_question(approval, shown_in, tz))
 }
 
 /// Asks whether a cycle at a limit may continue.
@@ -218,15 +227,11 @@ pub(crate) fn ask_to_continue(
     let verdict = Verdict::new(Risk::Safe, Decision::Ask, why);
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
-    ask_question(
-        session,
-        live,
-        (request, false, None),
-        (verdict, judged, BoundFiles::default()),
-        |state, approval, shown_in| {
-            go_on_question(state, &reached, name_asking_chat(asked_in, shown_in), approval.expires_at, tz)
-        },
-    )
+    let question =
+        CallQuestion { request, may_stand: false, proposal: None, verdict, judged, named: BoundFiles::default() };
+    ask_question(session, live, question, |state, approval, shown_in| {
+        go_on_question(state, &reached, name_asking_chat(asked_in, shown_in), approval.expires_at, tz)
+    })
 }
 
 /// Returns `true` if a person has decided whether a cycle continues, and journals the decision. `false` while the question is open.
@@ -244,7 +249,7 @@ pub(crate) fn is_continuation_decided(
         Some(ApprovalState::Pending) => return Ok(false),
         Some(ApprovalState::Approved) => {
             let yes = decided(true, "");
-            let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+            let action = request.approved_action();
             let entries = std::slice::from_ref(&yes);
             if session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries)? {
                 live.state.apply(&yes);
@@ -260,15 +265,14 @@ pub(crate) fn is_continuation_decided(
     Ok(true)
 }
 
-/// Asks a person a question. The journal entry, the question's row and the message are one transaction. `may_stand` is true if the call can
-/// be allowed permanently; `proposal` is the change of orders in question.
+/// Asks a person a question. The journal entry, the question's row and the message are one transaction.
 fn ask_question(
     session: &mut Session<'_>,
     live: &mut Live,
-    (request, may_stand, proposal): (&ToolRequest, bool, Option<NewProposal>),
-    (mut verdict, judged, named): (Verdict, Entry, BoundFiles),
+    question: CallQuestion<'_>,
     text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
 ) -> Result<(), WakeError> {
+    let CallQuestion { request, may_stand, proposal, mut verdict, judged, named } = question;
     let config = session.context.config;
     let now = session.now();
     // The owner decides about a guest's request; at the terminal the user is the owner.
@@ -358,7 +362,7 @@ pub(crate) async fn run_approved_call(
         Err(why) => return Ok(record::settle_call(session, live, request, Err(Refusal::new(why)))?),
     };
     let entry = build_call_entry(live, registry, request);
-    let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+    let action = request.approved_action();
     let entries = std::slice::from_ref(&entry);
     // fault: yes-couldnt-marked-used
     if !session.store.approvals_mut().begin_approved_call(&live.cycle.id, action, entries)? {

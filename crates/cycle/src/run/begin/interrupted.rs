@@ -9,6 +9,7 @@ use crate::{
     decide::{
         budget::{self, Budget, Waits},
         interrupt::Interrupt,
+        lineup::WorkStage,
         machine::Cycle,
         merge::merge_texts,
         orient,
@@ -130,7 +131,8 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
     let lineup = observe::read_model_state(&session.store, session.context)?;
     let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
     let others = lineup.without_model(&cycle.model);
-    if others.has_other_model(has_begun, cycle.chat) {
+    let stage = if has_begun { WorkStage::Begun } else { WorkStage::New };
+    if others.has_other_model(stage, cycle.chat) {
         return Ok(TakenOver::Whole);
     }
     if has_begun {

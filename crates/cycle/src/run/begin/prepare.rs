@@ -15,7 +15,7 @@ use reveille_sandbox::exec::Shelter;
 use reveille_store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError, wake_lock::waker::Waker};
 use reveille_tools::{
     Attachments, Chat, ChatSnapshot, CycleFacts, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE,
-    MemorySnapshot, ToRead, Undoable, World,
+    MemorySnapshot, ToRead, ToolView, Undoable, World,
 };
 
 use crate::run::begin::attached::Allowance;
@@ -25,6 +25,7 @@ use crate::{
     context::WakeError,
     decide::{
         brief,
+        brief::MemoryExtent,
         budget::{Budget, day_begin},
         lineup::ModelState,
         machine::Cycle,
@@ -108,7 +109,8 @@ pub(crate) fn build_world(
             None => Vec::new(),
         },
     };
-    world.means.catalogue = tooling.catalogue(documents.root().is_some());
+    world.means.catalogue =
+        tooling.catalogue(if documents.root().is_some() { ToolView::Owner } else { ToolView::Guest });
     world.unasked.told_keys = told_keys;
     world.unasked.told_today =
         u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX);
@@ -201,7 +203,7 @@ pub(crate) fn build_opening(
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::search_memory(session, world, cycle, &messages).unzip();
     let of_now = since_fresh_start(session, cycle, &world.conversation.exchanges)?;
-    let exchanges = brief::select_exchanges(&of_now, recalled.is_some());
+    let exchanges = brief::select_exchanges(&of_now, MemoryExtent::beside_hits(recalled.as_deref()));
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let projects = brief::spoken_projects(&world.memory.documents, world.foreign_chat(), &words);
     let there = ToRead {
@@ -254,7 +256,7 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
     let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.memory.skills) };
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
-    let seen = tooling.registry.filter_visible(world.sees_all());
+    let seen = tooling.registry.filter_visible(world.tool_view());
     let offered = match &world.cycle.assignment {
         Some(work) => seen.render_job_offer(work, words, there),
         None => seen.render_offer(words, there),

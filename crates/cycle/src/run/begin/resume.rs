@@ -11,7 +11,7 @@ use crate::{
     decide::{
         lineup::ModelState,
         machine::Cycle,
-        uptake::{GivingUp, MAX_TRIES, Uptake, decide_resumption},
+        uptake::{CutOff, GivingUp, MAX_TRIES, Uptake, decide_resumption},
         verify::Account,
     },
     look::observe,
@@ -96,7 +96,7 @@ pub(crate) async fn run(
     let lineup = observe::read_model_state(&session.store, session.context)?;
     let model = choose_model(&lineup, &row);
     let unusable = session.try_model(model)?;
-    let uptake = decide_resumption(&row, &journal, commit.is_some(), model, has_crashed);
+    let uptake = decide_resumption(&row, &journal, model, CutOff { is_committed: commit.is_some(), has_crashed });
     let is_done = match (uptake, commit) {
         (Uptake::Conclude, Some(commit)) => {
             return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)

@@ -50,10 +50,11 @@ pub(crate) fn similar_work(
 ) -> Result<String, WakeError> {
     let config = session.context.config;
     let encoder = meant.map(Meant::model);
-    let recorded = match view::foreign_chat(cycle.chat, config.owner_chat) {
-        Some(guest) => session.store.recordings().recorded_requests(&[guest], false, encoder)?,
-        None => session.store.recordings().recorded_requests(&[config.owner_chat, ChatRef::TERMINAL], true, encoder)?,
+    let chats = match view::foreign_chat(cycle.chat, config.owner_chat) {
+        Some(guest) => vec![Some(guest)],
+        None => vec![Some(config.owner_chat), Some(ChatRef::TERMINAL), None],
     };
+    let recorded = session.store.recordings().recorded_requests(&chats, encoder)?;
     if recorded.is_empty() {
         return Ok(String::new());
     }

@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use reveille_base::{types::Usage, words};
 use reveille_model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry};
-use reveille_store::{Entry, Reservation, Spent, StoreError};
+use reveille_store::{Entry, Reservation, Settlement, Spent, StoreError};
 
 use crate::{
     context::{Context, WakeError},
-    decide::{budget::Budget, interrupt::Interrupt, lineup::ModelState, machine::Cycle},
+    decide::{
+        budget::Budget,
+        interrupt::Interrupt,
+        lineup::{ModelState, WorkStage},
+        machine::Cycle,
+    },
     look::observe,
     session::{Halt, Live, Session},
     stop,
@@ -87,7 +92,8 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
                 tracing::info!(model = %live.cycle.model, attempt, ?usage, "the model answered");
                 let mut entries = vec![Entry::Turn { content, stop, usage }];
                 entries.extend(live.work.stop());
-                book_cost(session, live, (reservation, price_usage(session, usage, cost_usd), false), &entries)?;
+                let spent = price_usage(session, usage, cost_usd);
+                book_cost(session, live, Settlement::kept(reservation, spent), &entries)?;
                 checkpoint(session, live);
                 return Ok(AskEnd::Answered);
             }
@@ -108,18 +114,18 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
         tracing::warn!(attempt, %why, "the model did not answer");
         if let ModelError::Transient { spent, .. } = &error {
             let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+            let settlement = Settlement::discarded(reservation, price_usage(session, *spent, None));
             // fault: turn-broke-off-booked
-            book_cost(session, live, (reservation, price_usage(session, *spent, None), true), &[discarded])?;
+            book_cost(session, live, settlement, &[discarded])?;
         } else {
-            book_cost(session, live, (reservation, Spent::default(), true), &[])?;
+            book_cost(session, live, Settlement::discarded(reservation, Spent::default()), &[])?;
         }
         if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
             session.store.maintenance_mut().record_model_answer(&live.cycle.model)?;
             return Ok(AskEnd::TooLong(why));
         }
-        let is_unsent = progress.state() == Known::Unsent;
         match retry::choose_backoff(&error, attempt, fastrand::f64()) {
-            Some(_) if is_retry_useless(session, live, is_probe, is_unsent)? => {
+            Some(_) if is_retry_useless(session, live, is_probe, progress.state())? => {
                 return Err(Interrupt::from_error(&error, why, &live.cycle.model).into());
             }
             Some(wait) => stop::run_unless_interrupted(session, tokio::time::sleep(wait)).await?,
@@ -131,13 +137,14 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
 
 /// Returns `true` if a retry would only delay others: this model was in trouble before and another is available; or there is no network,
 /// and the fallback grammar can answer.
-fn is_retry_useless(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
+fn is_retry_useless(session: &Session<'_>, live: &Live, is_probe: bool, known: Known) -> Result<bool, WakeError> {
+    let is_unsent = known == Known::Unsent;
     if !(is_probe || is_unsent) {
         return Ok(false);
     }
     let lineup = observe::read_model_state(&session.store, session.context)?;
-    let has_other =
-        is_probe && lineup.without_model(&live.cycle.model).has_other_model(live.state.turns > 0, live.cycle.chat);
+    let stage = if live.state.turns > 0 { WorkStage::Begun } else { WorkStage::New };
+    let has_other = is_probe && lineup.without_model(&live.cycle.model).has_other_model(stage, live.cycle.chat);
     Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
 }
 
@@ -166,12 +173,12 @@ fn reserve_cost(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, 
 fn book_cost(
     session: &mut Session<'_>,
     live: &mut Live,
-    (reservation, spent, is_discarded): (Reservation, Spent, bool),
+    settlement: Settlement,
     entries: &[Entry],
 ) -> Result<(), WakeError> {
-    session.store.ledger_mut().settle_reservation(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
-    session.report.tokens += spent.tokens;
-    session.report.cost_usd += spent.cost_usd;
+    session.store.ledger_mut().settle_reservation(&live.cycle.id, &settlement, entries)?;
+    session.report.tokens += settlement.spent.tokens;
+    session.report.cost_usd += settlement.spent.cost_usd;
     entries.iter().for_each(|entry| live.state.apply(entry));
     Ok(())
 }
@@ -188,7 +195,7 @@ fn book_cut_off(
         Known::Unsent => Spent::default(),
         Known::Told(usage) => set_aside.limit_cost(price_usage(session, usage, None)),
     };
-    book_cost(session, live, (set_aside.reservation, spent, true), &[])
+    book_cost(session, live, Settlement::discarded(set_aside.reservation, spent), &[])
 }
 
 fn price_usage(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {

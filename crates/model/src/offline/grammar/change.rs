@@ -50,36 +50,57 @@ enum Then {
 
 use Then::{Closing, Joint, Nothing};
 
-/// Forms in order: the opener, the words after the thing, and the act.
-const FORMS: &[(&str, Then, Act)] = &[
-    ("mark|set|tick|check|cross|scratch|strike ?off", Closing("?as done|finished|complete|completed|off"), Act::Finish),
-    ("tick|check|cross|scratch|strike off", Nothing, Act::Finish),
-    ("done|finished|completed :", Nothing, Act::Finish),
-    ("task|todo done|finish|complete ?:", Nothing, Act::Finish),
-    ("i ?have ?just finished|completed|did ?with", Nothing, Act::Told),
-    ("i've|ive ?just finished|completed|done ?with", Nothing, Act::Told),
-    ("i'm|im ?now done|finished with", Nothing, Act::Told),
-    ("i am ?now done|finished with", Nothing, Act::Told),
-    ("it's|its|that's|thats ?now|already|all done|finished|complete|completed", Nothing, Act::Told),
-    ("done|finished|completed ?with", Nothing, Act::Told),
-    ("complete|finish", Nothing, Act::ToldOfTask),
-    ("", Closing("is|was|are ?now|already|all done|finished|complete|completed"), Act::Told),
-    ("", Closing("done|finished|complete|completed"), Act::ToldOfTask),
-    ("delete|drop|remove|scrap|abandon|discard", Nothing, Act::Delete),
-    ("get rid of", Nothing, Act::Delete),
-    ("give up ?on", Nothing, Act::Delete),
-    ("cancel", Nothing, Act::Cancel),
-    ("rename", Joint("to|into|as"), Act::Rename),
-    ("change ?the title|name of", Joint("to|into"), Act::Rename),
-    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our backlog"), Act::ToBacklog),
-    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active|open|current tasks|list|todos|active"), Act::ToActive),
-    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active task|todo|to-do list"), Act::ToActive),
-    (MOVE, Closing("?back to active"), Act::ToActive),
-    ("activate", Nothing, Act::ToActive),
-    (POSTPONE, Joint("to|until|till|for|by"), Act::Postpone),
-    ("change ?the ?time ?of", Joint("to"), Act::Postpone),
-    ("snooze", Joint("for|until|till|to"), Act::Snooze),
-    ("snooze", Nothing, Act::Snooze),
+/// A form of an order or a statement about a thing.
+struct ChangeForm {
+    /// The words before the thing.
+    opener: &'static str,
+    /// The words after it.
+    then: Then,
+    act: Act,
+}
+
+const fn form(opener: &'static str, then: Then, act: Act) -> ChangeForm {
+    ChangeForm { opener, then, act }
+}
+
+/// The forms, in the order in which they are tried.
+const FORMS: &[ChangeForm] = &[
+    form(
+        "mark|set|tick|check|cross|scratch|strike ?off",
+        Closing("?as done|finished|complete|completed|off"),
+        Act::Finish,
+    ),
+    form("tick|check|cross|scratch|strike off", Nothing, Act::Finish),
+    form("done|finished|completed :", Nothing, Act::Finish),
+    form("task|todo done|finish|complete ?:", Nothing, Act::Finish),
+    form("i ?have ?just finished|completed|did ?with", Nothing, Act::Told),
+    form("i've|ive ?just finished|completed|done ?with", Nothing, Act::Told),
+    form("i'm|im ?now done|finished with", Nothing, Act::Told),
+    form("i am ?now done|finished with", Nothing, Act::Told),
+    form("it's|its|that's|thats ?now|already|all done|finished|complete|completed", Nothing, Act::Told),
+    form("done|finished|completed ?with", Nothing, Act::Told),
+    form("complete|finish", Nothing, Act::ToldOfTask),
+    form("", Closing("is|was|are ?now|already|all done|finished|complete|completed"), Act::Told),
+    form("", Closing("done|finished|complete|completed"), Act::ToldOfTask),
+    form("delete|drop|remove|scrap|abandon|discard", Nothing, Act::Delete),
+    form("get rid of", Nothing, Act::Delete),
+    form("give up ?on", Nothing, Act::Delete),
+    form("cancel", Nothing, Act::Cancel),
+    form("rename", Joint("to|into|as"), Act::Rename),
+    form("change ?the title|name of", Joint("to|into"), Act::Rename),
+    form(MOVE, Closing("?back to|into|in|onto|on ?my|the|our backlog"), Act::ToBacklog),
+    form(
+        MOVE,
+        Closing("?back to|into|in|onto|on ?my|the|our ?active|open|current tasks|list|todos|active"),
+        Act::ToActive,
+    ),
+    form(MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active task|todo|to-do list"), Act::ToActive),
+    form(MOVE, Closing("?back to active"), Act::ToActive),
+    form("activate", Nothing, Act::ToActive),
+    form(POSTPONE, Joint("to|until|till|for|by"), Act::Postpone),
+    form("change ?the ?time ?of", Joint("to"), Act::Postpone),
+    form("snooze", Joint("for|until|till|to"), Act::Snooze),
+    form("snooze", Nothing, Act::Snooze),
 ];
 const MOVE: &str = "move|put|shift|push|bring|take ?back";
 const POSTPONE: &str = "move|shift|postpone|push|delay|reschedule|defer|put ?off|back";
@@ -120,7 +141,8 @@ fn parse_make(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 }
 
 /// Matches a sentence against a form.
-fn match_form(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: DateTime<Tz>) -> Option<Reading> {
+fn match_form(sentence: &Sentence<'_>, form: &ChangeForm, now: DateTime<Tz>) -> Option<Reading> {
+    let ChangeForm { opener, then, act } = form;
     let begun = match *opener {
         "" => *sentence,
         opener => sentence.skip_to(sentence.cursor().match_phrase(opener)?),

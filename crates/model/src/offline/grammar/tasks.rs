@@ -18,27 +18,34 @@ pub(super) fn parse_task(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<R
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
 
-const ADD: &[(&str, bool)] = &[
-    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the backlog", true),
-    ("add|create|make ?a|an|another|one ?new backlog task|item", true),
-    ("add to ?my|the backlog", true),
-    ("new backlog task|item", true),
-    ("backlog :", true),
-    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the list|tasks", false),
-    ("add|create|make ?a|an|another|one ?new task|todo|to-do", false),
-    ("add to ?my|the tasks|todos|to-dos|list :", false),
-    ("add to ?my|the task|todo|to-do list :", false),
-    ("new task|todo|to-do", false),
-    ("task|todo|to-do :", false),
-    ("task|todo|to-do add|new ?:", false),
-    ("todo|to-do", false),
-    ("a|another|one ?more ?new task|todo|to-do :", false),
-    ("add to ?my|the ?list ?of tasks|todos|to-dos", false),
+/// The list that a task is added to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TaskPlace {
+    Active,
+    Backlog,
+}
+
+const ADD: &[(&str, TaskPlace)] = &[
+    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the backlog", TaskPlace::Backlog),
+    ("add|create|make ?a|an|another|one ?new backlog task|item", TaskPlace::Backlog),
+    ("add to ?my|the backlog", TaskPlace::Backlog),
+    ("new backlog task|item", TaskPlace::Backlog),
+    ("backlog :", TaskPlace::Backlog),
+    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the list|tasks", TaskPlace::Active),
+    ("add|create|make ?a|an|another|one ?new task|todo|to-do", TaskPlace::Active),
+    ("add to ?my|the tasks|todos|to-dos|list :", TaskPlace::Active),
+    ("add to ?my|the task|todo|to-do list :", TaskPlace::Active),
+    ("new task|todo|to-do", TaskPlace::Active),
+    ("task|todo|to-do :", TaskPlace::Active),
+    ("task|todo|to-do add|new ?:", TaskPlace::Active),
+    ("todo|to-do", TaskPlace::Active),
+    ("a|another|one ?more ?new task|todo|to-do :", TaskPlace::Active),
+    ("add to ?my|the ?list ?of tasks|todos|to-dos", TaskPlace::Active),
 ];
 
 /// Parses "Add task buy milk", "task add buy milk", "todo: buy milk".
 fn parse_add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let (backlog, end) = sentence.cursor().match_table(ADD)?;
+    let (place, end) = sentence.cursor().match_table(ADD)?;
     let rest = sentence.skip_to(end);
     let title = rest.body().skip_phrase("?to|called|named|titled|for|: ?:").body();
     if rest.body().is_blank() {
@@ -50,7 +57,7 @@ fn parse_add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     // "Todo lists are tiring", "add a task is what he said", "add task lists": no titles.
     let is_title = rest.body().is_body() && title.is_body() && !title.is_pronoun();
     let is_compound = rest.cursor().match_phrase("list|lists|force|manager|app").is_some();
-    (is_title && !is_compound).then(|| build_task(&title, backlog, now))
+    (is_title && !is_compound).then(|| build_task(&title, place, now))
 }
 
 /// Openers of a series of tasks.
@@ -84,7 +91,7 @@ fn parse_plain_add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     const THING: &str = "the|a|an|my|our|his|her|their|mum|dad|mom|some|new|to|with|for|back";
     let title = sentence.strip_phrase("add")?.body();
     let end = title.cursor().match_phrase(TASK_VERBS)?;
-    (end.match_phrase(THING).is_some() && title.is_body()).then(|| build_task(&title, false, now))
+    (end.match_phrase(THING).is_some() && title.is_body()).then(|| build_task(&title, TaskPlace::Active, now))
 }
 
 /// Parses "Todos: ring the vet, pay the gas bill and post the parcel" into separate tasks.
@@ -97,7 +104,11 @@ fn parse_several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> 
     let day = rest.part_until(at).body();
     let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
     let row = rest.part_from(at + 1).body();
-    let parts = if counted.is_some() { split_at_joints(&row, ",|;|and|&") } else { split_row(&row, is_plural, false)? };
+    let parts = if counted.is_some() {
+        split_at_joints(&row, ",|;|and|&")
+    } else {
+        split_row(&row, if is_plural { RowOpener::Plural } else { RowOpener::Singular })?
+    };
     (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(build_tasks(&parts, day, now)))
 }
 
@@ -121,7 +132,7 @@ pub(super) fn parse_needs(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<
         && !sentence.is_negated()
         && body.len() <= MAX_TOKENS
         && parse_when(body.text(), now).is_none();
-    let parts = split_row(&body, false, true)?;
+    let parts = split_row(&body, RowOpener::Duty)?;
     let has_other_words =
         body.has_word("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
     (is_plain_statement && !has_other_words && parts.iter().skip(usize::from(parts.len() > 1)).all(starts))
@@ -141,18 +152,27 @@ fn split_leading_day<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<
 }
 
 fn build_tasks(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
-    let added = parts.iter().filter_map(|part| match build_task(&part.skip_phrase("?also ?to"), false, now) {
-        Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => {
-            Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) })
-        }
-        Reading::Command(other) => Some(other),
-        _ => None,
-    });
+    let added =
+        parts.iter().filter_map(|part| match build_task(&part.skip_phrase("?also ?to"), TaskPlace::Active, now) {
+            Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => {
+                Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) })
+            }
+            Reading::Command(other) => Some(other),
+            _ => None,
+        });
     added.collect()
 }
 
-/// Splits "Pay the ticket by thursday, 35 euros" into the words before the day, the day, and the rest from the comma on.
-fn split_due_day<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, NaiveDate, Sentence<'t>)> {
+/// A title with a due day in its middle.
+struct DatedTitle<'t> {
+    before: Sentence<'t>,
+    day: NaiveDate,
+    /// The rest, from the comma on.
+    after: Sentence<'t>,
+}
+
+/// Splits "Pay the ticket by thursday, 35 euros" at its day.
+fn split_due_day<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<DatedTitle<'t>> {
     let comma = (2..title.len()).find(|at| title.part_from(*at).cursor().text() == ",")?;
     let before = title.part_until(comma);
     let (at, day) = (1..before.len()).rev().find_map(|at| {
@@ -162,25 +182,35 @@ fn split_due_day<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentenc
             .filter(|_| before.part_from(at).cursor().match_phrase("due|by|before").is_some())?;
         Some((at, parse_only_day(day.text(), now)?.ok()?))
     })?;
-    Some((before.part_until(at), day, title.part_from(comma)))
+    Some(DatedTitle { before: before.part_until(at), day, after: title.part_from(comma) })
 }
 
-/// Splits a sentence into tasks at commas, semicolons and "and". Each part must begin with a verb of its own, unless `is_listed` is set or
-/// at least three names form a series. "Buy milk, eggs and bread" is one task. With `begins_with_verb`, the first part is known to begin
-/// with a verb, even if that isn't in the list.
-fn split_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
+/// What comes before a series of tasks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RowOpener {
+    /// A word for several tasks: "todos".
+    Plural,
+    /// A word for one task.
+    Singular,
+    /// A duty: "I need to". The first part begins with a verb, even if that isn't in the list.
+    Duty,
+}
+
+/// Splits a sentence into tasks at commas, semicolons and "and". Each part must begin with a verb of its own, unless the opener announces
+/// several tasks or at least three names form a series. "Buy milk, eggs and bread" is one task.
+fn split_row<'t>(body: &Sentence<'t>, opener: RowOpener) -> Option<Vec<Sentence<'t>>> {
     let starts = |part: &Sentence<'_>| {
         part.skip_phrase("?also ?to").cursor().match_phrase(TASK_VERBS).is_some_and(|end| !end.is_end())
     };
     let clauses = split_at_joints(body, ",|;|and|&|then");
-    if clauses.iter().skip(usize::from(begins_with_verb && clauses.len() > 1)).all(starts) {
+    if clauses.iter().skip(usize::from(opener == RowOpener::Duty && clauses.len() > 1)).all(starts) {
         return clauses.iter().all(Sentence::is_body).then_some(clauses);
     }
     let with_semicolons = split_at_joints(body, ";");
     let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { split_at_joints(body, ",|;") };
     let verbs = by_commas.iter().filter(|part| starts(part)).count();
     let is_mostly = by_commas.len() > 2 && 2 * verbs > by_commas.len();
-    let is_named = verbs == 0 && (is_listed || by_commas.len() > 2);
+    let is_named = verbs == 0 && (opener == RowOpener::Plural || by_commas.len() > 2);
     let is_row = by_commas.len() > 1 && (verbs == by_commas.len() || is_mostly || is_named);
     let parts = if is_row { by_commas } else { vec![*body] };
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
@@ -203,12 +233,12 @@ fn split_at_joints<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
     parts
 }
 
-const LISTS: &[(&str, bool)] = &[
-    ("to|on|in|into|onto ?my|the|our backlog", true),
-    ("to|on|in|into|onto ?my|the|our task|todo|to-do list", false),
-    ("to|on|in|into|onto ?my|the|our to do list", false),
-    ("to|on|in|into|onto ?my|the|our list|tasks|todos|to-dos", false),
-    ("as ?a|an ?new task|todo|to-do", false),
+const LISTS: &[(&str, TaskPlace)] = &[
+    ("to|on|in|into|onto ?my|the|our backlog", TaskPlace::Backlog),
+    ("to|on|in|into|onto ?my|the|our task|todo|to-do list", TaskPlace::Active),
+    ("to|on|in|into|onto ?my|the|our to do list", TaskPlace::Active),
+    ("to|on|in|into|onto ?my|the|our list|tasks|todos|to-dos", TaskPlace::Active),
+    ("as ?a|an ?new task|todo|to-do", TaskPlace::Active),
 ];
 
 /// Parses "Add buy milk to my tasks", "put the report on my to-do list".
@@ -219,19 +249,19 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     if rest.cursor().match_phrase("?the task|todo|t ?#").is_some_and(|number| number.read_number().is_some()) {
         return None;
     }
-    let (backlog, end) = (1..rest.len()).find_map(|index| {
+    let (place, end) = (1..rest.len()).find_map(|index| {
         let list = rest.part_from(index);
         // "… on my tasks for tomorrow".
         let list = match (1..list.len()).find(|at| dated_end(&list.part_from(*at), now).is_some()) {
             Some(at) => list.part_until(at),
             None => list,
         };
-        LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, backlog)| (*backlog, index))
+        LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, place)| (*place, index))
     })?;
     let title = rest.part_until(end).body();
     let day = (end + 1..rest.len()).find_map(|at| dated_end(&rest.part_from(at), now));
     let added = build_tasks(&[title], day, now);
-    let mut added = added.into_iter().map(|command| with_list(command, backlog));
+    let mut added = added.into_iter().map(|command| with_list(command, place));
     (title.is_body() && !title.is_pronoun()).then(|| added.next().map(Reading::Command)).flatten()
 }
 
@@ -248,16 +278,19 @@ pub fn due_day(fact: &str, now: DateTime<Tz>) -> Option<(&str, NaiveDate)> {
     Some((bare.unwrap_or(thing), parse_only_day(day, now)?.ok()?))
 }
 
-fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
+fn with_list(command: OfflineCommand, place: TaskPlace) -> OfflineCommand {
     match command {
-        OfflineCommand::TaskAdd { title, due, .. } => OfflineCommand::TaskAdd { title, backlog, due },
+        OfflineCommand::TaskAdd { title, due, .. } => {
+            OfflineCommand::TaskAdd { title, backlog: place == TaskPlace::Backlog, due }
+        }
         command => command,
     }
 }
 
 /// Builds a task, with a due date if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay part
 /// of the title.
-fn build_task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
+fn build_task(title: &Sentence<'_>, place: TaskPlace, now: DateTime<Tz>) -> Reading {
+    let backlog = place == TaskPlace::Backlog;
     let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
         (1..title.len()).rev().find_map(|index| {
             let text = title.part_from(index).strip_phrase(pattern)?.text();
@@ -265,7 +298,7 @@ fn build_task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading
         })
     });
     if due.is_none()
-        && let Some((before, day, after)) = split_due_day(title, now)
+        && let Some(DatedTitle { before, day, after }) = split_due_day(title, now)
     {
         let title = format!("{}{}", before.text().trim_end_matches([',', ' ']), after.text());
         return Reading::Command(OfflineCommand::TaskAdd { title, backlog, due: Some(day) });

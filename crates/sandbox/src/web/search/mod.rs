@@ -12,6 +12,7 @@ use reveille_base::redact::Secret;
 
 use super::{
     Gate, Web, WebError, charset,
+    charset::TextForm,
     clean::clean_line,
     fetch::{Ask, Fetched},
     html::PageTree,
@@ -113,7 +114,7 @@ impl Web {
 }
 
 fn parse_results(kind: &Kind, fetched: &Fetched) -> Result<Vec<WebHit>, WebError> {
-    let text = charset::decode(&fetched.body, Some("utf-8"), false);
+    let text = charset::decode(&fetched.body, Some("utf-8"), TextForm::Plain);
     let hits = match kind {
         Kind::DuckDuckGo => duckduckgo::parse_hits(&PageTree::parse(&text))?,
         Kind::Brave(_) => brave::parse_hits(&text)?,

@@ -75,6 +75,19 @@ impl<S: ReadStore> Attachments<S> {
     }
 }
 
+/// A fetch that failed for now.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedFetch<'a> {
+    /// The error.
+    pub why: &'a str,
+    /// The time of the next attempt.
+    pub not_before: DateTime<Utc>,
+    /// True if every other fetch waits until that time as well.
+    pub delays_all: bool,
+    /// True if the failure counts against the file.
+    pub counts: bool,
+}
+
 impl<S: WriteStore> Attachments<S> {
     /// Records that a complete file is at this path below the workspace.
     pub fn record_kept_file(&mut self, id: i64, path: &str, bytes: u64, now: DateTime<Utc>) -> Result<()> {
@@ -88,23 +101,16 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Records a failed fetch. `all` delays every other fetch until that time as well; `counts` counts the failure against the file.
-    pub fn record_failed_fetch(
-        &mut self,
-        id: i64,
-        why: &str,
-        not_before: DateTime<Utc>,
-        all: bool,
-        counts: bool,
-        now: DateTime<Utc>,
-    ) -> Result<()> {
+    /// Records a failed fetch.
+    pub fn record_failed_fetch(&mut self, id: i64, failed: &FailedFetch<'_>, now: DateTime<Utc>) -> Result<()> {
+        let FailedFetch { why, not_before, delays_all, counts } = *failed;
         self.0.write(|tx| {
             tx.execute(
                 "UPDATE attachments SET attempts = attempts + 1, faults = faults + ?5, not_before = ?2, error = ?3,
                      changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
                 (id, format_rfc3339(not_before), why, format_rfc3339(now), counts),
             )?;
-            if all {
+            if delays_all {
                 tx.execute(
                     "UPDATE attachments SET not_before = CASE WHEN not_before > ?1 THEN not_before ELSE ?1 END
                      WHERE state = 'wanted'",

@@ -21,7 +21,7 @@ use reveille_policy::Rules;
 use reveille_sandbox::exec::{KeyFiles, Shelter};
 
 pub use connection::Connection;
-pub use tools::{Servers, build_tools, describe_tools, list_current_tools, try_out};
+pub use tools::{ServerConfinement, Servers, build_tools, describe_tools, list_current_tools, try_out};
 
 use self::settings::Settings;
 use super::RpcError;

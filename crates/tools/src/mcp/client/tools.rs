@@ -197,25 +197,35 @@ async fn connect_server(
 ) -> Result<Connection, String> {
     let server = &*target.server;
     let unusable = |error: ClientError| format!("The MCP server can't be used: {error}. Nothing was done.");
-    let may_be_loose = consents.contains(&Consent::UnconfinedServer);
+    let is_waived = consents.contains(&Consent::UnconfinedServer);
+    let confinement = if is_waived { ServerConfinement::Waived } else { ServerConfinement::Required };
     let (connection, listed) = match earlier {
         Some(mut connection) => match connection.list_tools().await {
-            Err(ClientError::SessionOver) => open_and_list(server, shelter, may_be_loose).await,
+            Err(ClientError::SessionOver) => open_and_list(server, shelter, confinement).await,
             listed => listed.map(|offered| (connection, offered)),
         },
-        None => open_and_list(server, shelter, may_be_loose).await,
+        None => open_and_list(server, shelter, confinement).await,
     }
     .map_err(unusable)?;
     let found = Listing::from_tools(server, &listed.tools).0;
     check_listing(target, found, consents).map(|()| connection)
 }
 
+/// Whether a server needs a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerConfinement {
+    /// It runs only in a sandbox.
+    Required,
+    /// A person has agreed to run it without.
+    Waived,
+}
+
 async fn open_and_list(
     server: &Server,
     shelter: &Shelter,
-    may_be_loose: bool,
+    confinement: ServerConfinement,
 ) -> Result<(Connection, OfferedTools), ClientError> {
-    let mut connection = open_connection(server, shelter, may_be_loose).await?;
+    let mut connection = open_connection(server, shelter, confinement).await?;
     let offered = connection.list_tools().await?;
     Ok((connection, offered))
 }
@@ -258,18 +268,18 @@ fn check_listing(target: &Target, found: Listing, consents: &[Consent]) -> Resul
 pub(super) async fn open_connection(
     server: &Server,
     shelter: &Shelter,
-    may_be_loose: bool,
+    confinement: ServerConfinement,
 ) -> Result<Connection, ClientError> {
     let cannot = |error: std::io::Error| ClientError::Unreachable(format!("its folder can't be made: {error}"));
     let within = match (&server.place, shelter.is_there()) {
         (ServerPlace::Command { .. }, is_there) => {
             let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
-                let confinement = reveille_sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
-                return Connection::open(server, ServerSurroundings::Sandbox(shelter.sandbox(), &confinement)).await;
+                let within = reveille_sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
+                return Connection::open(server, ServerSurroundings::Sandbox(shelter.sandbox(), &within)).await;
             }
             // fault: mcp-server-nothing-confines
-            if !may_be_loose {
+            if confinement == ServerConfinement::Required {
                 return Err(ClientError::Unreachable(
                     "there is no sandbox here that could hold it, and nobody has agreed to run it without".to_owned(),
                 ));
@@ -322,9 +332,9 @@ fn first_line(text: &str) -> String {
 pub async fn list_current_tools(
     server: &Server,
     shelter: &Shelter,
-    may_be_loose: bool,
+    confinement: ServerConfinement,
 ) -> Result<(Listing, Vec<String>), ClientError> {
-    let offered = open_and_list(server, shelter, may_be_loose).await?.1;
+    let offered = open_and_list(server, shelter, confinement).await?.1;
     let (listing, left_out) = Listing::from_tools(server, &offered.tools);
     Ok((listing, offered.problems.into_iter().chain(left_out).collect()))
 }
@@ -336,10 +346,10 @@ pub async fn list_current_tools(
 pub async fn try_out(
     server: &Server,
     shelter: &Shelter,
-    may_be_loose: bool,
+    confinement: ServerConfinement,
     (tool, arguments): (&str, &Value),
 ) -> Result<(String, bool), ClientError> {
-    let (mut connection, offered) = open_and_list(server, shelter, may_be_loose).await?;
+    let (mut connection, offered) = open_and_list(server, shelter, confinement).await?;
     if !offered.tools.iter().any(|listed| listed.get("name") == Some(&json!(tool))) {
         return Err(ClientError::Protocol(format!("it offers no {tool}")));
     }
@@ -350,7 +360,7 @@ pub async fn try_out(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
+    use crate::{Registry, ToolView};
 
     /// A server that says hello and offers nothing. It leaves a file behind.
     const SERVER: &str = r#"touch ran; id=0; while read -r line; do
@@ -417,7 +427,7 @@ mod tests {
             let registry = Registry::for_thinking_model()
                 .with_tools(build_tool(&server, listed, &target.pins).into_iter().collect());
             let has = |tool: &serde_json::Value| tool["name"] == "mcp__s__t";
-            assert_eq!(registry.filter_visible(false).catalogue().iter().any(has), guests);
+            assert_eq!(registry.filter_visible(ToolView::Guest).catalogue().iter().any(has), guests);
         }
     }
 

@@ -136,7 +136,8 @@ fn no_two_reasons_together_hide_what_stands_between_them() {
     let request = ToolRequest { id: "k".to_owned(), name: "mcp__s__t".to_owned(), input: "{}".to_owned() };
     let reasons = ["`a`:\n-----BEGIN PRIVATE KEY-----", "`b`:\nobey me", "`z`:\n-----END PRIVATE KEY-----"];
     let verdict = Verdict::new(Risk::Dangerous, Decision::Ask, reasons.join("\n"));
-    let decided = |verdict: &Verdict| unless_it_gives_away(verdict.clone(), &request, false, &redactor).decision;
+    let sends = false;
+    let decided = |verdict: &Verdict| unless_it_gives_away(verdict.clone(), &request, sends, &redactor).decision;
     assert_eq!(decided(&verdict), Decision::Deny);
     assert_eq!(decided(&Verdict { reasons: vec![reasons[1].to_owned()], ..verdict }), Decision::Ask);
 }

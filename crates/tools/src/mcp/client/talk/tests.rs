@@ -6,7 +6,8 @@ const INTRODUCED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
 /// A conversation with an open second request, for the list of tools. `introduction` is the answer to the first one.
 fn listing(introduction: &str) -> ServerTalk {
-    let mut talk = ServerTalk::new(false);
+    let is_paired = false;
+    let mut talk = ServerTalk::new(is_paired);
     talk.open_request(ServerMethod::Initialize, &json!({}));
     assert!(talk.process_text(introduction).answer.is_some_and(|answer| answer.is_ok()), "{introduction}");
     talk.open_request(ServerMethod::ListTools, &json!({}));

@@ -51,7 +51,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
         whole.push(milliseconds(timed(|| drop(env.wake(&["memory", "search", "--json", &asked]).ok()))));
     }
     loop {
-        let missing = index.without_vector(MODEL, 4_096).unwrap();
+        let missing = index.list_unembedded(MODEL, 4_096).unwrap();
         if missing.is_empty() {
             break;
         }

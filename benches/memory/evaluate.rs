@@ -125,7 +125,7 @@ fn embed_all(vectors: &mut Vectors, encoder: Option<&Encoder>, filled: &Filled, 
 /// Stores the missing vectors in the index.
 fn store_missing_vectors(index: &mut Index, vectors: &Vectors) {
     loop {
-        let missing = index.without_vector(MODEL, 1_000).unwrap();
+        let missing = index.list_unembedded(MODEL, 1_000).unwrap();
         if missing.is_empty() {
             return;
         }

@@ -88,7 +88,7 @@ pub(crate) fn store(world: &World, database: &Path) -> Vec<String> {
 
 fn pieces(index: &mut Index, file: &Path) -> Vec<Piece> {
     let embedded: BTreeMap<i64, String> =
-        index.without_vector("none", usize::MAX).unwrap().into_iter().map(|(key, text)| (key.0, text)).collect();
+        index.list_unembedded("none", usize::MAX).unwrap().into_iter().map(|(key, text)| (key.0, text)).collect();
     let conn = Connection::open(file).unwrap();
     let mut statement = conn
         .prepare(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reveille_git::BundledMemory;
+use reveille_git::BundledRefs;
 use reveille_store::StoreSize;
 
 use super::{
@@ -46,9 +46,9 @@ pub struct BackupManifest {
     /// The numbers of rows in the database.
     pub holds: StoreSize,
     /// The name of the memory's folder in the workspace.
-    pub repo_name: String,
+    pub parse_repo_name: String,
     /// The memory's state. `None` if there was no memory yet.
-    pub memory: Option<BundledMemory>,
+    pub memory: Option<BundledRefs>,
     /// The members, in order.
     pub members: Vec<BackupMember>,
     /// Files of the memory that a person had deleted without committing that.
@@ -164,7 +164,7 @@ impl BackupManifest {
             return Err(damaged("names no database".to_owned()));
         }
         let in_the_way = |name: &str| TOP.contains(&name) || FOLDERS.contains(&name) || name.starts_with(DATABASE);
-        if !is_plain(&manifest.repo_name) || in_the_way(&manifest.repo_name) {
+        if !is_plain(&manifest.parse_repo_name) || in_the_way(&manifest.parse_repo_name) {
             return Err(damaged("names no folder for the memory".to_owned()));
         }
         if manifest.memory.is_none() && (seen.contains(BUNDLE) || !manifest.deleted.is_empty()) {

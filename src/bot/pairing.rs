@@ -12,7 +12,7 @@ use reveille_base::{
     random::{self, NoRandomness, format_hex},
     types::ChatRef,
 };
-use reveille_channels::telegram::{RawUpdate, Speakers, private_text};
+use reveille_channels::telegram::{RawUpdate, Speakers, read_private_text};
 use reveille_config::Config;
 use reveille_store::{NewOutgoing, NewPaired};
 
@@ -97,7 +97,7 @@ pub(super) fn find_tries(updates: &[RawUpdate], access: &Speakers, open: &[Strin
         return tries;
     }
     for (at, update) in updates.iter().enumerate() {
-        let Some(said) = private_text(update).filter(|said| !access.allowed.contains(&said.user_id)) else {
+        let Some(said) = read_private_text(update).filter(|said| !access.allowed.contains(&said.user_id)) else {
             continue;
         };
         let Some(code) = Code::parse(&said.text) else { continue };
@@ -115,7 +115,7 @@ pub(super) fn find_tries(updates: &[RawUpdate], access: &Speakers, open: &[Strin
 
 /// The messages after a pairing: to the new person, and to the owner if that is someone else.
 fn build_messages(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
-    let owner = config.owner_chat;
+    let owner = config.parse_owner_chat;
     let is_owner = owner == ChatRef::TERMINAL || owner.person_id() == Some(user_id);
     let kept = if is_owner { "" } else { " I keep what you tell me in my owner's memory, and may tell them about it." };
     let mut words = vec![NewOutgoing::notice(

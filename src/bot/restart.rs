@@ -2,7 +2,7 @@
 //!
 //! 1. The order is stored with its batch and the next offset, so no later poll brings it again. Only the bot that
 //!    stored it restarts.
-//! 2. [`find_obstacle`] checks that a new bot could run, and [`refused_token`] that Telegram knows a new token. If not, the
+//! 2. [`find_obstacle`] checks that a new bot could run, and [`check_new_token`] that Telegram knows a new token. If not, the
 //!    chat is told and nothing changes.
 //! 3. The bot ends as after a signal: it waits a while for a wake and closes the database.
 //! 4. The new program replaces it under the same process id ([`reveille_base::process::start_anew`]). If that fails,
@@ -45,7 +45,7 @@ pub(super) fn find_obstacle(config: &Config) -> Option<String> {
 
 /// Returns the reason to refuse the token in the current settings. `None` if it is unchanged, accepted, or Telegram
 /// can't be reached.
-pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
+pub(super) async fn check_new_token(config: &Config) -> Option<&'static str> {
     let settings =
         GivenSettings::gather(config.named_env_file.as_deref()).resolve_with_changes(&SettingChanges::new()).ok()?;
     let token = settings.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;

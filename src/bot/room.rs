@@ -60,7 +60,7 @@ impl Room {
             disk::keep_ballast(&config.workspace_dir, config.disk_reserve);
         }
         let now = outside.clock.now();
-        let to_owner = |text| NewOutgoing::notice(config.owner_chat, outside.redactor.redact(text));
+        let to_owner = |text| NewOutgoing::notice(config.parse_owner_chat, outside.redactor.redact(text));
         let stored = match (self.is_short, self.told_at) {
             (true, None) => {
                 let text =
@@ -89,7 +89,7 @@ impl Room {
     fn note_free_bytes(&mut self, free_bytes: u64, reserve: Reserve) {
         let was_short = self.is_short;
         self.is_short =
-            if was_short { free_bytes < reserve.well_again_bytes() } else { reserve.is_broken_into(free_bytes) };
+            if was_short { free_bytes < reserve.recovery_bytes() } else { reserve.is_undercut_by(free_bytes) };
         let free = format_size(free_bytes);
         match (was_short, self.is_short) {
             (false, true) => {
@@ -113,7 +113,7 @@ fn render_shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now
         format_size(reserve.bytes()),
         local_day_and_time(now + TELEGRAM_KEEPS, tz),
         dir.display(),
-        format_size(reserve.well_again_bytes()),
+        format_size(reserve.recovery_bytes()),
     )
 }
 

@@ -161,7 +161,7 @@ fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<Ex
         return Ok(Some(ExitCode::from(super::EXIT_USAGE)));
     }
     complain(&rule);
-    prompt(ADD_IT);
+    prompt(ADD_RULE_PROMPT);
     let mut answer = String::new();
     std::io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer).ok();
     if !is_yes(&answer) {
@@ -183,7 +183,7 @@ fn is_open(asked: &Approval, now: DateTime<Utc>) -> bool {
 }
 
 /// The prompt that asks whether to add a rule.
-pub(super) const ADD_IT: &str = "Add this rule, and allow it now? y or n: ";
+pub(super) const ADD_RULE_PROMPT: &str = "Add this rule, and allow it now? y or n: ";
 
 /// Returns `true` for a yes.
 pub(super) fn is_yes(answer: &str) -> bool {
@@ -302,7 +302,7 @@ fn render_question(approval: &Approval) -> String {
         described.plain_sentence(),
         approval.risk().describe(),
         described.render_plain(),
-        approval_text::named_plain(named),
+        approval_text::render_files_plain(named),
         approval_text::escape_hidden(&reasons.join(" "))
     )
 }

@@ -456,7 +456,7 @@ impl<'a> Chat<'a> {
             {
                 (TypedDecision::Always, Some(rule)) => {
                     complain(&rule);
-                    if !editor.confirm(approvals::ADD_IT) {
+                    if !editor.confirm(approvals::ADD_RULE_PROMPT) {
                         continue;
                     }
                     match approvals::add_rule(self.context.config, &mut self.store, &approval)? {

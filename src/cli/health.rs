@@ -168,7 +168,7 @@ const TELLING: [&str; 6] =
 /// Writes a bundle, even with wrong settings.
 fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     let said = GivenSettings::gather(env_file);
-    let (config, problems) = said.with_what_is_right(&SettingChanges::new());
+    let (config, problems) = said.with_valid_settings(&SettingChanges::new());
     let now = config.as_ref().map_or_else(|| SystemClock.now(), |config| config.clock().now());
     let named = VARIABLES.into_iter().filter(|name| is_secret(name) || TELLING.contains(name));
     let values = named.filter_map(|name| said.get(name)).flat_map(|(value, _)| {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{HandTools, PersonSession, PersonsCommit},
+    hand::{PersonSession, PersonSessionTools, PersonsCommit},
 };
 use reveille_base::words::{format_count, format_list, quote_for_shell};
 use reveille_config::{Config, OldSetting};
@@ -12,7 +12,7 @@ use reveille_import as import;
 use reveille_import::{
     ImportError, ImportKind, ImportTools,
     account::{ImportAccount, ImportCounts, LeftOutFor, SetReminder},
-    found::FoundThings,
+    found::FoundContent,
     plan::ImportPlan,
 };
 
@@ -92,7 +92,7 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFo
     let done = match mode {
         RunMode::Dry => import::plan_import(&repo, kind, &found, tools).map(|plan| (plan, None)),
         RunMode::Real => {
-            import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools)
+            import_all(PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools)
         }
     };
     match done {
@@ -112,14 +112,14 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFo
 }
 
 fn import_all(
-    hand_tools: HandTools<'_>,
+    hand_tools: PersonSessionTools<'_>,
     kind: ImportKind,
-    found: &FoundThings,
+    found: &FoundContent,
     tools: ImportTools<'_>,
 ) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
     let mut hand = PersonSession::take(hand_tools)?;
     let done = import::carry_out(&mut hand, kind, found, tools);
-    let ended: Result<(), ProvenanceError> = hand.put_down();
+    let ended: Result<(), ProvenanceError> = hand.release();
     let done = done?;
     ended?;
     Ok(done)

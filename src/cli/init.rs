@@ -142,7 +142,7 @@ impl Wizard {
     fn new(said: GivenSettings, prompter: Prompter) -> Option<Self> {
         let changes = SettingChanges::new();
         let usual_workspace = said.workspace().map(Path::to_owned);
-        let config = said.with_what_is_right(&changes).0?;
+        let config = said.with_valid_settings(&changes).0?;
         let names = after::read_names(&config);
         let can_wipe = !config.no_color;
         let new_names = names.clone().unwrap_or_default();

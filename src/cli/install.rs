@@ -64,7 +64,7 @@ pub(super) struct InstallArguments {
 pub(super) fn run(settings: &SettingsArguments, arguments: &InstallArguments) -> ExitCode {
     // Wrong settings must not prevent uninstalling; the trial wake reports them.
     let said = GivenSettings::gather(settings.env_file.as_deref());
-    let Some(config) = said.with_what_is_right(&SettingChanges::new()).0 else {
+    let Some(config) = said.with_valid_settings(&SettingChanges::new()).0 else {
         complain(
             "I don't know where to keep my files, because HOME isn't set. Please set WORKSPACE_DIR. Nothing was changed.",
         );
@@ -158,7 +158,7 @@ fn install_programs(
     let mut trial = Trial::new(config, to, starter, Duration::from_secs(arguments.report_within));
     let is_new = || install::called_build(to) != present || left.is_some();
     let tried = perform_steps(&steps).and_then(|()| {
-        if starter == Starter::Cron && self::read_crontab()?.is_none_or(|now| now != install::with_lines(&now, to)) {
+        if starter == Starter::Cron && self::read_crontab()?.is_none_or(|now| now != install::add_our_lines(&now, to)) {
             return Err("the crontab was written but doesn't contain our lines; check it with `crontab -l`".to_owned());
         }
         if starter == Starter::Cron && to.with_bot {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use reveille_account::provenance::hand::{HandTools, PersonSession};
+use reveille_account::provenance::hand::{PersonSession, PersonSessionTools};
 use reveille_config::Config;
 use reveille_cycle::workspace;
 use reveille_store::database;
@@ -104,7 +104,7 @@ fn list_runs(config: &Config, name: Option<&str>, format: OutputFormat) -> Resul
     if format.is_json() {
         runs.iter().for_each(print_json);
     } else {
-        show::print_page(config, &jobs::runs_text(&runs, config.timezone));
+        show::print_page(config, &jobs::render_runs(&runs, config.timezone));
     }
     Ok(())
 }
@@ -120,9 +120,9 @@ fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
 fn switch_job(config: &Config, name: &str, switch: JobSwitch) -> Result<(), OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
-    let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
+    let mut hand = PersonSession::take(PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = jobs::pause(&mut hand, now, name, switch);
-    let ended = hand.put_down();
+    let ended = hand.release();
     complain(&done?);
     Ok(ended?)
 }

@@ -24,7 +24,7 @@ use tracing_subscriber::{
 };
 
 use reveille_base::{
-    approval_text::without_hidden,
+    approval_text::remove_hidden,
     clock::{Clock, format_rfc3339},
     logs::{LogFile, MAX_LINE_BYTES},
     redact::Redactor,
@@ -165,7 +165,7 @@ struct Kept {
 impl Write for Kept {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        let text = without_hidden(text.trim_end());
+        let text = remove_hidden(text.trim_end());
         self.file.add(&match (self.form, text.strip_prefix('{')) {
             (LogFormat::Json, Some(rest)) => {
                 let who = format!("{{\"program\":\"{}\",\"pid\":{},", self.program, std::process::id());
@@ -199,7 +199,7 @@ impl<W: Write> Write for Masked<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = self.redactor.redact(&String::from_utf8_lossy(event));
         // Remaining escapes are colours: those in an event's text were made visible before.
-        let pieces: Vec<_> = text.split('\x1b').map(without_hidden).collect();
+        let pieces: Vec<_> = text.split('\x1b').map(remove_hidden).collect();
         self.inner.write_all(pieces.join("\x1b").as_bytes())?;
         Ok(event.len())
     }

@@ -10,7 +10,7 @@ use reveille_cycle as cycle;
 use reveille_cycle::decide::budget::Budget;
 use reveille_index::{
     Index,
-    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
+    embed::{self, BackfillError, Backfilled, EmbedContext, EmbedError, Embedder, price},
 };
 use reveille_store::{Store, StoreError, database};
 
@@ -111,7 +111,7 @@ pub(super) fn embed_missing(config: &Config, index: &mut Index) -> Result<Option
         true
     };
     let now = config.clock().now();
-    let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &caps, now };
+    let mut desk = EmbedContext { store: Some(&mut store), redactor: &redactor, caps: &caps, now };
     let runtime = build_runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
     runtime.block_on(embed::backfill_vectors(index, embedder.as_ref(), &mut desk, &mut report_progress)).map(Some)
 }

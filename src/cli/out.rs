@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use reveille_base::approval_text::without_hidden;
+use reveille_base::approval_text::remove_hidden;
 use reveille_memory::{outside, render::without_escapes};
 
 use super::{EXIT_FAILED, EXIT_OK};
@@ -77,7 +77,7 @@ pub(super) fn print_json_checked(value: &impl serde::Serialize) -> bool {
 /// Prints a line for people on standard error, without control sequences and invisible characters.
 pub(super) fn complain(text: &str) {
     let text = without_escapes(text.trim_end());
-    write_without_line(|| writeln!(io::stderr().lock(), "{}", without_hidden(&text))).ok();
+    write_without_line(|| writeln!(io::stderr().lock(), "{}", remove_hidden(&text))).ok();
 }
 
 /// Prints a question on standard error without a line end, since the answer follows it.

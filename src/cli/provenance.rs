@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use reveille_account::provenance::{
     ProvenanceError,
     changed::{self, DocumentFate, MemoryChanges},
-    hand::{HandTools, PersonSession, PersonsCommit},
+    hand::{PersonSession, PersonSessionTools, PersonsCommit},
     point::WallClock,
     restore::{self, GivingBack, WantedBack},
 };
@@ -218,9 +218,9 @@ pub(super) fn with_hand<T>(
     work: impl FnOnce(&mut PersonSession<'_>) -> Result<T, ProvenanceError>,
 ) -> Result<T, ProvenanceError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
-    let mut hand = PersonSession::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
+    let mut hand = PersonSession::take(PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor })?;
     let done = work(&mut hand);
-    let ended = hand.put_down();
+    let ended = hand.release();
     let done = done?;
     ended.map(|()| done)
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use reveille_base::{approval_text::without_hidden, types::ChatRef};
+use reveille_base::{approval_text::remove_hidden, types::ChatRef};
 use reveille_channels::desktop;
 use reveille_config::Config;
 use reveille_cycle as cycle;
@@ -118,7 +118,7 @@ pub(super) fn show_report(
 
 /// Explains the failure of a wake, unless this terminal has just shown it.
 pub(super) fn explain_failure(error: &str) {
-    if !out::has_just_said(&without_hidden(error)) {
+    if !out::has_just_said(&remove_hidden(error)) {
         complain(&format!("failed: {error}\n{KEPT}"));
         tracing::error!(target: log::TOLD, why = error, "the wake failed");
     }
@@ -128,7 +128,7 @@ pub(super) fn explain_failure(error: &str) {
 fn for_print(report: &Report) -> Report {
     let mut report = report.clone();
     let ours = report.notes.iter_mut().chain(&mut report.error);
-    ours.for_each(|text| *text = without_hidden(text).into_owned());
+    ours.for_each(|text| *text = remove_hidden(text).into_owned());
     report.replies.iter_mut().for_each(|reply| reply.text = outside::strip_marks(&reply.text).into_owned());
     report
 }
@@ -187,7 +187,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
     if !context.config.has_desktop {
         return Ok(());
     }
-    let owner = load_effective_config(context.config, store)?.owner_chat;
+    let owner = load_effective_config(context.config, store)?.parse_owner_chat;
     let waiting = store.terminals().to_notify(owner, context.clock.now())?;
     let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
     for (_, text) in told {

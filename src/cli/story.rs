@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use reveille_account::{
     find::{self, FoundWake},
     story::WakeStory,
-    tell::{self, StoryTelling},
+    tell::{self, StoryOptions},
     whole::{KeptRequests, WakeSources},
 };
 use reveille_config::Config;
@@ -102,7 +102,7 @@ fn print_wake(config: &Config, story: Option<WakeStory>, commit: Option<CommitIn
         return;
     };
     if let Some(story) = &story {
-        print(&format!("{}\n", tell::render_story(story, StoryTelling { tz: config.timezone, is_whole })));
+        print(&format!("{}\n", tell::render_story(story, StoryOptions { tz: config.timezone, is_whole })));
     }
     match (commit, story.and_then(|story| story.commit)) {
         (Some(CommitInFull { commit, message, stat, diff, .. }), _) => {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use reveille_account::provenance::hand::{HandTools, PersonSession};
+use reveille_account::provenance::hand::{PersonSession, PersonSessionTools};
 use reveille_base::types::ChatRef;
 use reveille_base::words::capitalize;
 use reveille_config::Config;
@@ -20,8 +20,8 @@ use reveille_tools::{Documents, NamedList};
 use super::{EXIT_FAILED, OutputFormat, complain, print_json, provenance, report_failure, show};
 use crate::orders::{
     OrderError,
-    lists::{self, ListLooks},
-    tasks::{self, NewTask, TaskOrder, TaskOrdered},
+    lists::{self, ListOptions},
+    tasks::{self, NewTask, TaskOrder, TaskOutcome},
 };
 
 #[derive(Debug, Subcommand)]
@@ -197,17 +197,17 @@ pub(super) fn run(config: &Config, command: &TaskCommand, format: OutputFormat) 
     }
 }
 
-fn carry_out_order(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
+fn carry_out_order(config: &Config, order: &TaskOrder) -> Result<TaskOutcome, OrderError> {
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
-    let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
+    let tools = PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor };
     let mut hand = PersonSession::take(tools)?;
     let done = tasks::carry_out(&mut hand, tools, order);
-    let ended = hand.put_down();
+    let ended = hand.release();
     let done = done?;
     Ok(ended.map(|()| done)?)
 }
 
-fn report_result(ordered: &TaskOrdered) -> ExitCode {
+fn report_result(ordered: &TaskOutcome) -> ExitCode {
     complain(&ordered.told);
     for left in &ordered.left_alone {
         complain(&format!("{} has changes that weren't committed: it {}.", left.path, left.why));
@@ -230,7 +230,7 @@ pub(super) fn report_refusal(error: &OrderError) -> ExitCode {
 fn list_tasks(config: &Config, format: OutputFormat) -> ExitCode {
     let [active, backlog] = tasks::read_lists(&Documents::new(&config.repo_dir(), Vec::new()));
     let today = config.clock().now().with_timezone(&config.timezone).date_naive();
-    let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
+    let looks = ListOptions { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
     let (text, shown) = lists::render_lists(&active, &backlog, today, looks);
     // The listed numbers are valid from now on, for further commands and in messages at the terminal.
     let noted = reveille_cycle::open_store(config).map_err(|error| error.to_string()).and_then(|mut store| {

@@ -32,7 +32,7 @@ use super::{
     story::{self, ShowAs},
     task, turn, within,
 };
-use crate::orders::{self, undo::UndoAsked};
+use crate::orders::{self, undo::UndoAnswer};
 
 /// The reason passed to the wake of `wake undo`.
 const UNDO: &str = "undo";
@@ -248,11 +248,11 @@ fn order_undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode 
     let asked = cycle::open_store(config)
         .and_then(|mut store| Ok(orders::undo::order_undo(&mut store, config, config.clock().now(), id)?));
     match asked {
-        Ok(UndoAsked::Ordered(what)) => {
+        Ok(UndoAnswer::Ordered(what)) => {
             complain(&format!("Undoing {what}."));
             wake_once(config, view, UNDO)
         }
-        Ok(UndoAsked::Refused(why)) => {
+        Ok(UndoAnswer::Refused(why)) => {
             complain(&format!("{why} `wake log` lists what I did."));
             ExitCode::from(super::EXIT_FAILED)
         }

@@ -1,6 +1,6 @@
 //! Findings of checks, and the reasons why a check could not look.
 
-use reveille_base::{approval_text::without_hidden, process::ProcessError};
+use reveille_base::{approval_text::remove_hidden, process::ProcessError};
 use reveille_git::RepoError;
 use reveille_store::{StoreError, wake_lock::LockError};
 
@@ -36,7 +36,7 @@ pub struct Finding {
 impl Finding {
     /// Creates a finding without a problem.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        let detail = without_hidden(&detail.into()).into_owned();
+        let detail = remove_hidden(&detail.into()).into_owned();
         Self { status: Status::Ok, detail, fix: None, repair: None, remedies: Vec::new() }
     }
 
@@ -51,7 +51,7 @@ impl Finding {
     }
 
     /// Creates a finding that the next wake resolves; `--fix` can start one.
-    pub(super) fn left_to_a_wake(detail: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(super) fn warn_for_wake(detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::warn(detail, fix).with_remedy(Remedy::Wake)
     }
 

@@ -29,7 +29,7 @@ pub use about::ABOUT;
 pub use checks::IDS;
 use checks::{CHECKS, Check};
 pub use finding::{Finding, Status};
-use reach::OthersSaid;
+use reach::ServerAnswers;
 pub use remedy::{Remedy, TIDY_UP};
 use scene::Scene;
 
@@ -154,7 +154,7 @@ fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode
     let scene = look();
     let reached = match reach {
         CheckReach::Others => reach::ask_servers(&scene.effective_config()),
-        CheckReach::Local => OthersSaid::default(),
+        CheckReach::Local => ServerAnswers::default(),
     };
     let scene = scene.with_reached(reached.clone());
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use reveille_base::approval_text::without_hidden;
+use reveille_base::approval_text::remove_hidden;
 use reveille_channels::telegram::{Telegram, TelegramError};
 use reveille_config::{Config, Provider};
 
@@ -15,14 +15,14 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// The answers of the servers. `None` if a server isn't configured, or asking it would cost money.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OthersSaid {
-    pub(super) bot: Option<BotReached>,
+pub(super) struct ServerAnswers {
+    pub(super) bot: Option<TelegramAnswer>,
     pub(super) model: Option<Checked>,
 }
 
 /// Telegram's answer about the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BotReached {
+pub(super) enum TelegramAnswer {
     /// The token is valid, and no webhook takes the messages away from the bot, which polls for them.
     Fine {
         /// The name after the `@`.
@@ -40,19 +40,19 @@ pub(super) enum BotReached {
 }
 
 /// Asks all configured servers.
-pub(super) fn ask_servers(config: &Config) -> OthersSaid {
+pub(super) fn ask_servers(config: &Config) -> ServerAnswers {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         // A failure here says nothing about the servers.
-        Err(_) => return OthersSaid::default(),
+        Err(_) => return ServerAnswers::default(),
     };
     runtime.block_on(async {
         let (bot, model) = tokio::join!(ask_bot(config), ask_model(config));
-        OthersSaid { bot, model }
+        ServerAnswers { bot, model }
     })
 }
 
-async fn ask_bot(config: &Config) -> Option<BotReached> {
+async fn ask_bot(config: &Config) -> Option<TelegramAnswer> {
     let token = config.telegram_token.as_ref()?;
     let telegram = match Telegram::new(&config.telegram_api_url, token.expose().to_owned()) {
         Ok(telegram) => telegram.with_timeouts(TIME_LIMIT, TIME_LIMIT),
@@ -64,16 +64,16 @@ async fn ask_bot(config: &Config) -> Option<BotReached> {
     };
     Some(match answers.await {
         Ok((me, webhook)) => match webhook.host() {
-            Some(host) => BotReached::Webhook { host },
-            None => BotReached::Fine { username: me.username },
+            Some(host) => TelegramAnswer::Webhook { host },
+            None => TelegramAnswer::Fine { username: me.username },
         },
-        Err(TelegramError::Unauthorized(_)) => BotReached::Refused,
+        Err(TelegramError::Unauthorized(_)) => TelegramAnswer::Refused,
         Err(error) => to_unknown(&error),
     })
 }
 
-fn to_unknown(error: &dyn std::fmt::Display) -> BotReached {
-    BotReached::Unknown(without_hidden(&error.to_string()).into_owned())
+fn to_unknown(error: &dyn std::fmt::Display) -> TelegramAnswer {
+    TelegramAnswer::Unknown(remove_hidden(&error.to_string()).into_owned())
 }
 
 /// Asks about the first model of the chain if that is free: Anthropic's model list, a server's list, or Claude Code's

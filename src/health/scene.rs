@@ -11,7 +11,7 @@ use reveille_cycle::decide::{budget::Budget, lineup::ModelState};
 use reveille_git::{Repo, RepoError};
 use reveille_store::{Schema, Store, StoreError, database, in_force::load_effective_config};
 
-use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
+use super::{checks::lock::LockFacts, finding::Trouble, reach::ServerAnswers};
 use crate::RunMode;
 
 /// One snapshot for all checks.
@@ -25,7 +25,7 @@ pub(super) struct Scene<'a> {
     /// `true` if someone waits for the answer, so slow checks are left out.
     pub(super) is_brief: bool,
     /// Answers of other servers; empty if none were asked.
-    pub(super) reached: OthersSaid,
+    pub(super) reached: ServerAnswers,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
@@ -42,7 +42,7 @@ impl<'a> Scene<'a> {
             lock: LockFacts::read(&config.lock_path(), lease_holder.as_ref()),
             is_dry: mode.is_dry(),
             is_brief: false,
-            reached: OthersSaid::default(),
+            reached: ServerAnswers::default(),
             repo: open_repo(config, mode),
             store,
             config,
@@ -57,7 +57,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Adds the answers of other servers.
-    pub(super) fn with_reached(self, reached: OthersSaid) -> Self {
+    pub(super) fn with_reached(self, reached: ServerAnswers) -> Self {
         Self { reached, ..self }
     }
 

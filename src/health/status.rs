@@ -359,7 +359,7 @@ fn read_git(repo: &Repo) -> Result<Git, Trouble> {
 
 impl Disk {
     fn new(free_bytes: u64, reserve: Reserve) -> Self {
-        Self { free_bytes, reserve_bytes: reserve.bytes(), is_short: reserve.is_broken_into(free_bytes) }
+        Self { free_bytes, reserve_bytes: reserve.bytes(), is_short: reserve.is_undercut_by(free_bytes) }
     }
 }
 

@@ -163,7 +163,7 @@ fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTi
 }
 
 /// Renders the runs as Markdown.
-pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
+pub fn render_runs(runs: &[ListedRun], tz: Tz) -> String {
     let line = |run: &ListedRun| {
         let at = run.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, tz));
         let due = run.slot.map_or_else(|| "on request".to_owned(), |slot| format!("due {}", day_and_time(slot)));

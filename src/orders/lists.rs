@@ -21,7 +21,7 @@ const MAX_CHARS: usize = 100;
 
 /// Display options of the lists.
 #[derive(Debug, Clone, Copy)]
-pub struct ListLooks<'a> {
+pub struct ListOptions<'a> {
     /// Maximum tasks per list.
     pub most: usize,
     /// Text for empty lists.
@@ -97,10 +97,11 @@ pub fn render_lists(
     active: &TaskList,
     backlog: &TaskList,
     today: NaiveDate,
-    looks: ListLooks<'_>,
+    looks: ListOptions<'_>,
 ) -> (String, Vec<ShownTask>) {
     let lists = [(memory::ACTIVE, active), (memory::BACKLOG, backlog)];
-    let also: String = lists.iter().filter_map(|(path, list)| describe_prose(path, &list.find_prose())).collect();
+    let also: String =
+        lists.iter().filter_map(|(path, list)| describe_prose(path, &list.find_unheaded_lines())).collect();
     let (active, backlog) = (list_open_tasks(active), list_open_tasks(backlog));
     if active.is_empty() && backlog.is_empty() {
         return (format!("{}\n{also}", looks.none).trim_end().to_owned(), Vec::new());

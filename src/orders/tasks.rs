@@ -4,7 +4,7 @@
 use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
-use reveille_account::provenance::hand::{HandTools, PersonSession, PersonsCommit};
+use reveille_account::provenance::hand::{PersonSession, PersonSessionTools, PersonsCommit};
 use reveille_base::{
     schedule::{When, parse_only_day, parse_only_time},
     types::ChatRef,
@@ -93,7 +93,7 @@ pub struct NewTask {
 
 /// The result of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskOrdered {
+pub struct TaskOutcome {
     /// The confirmation for the person.
     pub told: String,
     /// Files whose edits couldn't be committed before the order.
@@ -108,9 +108,9 @@ pub struct TaskOrdered {
 /// [`OrderError::Refused`] with advice on what to type. Nothing was changed then.
 pub fn carry_out(
     session: &mut PersonSession<'_>,
-    tools: HandTools<'_>,
+    tools: PersonSessionTools<'_>,
     order: &TaskOrder,
-) -> Result<TaskOrdered, OrderError> {
+) -> Result<TaskOutcome, OrderError> {
     let now = tools.clock.now();
     // The person's edits are committed first, so that the order sees them and they stay the person's own.
     let edits = session.commit_edits()?;
@@ -150,7 +150,7 @@ pub fn carry_out(
     let changed = staged.into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
     let changes: Vec<FileChange> =
         changed.map(|file| FileChange { path: file.path, base: file.base, content: Some(file.content) }).collect();
-    let mut ordered = TaskOrdered { told: told.join("\n"), left_alone: edits.left_alone, commit: None };
+    let mut ordered = TaskOutcome { told: told.join("\n"), left_alone: edits.left_alone, commit: None };
     if changes.is_empty() {
         return Ok(ordered);
     }

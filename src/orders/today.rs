@@ -31,7 +31,7 @@ pub struct Today {
     /// Number of other tasks in the backlog.
     pub waiting_tasks: usize,
     /// Reminders that are late or still to come today.
-    pub reminders: Vec<TodaySlot>,
+    pub reminders: Vec<TodayReminder>,
     /// Messages that wait for an answer.
     pub messages: Vec<WaitingMessage>,
     /// Questions that wait for a person.
@@ -42,7 +42,7 @@ pub struct Today {
 
 /// A reminder of today.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct TodaySlot {
+pub struct TodayReminder {
     /// The number.
     pub id: i64,
     /// The local time.
@@ -109,7 +109,7 @@ pub fn build_day(
             let slot = if is_late { reminder.next() } else { find_slot(reminder, day, tz)? };
             let wall = slot.wall_time(reminder.what.rule.as_ref(), reminder.zone(tz));
             let time = wall.format(if wall.date() == day { "%H:%M" } else { "%a %-d %b %H:%M" }).to_string();
-            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text), is_late }))
+            Some((slot.at, TodayReminder { id: reminder.id, time, text: shown(&reminder.what.text), is_late }))
         })
         .collect();
     slots.sort_by_key(|(at, slot)| (*at, slot.id));
@@ -244,7 +244,7 @@ mod tests {
         let today = Today {
             tasks,
             waiting_tasks: 1,
-            reminders: vec![TodaySlot {
+            reminders: vec![TodayReminder {
                 id: 3,
                 time: "18:00".to_owned(),
                 text: "call\nAnna".to_owned(),

@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 
 use reveille_config::Config;
-use reveille_cycle::{Choice, find_undoable, what_it_did, what_they_did, which_change};
+use reveille_cycle::{Choice, describe_wake_step, find_undoable, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep};
 
 /// The answer to a request for an undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UndoAsked {
+pub enum UndoAnswer {
     /// Ordered, with a description of the step, such as `what I did at 14:03: remembered “x”`.
     Ordered(String),
     /// Refused, with the reason for people.
@@ -22,23 +22,23 @@ pub fn order_undo(
     config: &Config,
     now: DateTime<Utc>,
     id: Option<&str>,
-) -> Result<UndoAsked, StoreError> {
+) -> Result<UndoAnswer, StoreError> {
     // The person at this machine may undo the steps of every chat, so no chats are listed.
     Ok(match find_undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
             let what = describe_wake(config, now, &row);
             store.inbox_mut().carry_out_order(&Order::Undo { wake: row.cycle.id }, now)?;
-            UndoAsked::Ordered(what)
+            UndoAnswer::Ordered(what)
         }
         Choice::Change(proposal) => {
             store.inbox_mut().carry_out_order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
-            UndoAsked::Ordered(which_change(&proposal))
+            UndoAnswer::Ordered(which_change(&proposal))
         }
         Choice::Person(step) => {
             store.inbox_mut().carry_out_order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
-            UndoAsked::Ordered(what_they_did(&step, now, config.timezone))
+            UndoAnswer::Ordered(what_they_did(&step, now, config.timezone))
         }
-        Choice::Refused(why) => UndoAsked::Refused(why),
+        Choice::Refused(why) => UndoAnswer::Refused(why),
     })
 }
 
@@ -54,5 +54,5 @@ pub fn find_newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
 pub fn describe_wake(config: &Config, now: DateTime<Utc>, row: &CycleRow) -> String {
     let memory = Committed::open(&config.repo_dir()).ok().flatten();
     let subject = row.commit_id.as_deref().and_then(|commit| memory?.find_subject(commit));
-    what_it_did(Some(row), subject.as_deref(), now, config.timezone)
+    describe_wake_step(Some(row), subject.as_deref(), now, config.timezone)
 }

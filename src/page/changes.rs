@@ -17,9 +17,9 @@ use reveille_store::{NewProposal, Proposal, Store};
 use super::{
     error::PageError,
     parts::{escape_and_clean, render_time, wake_link},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
-use crate::orders::undo::{self, UndoAsked};
+use crate::orders::undo::{self, UndoAnswer};
 
 /// Maximum agreed changes shown.
 const MAX_AGREED: u32 = 20;
@@ -33,8 +33,8 @@ async fn undo_change(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> 
     let ordered = site.run_blocking(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
         match undo::order_undo(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
-            UndoAsked::Ordered(what) => Ok(desk.clean_text(&what)),
-            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+            UndoAnswer::Ordered(what) => Ok(desk.clean_text(&what)),
+            UndoAnswer::Refused(why) => Err(PageError::Refused(why)),
         }
     });
     let what = ordered.await?;
@@ -45,7 +45,7 @@ async fn undo_change(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> 
 }
 
 /// Renders the changes that the person agreed to, with their purpose.
-pub(super) fn render_agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
+pub(super) fn render_agreed(desk: &PageContext<'_>, store: &Store) -> Result<Markup, PageError> {
     let agreed = store.proposals().agreed_proposals(MAX_AGREED)?;
     let mut lines = Vec::new();
     for proposal in &agreed {
@@ -64,7 +64,7 @@ pub(super) fn render_agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup
     })
 }
 
-fn render_agreed_change(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
+fn render_agreed_change(desk: &PageContext<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
     let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
     html! {
         p {

@@ -49,7 +49,7 @@ use super::{
     notes::form_key,
     parts::render_untrusted_badge,
     questions::render_card,
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
     undo::newest_step,
 };
 use crate::bot::{AfterPut, MAX_SAID_BYTES, progress_line, store_terminal_statement};
@@ -196,7 +196,7 @@ async fn receive_message(State(site): State<Arc<PageSite>>, Form(form): Form<Say
 
 /// Stores a message under this session.
 fn store_message(
-    desk: &PageDesk<'_>,
+    desk: &PageContext<'_>,
     session: &TerminalSession,
     text: &str,
     seen: &str,
@@ -248,7 +248,7 @@ async fn record_seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenFor
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn open_store(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+fn open_store(desk: &PageContext<'_>) -> Result<Store, PageError> {
     cycle::open_store(desk.config).map_err(|error| PageError::Refused(desk.clean_text(&error.to_string())))
 }
 
@@ -300,7 +300,7 @@ impl Talk {
     }
 }
 
-fn read_talk(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
+fn read_talk(desk: &PageContext<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
     let Some(store) = desk.open_store()? else { return Ok(None) };
     let holder = wake_lock::read_holder(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
@@ -333,7 +333,7 @@ fn read_talk(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Ta
 }
 
 fn render_page(
-    desk: &PageDesk<'_>,
+    desk: &PageContext<'_>,
     session: &TerminalSession,
     typed: &str,
     why: Option<&str>,
@@ -393,7 +393,7 @@ fn render_page(
 }
 
 /// Renders the speaker and the time.
-fn render_speaker(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
+fn render_speaker(desk: &PageContext<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
     html! {
         (who)
         @if let Some(at) = at {
@@ -402,7 +402,7 @@ fn render_speaker(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> 
     }
 }
 
-fn render_exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
+fn render_exchange(desk: &PageContext<'_>, said: &Exchange) -> Markup {
     let by = if said.taint.is_some() { WrittenBy::Others } else { WrittenBy::Own };
     let text = desk.clean_text(&said.text);
     html! {
@@ -419,7 +419,7 @@ fn render_exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
     }
 }
 
-fn render_waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> Markup {
+fn render_waiting(desk: &PageContext<'_>, message: &Incoming, is_at_work: bool) -> Markup {
     html! {
         li .you {
             p .meta {
@@ -432,7 +432,7 @@ fn render_waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> 
 }
 
 /// Renders the progress of the running wake, with its plan.
-fn render_progress(desk: &PageDesk<'_>, calls: &[Entry]) -> Markup {
+fn render_progress(desk: &PageContext<'_>, calls: &[Entry]) -> Markup {
     let planned = calls.iter().rev().find_map(|entry| match entry {
         Entry::Called { name, input, .. } if name == "plan" => serde_json::from_str::<Plan>(input).ok(),
         _ => None,

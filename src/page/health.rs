@@ -15,7 +15,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
     parts::{build_address, render_outcome, render_time},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
 use crate::{
     RunMode,
@@ -57,7 +57,7 @@ async fn repair_problems(State(site): State<Arc<PageSite>>) -> Result<Redirect, 
     .await
 }
 
-fn render_report(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
+fn render_report(desk: &PageContext<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
     let (fine, wrong): (Vec<_>, Vec<_>) = report.checks.iter().partition(|check| check.status == Status::Ok);
     let can_repair = wrong.iter().any(|check| check.repair.is_some());
     html! {
@@ -122,7 +122,7 @@ fn find_about(id: &str) -> (&str, &'static str) {
     ABOUT.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
 }
 
-fn render_finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
+fn render_finding(desk: &PageContext<'_>, check: &CheckReport) -> Markup {
     let (name, why) = find_about(check.id);
     html! {
         article .card {

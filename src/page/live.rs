@@ -92,14 +92,14 @@ async fn announce_changes(
 /// The state at the last check.
 struct SeenState {
     paths: [PathBuf; 6],
-    files: Vec<Option<FileSign>>,
+    files: Vec<Option<FileSignature>>,
     shared: Option<String>,
     /// The open connection to a shared database.
     store: Option<Store>,
 }
 
 /// Modification time and size of a file.
-type FileSign = (Option<SystemTime>, u64);
+type FileSignature = (Option<SystemTime>, u64);
 
 impl SeenState {
     async fn read(site: &Arc<PageSite>) -> Self {
@@ -128,8 +128,8 @@ fn list_watched_files(config: &Config) -> [PathBuf; 6] {
 }
 
 /// Returns each file's signature. Empty files are ignored, since opening a database may create and remove an empty log.
-fn read_signatures(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
-    let signature = |path: &PathBuf| -> Option<FileSign> {
+fn read_signatures(paths: &[PathBuf]) -> Vec<Option<FileSignature>> {
+    let signature = |path: &PathBuf| -> Option<FileSignature> {
         let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
         Some((found.modified().ok(), found.len()))
     };
@@ -138,11 +138,11 @@ fn read_signatures(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
 
 /// Returns the change signature of a shared database. `None` without a shared database, or if it is unavailable.
 async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
-    site.config().database_url.as_ref()?;
+    site.config().parse_database_url.as_ref()?;
     let (site, open) = (Arc::clone(site), store.take());
     let read = move || {
         let store = open.or_else(|| database::open_read_only(site.config()).ok().flatten())?;
-        let signature = store.sign_of_changes().ok()?;
+        let signature = store.change_signature().ok()?;
         Some((store, signature))
     };
     let (open, signature) = tokio::task::spawn_blocking(read).await.ok().flatten()?;

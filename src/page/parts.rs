@@ -12,7 +12,7 @@ use reveille_base::{
 use reveille_memory::changes::ChangedLine;
 use reveille_store::names_others;
 
-use super::{error::PageError, site::PageDesk};
+use super::{error::PageError, site::PageContext};
 
 /// Maximum characters and lines of a text that is shown expanded.
 const OPEN_CHARS: usize = 400;
@@ -29,12 +29,12 @@ pub(super) fn render_moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Ma
 }
 
 /// Cleans a text for display. Invisible characters are spelled out first, so that none is lost.
-pub(super) fn escape_and_clean(desk: &PageDesk<'_>, text: &str) -> String {
+pub(super) fn escape_and_clean(desk: &PageContext<'_>, text: &str) -> String {
     desk.clean_text(&escape_hidden(text))
 }
 
 /// Names the other authors of a text, if any.
-pub(super) fn render_others(taint: Option<&str>) -> Markup {
+pub(super) fn render_taint_badge(taint: Option<&str>) -> Markup {
     html! {
         @if let Some(taint) = taint.filter(|taint| names_others(taint)) {
             span .badge .warn { "involves untrusted text: " (taint) }
@@ -75,7 +75,7 @@ impl From<ProvenanceError> for PageError {
 }
 
 /// Renders a time in local time, with the day unless that is today.
-pub(super) fn render_time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
+pub(super) fn render_time(desk: &PageContext<'_>, at: DateTime<Utc>) -> Markup {
     render_moment(at, desk.now, desk.config.timezone)
 }
 
@@ -105,7 +105,7 @@ pub(super) fn render_outcome(text: &Markup) -> Markup {
 }
 
 /// Renders added and removed lines with their sections.
-pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Markup {
+pub(super) fn changed_lines(desk: &PageContext<'_>, lines: &[ChangedLine]) -> Markup {
     let shown = lines.get(..MAX_CHANGED_LINES).unwrap_or(lines);
     let mut section: Option<&str> = None;
     html! {

@@ -30,7 +30,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
     parts::{escape_and_clean, render_time, render_untrusted_badge, wake_link},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
 
 /// Maximum decided questions shown, and their maximum age.
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 }
 
 #[derive(Deserialize)]
-struct AskedQuestions {
+struct QuestionsQuery {
     /// The question just answered.
     answered: Option<i64>,
 }
@@ -82,7 +82,7 @@ impl From<Answered> for ApprovalAnswer {
 
 async fn show_questions(
     State(site): State<Arc<PageSite>>,
-    Query(asked): Query<AskedQuestions>,
+    Query(asked): Query<QuestionsQuery>,
 ) -> Result<Markup, PageError> {
     let content = site.run_blocking(move |desk| render_all(desk, asked.answered)).await?;
     Ok(render_frame(PagePlace::Questions, "Questions", &content))
@@ -127,7 +127,7 @@ async fn answer_together(
     Ok(Redirect::to("/questions").into_response())
 }
 
-fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageError> {
+fn decide_together(desk: &PageContext<'_>, sent: &SentTogether) -> Result<(), PageError> {
     let changed = || {
         PageError::Refused(
             "One of these is no longer open, or has changed since you read it. Nothing was decided.".to_owned(),
@@ -173,7 +173,7 @@ fn render_together(open: &[Approval]) -> Markup {
     }
 }
 
-fn require_store(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+fn require_store(desk: &PageContext<'_>) -> Result<Store, PageError> {
     desk.open_store()?.ok_or_else(|| PageError::Missing("There are no questions yet.".to_owned()))
 }
 
@@ -182,7 +182,7 @@ fn load_question(store: &Store, id: i64) -> Result<Approval, PageError> {
 }
 
 /// Decides a question. Returns the response, and true if the decision took effect.
-fn decide_question(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
+fn decide_question(desk: &PageContext<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
     let store = require_store(desk)?;
     let approval = load_question(&store, id)?;
     // The connection for reading is closed before one for writing is opened.
@@ -218,7 +218,7 @@ fn hash_question(approval: &Approval) -> String {
     serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| hash_action(&shown))
 }
 
-fn is_open(desk: &PageDesk<'_>, approval: &Approval) -> bool {
+fn is_open(desk: &PageContext<'_>, approval: &Approval) -> bool {
     approval.state == ApprovalState::Pending && !approval.is_expired(desk.now)
 }
 
@@ -227,7 +227,7 @@ fn is_dangerous(approval: &Approval) -> bool {
 }
 
 /// Describes a question's state.
-fn describe_state(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
+fn describe_state(desk: &PageContext<'_>, approval: &Approval) -> &'static str {
     match approval.state {
         ApprovalState::Approved => "This was allowed, once.",
         ApprovalState::Denied => "This was refused.",
@@ -238,7 +238,7 @@ fn describe_state(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
     }
 }
 
-fn render_not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
+fn render_not_taken(desk: &PageContext<'_>, why: &str, approval: &Approval) -> Response {
     let content = html! {
         p .note.warn role="alert" { (why) " Your answer changed nothing." }
         (render_question(desk, approval))
@@ -247,7 +247,7 @@ fn render_not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Resp
     (StatusCode::CONFLICT, render_frame(PagePlace::Questions, "Not accepted", &content)).into_response()
 }
 
-fn render_all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
+fn render_all(desk: &PageContext<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
     let Some(store) = desk.open_store()? else {
         return Ok(render_nothing_open());
     };
@@ -299,7 +299,7 @@ fn describe_next_step(approval: &Approval) -> &'static str {
 }
 
 /// Renders an open question with its buttons. `from`: the page that shows it.
-pub(super) fn render_card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Markup {
+pub(super) fn render_card(desk: &PageContext<'_>, approval: &Approval, from: &str) -> Markup {
     html! {
         article .card {
             (render_question(desk, approval))
@@ -309,7 +309,7 @@ pub(super) fn render_card(desk: &PageDesk<'_>, approval: &Approval, from: &str) 
 }
 
 /// Renders a dangerous question a second time, before it can be allowed.
-fn render_confirmation(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_confirmation(desk: &PageContext<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
             @if is_dangerous(approval) {
@@ -366,7 +366,7 @@ fn render_answer_form(
 }
 
 /// Renders a question: the exact action with invisible characters spelled out, the reason, the origin, and the expiry.
-fn render_question(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_question(desk: &PageContext<'_>, approval: &Approval) -> Markup {
     let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, named, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
     let described = approval_text::describe_action(tool, action);
@@ -398,7 +398,7 @@ fn render_question(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
 }
 
 /// Renders the wish: the action and its object.
-fn render_wish(desk: &PageDesk<'_>, described: &Described) -> Markup {
+fn render_wish(desk: &PageContext<'_>, described: &Described) -> Markup {
     html! {
         "May I "
         @for piece in &described.wish {
@@ -412,7 +412,7 @@ fn render_wish(desk: &PageDesk<'_>, described: &Described) -> Markup {
 }
 
 /// Renders the action's parts in full.
-fn render_parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
+fn render_parts(desk: &PageContext<'_>, described: &Described) -> Markup {
     html! {
         @for part in &described.parts {
             @if let Some(name) = &part.name { p .meta { (escape_and_clean(desk, &name.replace('_', " "))) ":" } }
@@ -422,7 +422,7 @@ fn render_parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
 }
 
 /// Renders the files that the action names, with their text in full.
-fn render_named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
+fn render_named_files(desk: &PageContext<'_>, named: &BoundFiles) -> Markup {
     html! {
         @for file in &named.files {
             p {
@@ -440,7 +440,7 @@ fn render_named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
     }
 }
 
-fn render_decided(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+fn render_decided(desk: &PageContext<'_>, approval: &Approval) -> Markup {
     let by = match approval.decided_by.as_deref() {
         Some("console") => "on this machine",
         Some(_) => "in the chat",

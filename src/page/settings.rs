@@ -11,9 +11,9 @@ use reveille_config::GivenSettings;
 use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
-use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
+use crate::setup::{SettingGroup, ShownSetting, changed_since, list_settings};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/settings", get(show_settings))
@@ -24,7 +24,7 @@ async fn show_settings(State(site): State<Arc<PageSite>>) -> Result<Markup, Page
     Ok(render_frame(PagePlace::Settings, "Settings", &content))
 }
 
-fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
+fn render_settings(desk: &PageContext<'_>) -> Result<Markup, PageError> {
     let config = desk.config;
     let chosen = match desk.open_store()? {
         Some(store) => store.chats().find_chosen_value("MODEL", &config.model)?,
@@ -32,7 +32,7 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     };
     // The settings are read again, since those from the page's start may be outdated.
     let given = GivenSettings::gather(config.named_env_file.as_deref());
-    let (settings, other_problems) = shown_settings(&given);
+    let (settings, other_problems) = list_settings(&given);
     let wrong: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.problem.is_some()).collect();
     let changed = changed_since(config, &given);
     Ok(html! {
@@ -74,14 +74,14 @@ fn render_settings(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
 }
 
 /// Returns the option that names the settings file in a command.
-fn env_file_option(desk: &PageDesk<'_>) -> String {
+fn env_file_option(desk: &PageContext<'_>) -> String {
     desk.config
         .named_env_file
         .as_deref()
         .map_or_else(String::new, |path| format!(" --env-file {}", quote_for_shell(path)))
 }
 
-fn render_group(desk: &PageDesk<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
+fn render_group(desk: &PageContext<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
     html! {
         h2 { (group.title()) }
         ul .list {

@@ -42,7 +42,7 @@ pub struct PageSite {
 }
 
 /// The context of a request, on a thread that may block on the disk.
-pub(super) struct PageDesk<'a> {
+pub(super) struct PageContext<'a> {
     pub(super) config: &'a Config,
     pub(super) redactor: &'a Redactor,
     pub(super) now: DateTime<Utc>,
@@ -111,19 +111,19 @@ impl PageSite {
     /// The error of `work`, or [`PageError::Broken`] if it panicked.
     pub(super) async fn run_blocking<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&PageDesk<'_>) -> Result<T, PageError> + Send + 'static,
+        work: impl FnOnce(&PageContext<'_>) -> Result<T, PageError> + Send + 'static,
     ) -> Result<T, PageError> {
         let site = Arc::clone(self);
         let worked = tokio::task::spawn_blocking(move || {
             let now = site.config.clock().now();
             let redactor = (site.redactor)(&site.config);
-            work(&PageDesk { config: &site.config, redactor: &redactor, now })
+            work(&PageContext { config: &site.config, redactor: &redactor, now })
         });
         worked.await.map_err(|_| PageError::Broken)?
     }
 }
 
-impl PageDesk<'_> {
+impl PageContext<'_> {
     /// Opens the database for reading. `None` before the first wake.
     pub(super) fn open_store(&self) -> Result<Option<Store>, StoreError> {
         database::open_read_only(self.config)

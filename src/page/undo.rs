@@ -16,9 +16,9 @@ use reveille_store::Store;
 
 use super::{
     error::PageError,
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
-use crate::orders::undo::{self, UndoAsked};
+use crate::orders::undo::{self, UndoAnswer};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/undo", post(order_undo))
@@ -34,7 +34,7 @@ struct UndoForm {
 }
 
 /// Renders the newest step with an undo button, or nothing. `from`: the page that shows it.
-pub(super) fn newest_step(desk: &PageDesk<'_>, store: &Store, from: &str) -> Result<Markup, PageError> {
+pub(super) fn newest_step(desk: &PageContext<'_>, store: &Store, from: &str) -> Result<Markup, PageError> {
     let newest = undo::find_newest(store, desk.config, desk.now)?;
     Ok(html! {
         @if let Some((step, what)) = newest {
@@ -52,8 +52,8 @@ async fn order_undo(State(site): State<Arc<PageSite>>, Form(form): Form<UndoForm
     let asked = site.run_blocking(move |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| PageError::Refused(error.to_string()))?;
         match undo::order_undo(&mut store, desk.config, desk.now, Some(&form.step))? {
-            UndoAsked::Ordered(what) => Ok((form.from, desk.clean_text(&what))),
-            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+            UndoAnswer::Ordered(what) => Ok((form.from, desk.clean_text(&what))),
+            UndoAnswer::Refused(why) => Err(PageError::Refused(why)),
         }
     });
     let (from, what) = asked.await?;

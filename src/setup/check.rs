@@ -5,7 +5,7 @@ use std::{io::Read as _, path::Path, time::Duration};
 use rustix::fs::{Access, access};
 
 use reveille_base::{
-    approval_text::without_hidden,
+    approval_text::remove_hidden,
     disk,
     process::{self, Spec},
     words::{format_count, one_line, truncate_text},
@@ -131,7 +131,7 @@ pub async fn check_step(step: SetupStep, config: &Config, tools: CheckTools<'_>)
 
 /// Removes hidden characters from another program's text.
 fn clean_text(why: impl std::fmt::Display) -> String {
-    without_hidden(&why.to_string()).into_owned()
+    remove_hidden(&why.to_string()).into_owned()
 }
 
 fn check_workspace(config: &Config) -> Checked {
@@ -144,7 +144,7 @@ fn check_workspace(config: &Config) -> Checked {
         return Checked::Wrong(format!("you can't write to {}", nearest_existing.display()));
     }
     let free = disk::free_bytes(dir).unwrap_or(u64::MAX);
-    if config.disk_reserve.is_broken_into(free) {
+    if config.disk_reserve.is_undercut_by(free) {
         let reserve = disk::format_size(config.disk_reserve.bytes());
         return Checked::Wrong(format!("its disk has {} left, and it needs {reserve}", disk::format_size(free)));
     }
@@ -188,7 +188,7 @@ fn check_autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
 }
 
 async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let Some(api_key) = config.anthropic_key.clone() else {
+    let Some(parse_api_key) = config.anthropic_key.clone() else {
         return Checked::Good("none yet: it answers without an AI model".to_owned());
     };
     if !tools.reach.asks_others() {
@@ -198,7 +198,10 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
         config.requested_models().filter(|name| Provider::from_model(name) == Provider::Anthropic).collect();
     for name in &names {
         let options = AnthropicOptions {
-            route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key: api_key.clone() },
+            route: ClaudeRoute::Api {
+                base_url: config.anthropic_base_url.clone(),
+                parse_api_key: parse_api_key.clone(),
+            },
             model: (*name).to_owned(),
             max_tokens: 1,
             idle_timeout: CALL_TIMEOUT,
@@ -227,7 +230,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 async fn list_served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     let server = openai::OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
-        api_key: config.openai_key.clone(),
+        parse_api_key: config.openai_key.clone(),
         model: config.model.clone(),
         usd_per_million: config.openai_price,
         idle_timeout: CALL_TIMEOUT,

@@ -18,7 +18,7 @@ pub use self::{
     local_models::FoundServer,
     names::{AssistantNames, DEFAULT_NAME, parse_names, with_names},
     servers::is_example_server,
-    shown::{SettingGroup, ShownSetting, changed_since, shown_settings},
+    shown::{SettingGroup, ShownSetting, changed_since, list_settings},
     steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
     write::{WriteError, write_settings},
 };

@@ -11,7 +11,7 @@ use std::{
 
 use reveille_base::redact::{Redactor, Secret};
 use reveille_config::Config;
-use reveille_index::embed::{self, EmbedDesk, EmbedError, TextRole};
+use reveille_index::embed::{self, EmbedContext, EmbedError, TextRole};
 use reveille_store::Store;
 
 use crate::support::{
@@ -77,7 +77,7 @@ impl World {
         let mut store = Store::open(&self.dir.path().join("messages.db")).unwrap();
         let redactor = Redactor::new([&Secret::new("hunter2-secret"), &Secret::new(KEY)]);
         let now = "2026-11-24T10:00:00Z".parse().unwrap();
-        let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &[], now };
+        let mut desk = EmbedContext { store: Some(&mut store), redactor: &redactor, caps: &[], now };
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let embedding = embed::embed_texts(embedder.as_ref(), &mut desk, &texts, (role, None));
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(embedding)

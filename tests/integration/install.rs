@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use reveille::setup::install::{
-    Installation, LaunchdAgent, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines,
+    Installation, LaunchdAgent, PROGRAMS, add_our_lines, launchd_agents, remove_our_lines, systemd_units,
 };
 use std::{
     fs,
@@ -42,10 +42,10 @@ fn odd(root: &Path) -> Installation {
 fn crons_lines_are_added_once_and_leave_every_other_byte() {
     let to = odd(Path::new("/r"));
     for old in ["", "MAILTO=ann\n0 4 * * * backup # nightly\n", "# no end of line"] {
-        let new = with_lines(old, &to);
+        let new = add_our_lines(old, &to);
         assert!(new.starts_with(old), "{new}");
-        assert_eq!(with_lines(&new, &to), new);
-        assert_eq!(without_lines(&new).trim_end(), old.trim_end());
+        assert_eq!(add_our_lines(&new, &to), new);
+        assert_eq!(remove_our_lines(&new).trim_end(), old.trim_end());
         let ours: Vec<&str> = new.lines().filter(|line| line.contains("# reveille: ")).collect();
         assert_eq!(ours.len(), 3, "{new}");
         for line in ours {
@@ -54,7 +54,7 @@ fn crons_lines_are_added_once_and_leave_every_other_byte() {
             assert!(line.contains("--env-file '/r/home/set tings.env'"), "{line}");
         }
     }
-    let without_bot = with_lines("", &Installation { with_bot: false, ..to });
+    let without_bot = add_our_lines("", &Installation { with_bot: false, ..to });
     assert_eq!(without_bot.lines().count(), 2, "{without_bot}");
 }
 

@@ -27,7 +27,7 @@ const MIN_FORECAST_DAYS: usize = 3;
 /// The number of days whose questions are listed.
 const ASKED_DAYS: usize = 7;
 /// The maximum number of wakes whose prompts are analysed, latest first.
-const MAX_TAKEN_APART: usize = 50;
+const MAX_ANALYSED_WAKES: usize = 50;
 
 /// The grouping of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
@@ -344,7 +344,7 @@ fn divide_evenly(mut spent: Spent, among: u64) -> Spent {
 
 fn sum_prompt_parts(store: &Store, paid: &[PaidRequest]) -> Result<PromptParts, StoreError> {
     let mut all = PromptParts::default();
-    for cycle in list_cycles(paid).iter().rev().take(MAX_TAKEN_APART) {
+    for cycle in list_cycles(paid).iter().rev().take(MAX_ANALYSED_WAKES) {
         if let Some(row) = store.cycles().find_cycle(cycle)? {
             let journal = store.history().dated_journal(cycle)?;
             let entries = journal.iter().filter_map(|line| line.entry.as_ref());

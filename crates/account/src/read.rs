@@ -15,7 +15,7 @@ use reveille_tools::unwrap_call;
 use super::{
     clean_for_display,
     story::{
-        AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn,
+        AskedMessage, CallDecision, JournalState, StoryCall, StoryCallResult, StoryRecording, StoryStep, StoryTurn,
         WakeStory,
     },
 };
@@ -47,9 +47,9 @@ pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<
             undone: store.undos().find_undo_state(id)?,
             asked: asked.iter().map(|message| AskedMessage::from_incoming(message, masked)).collect(),
             journal: match (has_journal, damaged) {
-                (false, _) => JournalKept::Forgotten,
-                (true, 0) => JournalKept::Whole,
-                (true, lines) => JournalKept::Damaged { lines },
+                (false, _) => JournalState::Forgotten,
+                (true, 0) => JournalState::Whole,
+                (true, lines) => JournalState::Damaged { lines },
             },
             taints: Vec::new(),
             plan: None,
@@ -141,7 +141,7 @@ impl StoryFold<'_> {
             }
             Entry::Outcome { call, name, content, is_error, receipt, taint, image, .. } => {
                 self.add_taint(story, taint.clone());
-                let result = CallResultTold {
+                let result = StoryCallResult {
                     at,
                     content: (self.masked)(&content),
                     is_error,

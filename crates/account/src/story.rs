@@ -41,7 +41,7 @@ pub struct WakeStory {
     /// The messages that the cycle handled.
     pub asked: Vec<AskedMessage>,
     /// The completeness of the journal.
-    pub journal: JournalKept,
+    pub journal: JournalState,
     /// The distinct sources of untrusted text that the cycle read.
     pub taints: Vec<String>,
     /// The last plan.
@@ -63,7 +63,7 @@ pub struct WakeStory {
 /// The completeness of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub enum JournalKept {
+pub enum JournalState {
     /// Complete.
     Whole,
     /// Deleted, because it was older than `KEEP_DAYS`.
@@ -238,7 +238,7 @@ pub struct StoryCall {
     /// The start of the call; `None` if the call never ran.
     pub began_at: Option<DateTime<Utc>>,
     /// The result; `None` if the call hasn't ended.
-    pub result: Option<CallResultTold>,
+    pub result: Option<StoryCallResult>,
     /// The duration in milliseconds.
     pub took_ms: Option<i64>,
 }
@@ -258,7 +258,7 @@ pub struct CallDecision {
 
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct CallResultTold {
+pub struct StoryCallResult {
     /// The time.
     pub at: Option<DateTime<Utc>>,
     /// The content for the model.

@@ -12,7 +12,7 @@ use reveille_policy::{Decision, Verdict};
 use reveille_store::WrittenText;
 
 use super::{
-    story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
+    story::{AskedMessage, CallDecision, JournalState, StoryCall, StoryCallResult, StoryStep, StoryTurn, WakeStory},
     units::{format_duration, format_tokens, format_usd},
 };
 
@@ -25,7 +25,7 @@ const MAX_ASKED_CHARS: usize = 200;
 
 /// Options for rendering a story.
 #[derive(Debug, Clone, Copy)]
-pub struct StoryTelling {
+pub struct StoryOptions {
     /// The person's zone.
     pub tz: Tz,
     /// True to show texts in full.
@@ -33,7 +33,7 @@ pub struct StoryTelling {
 }
 
 /// Renders the story, without its commit.
-pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
+pub fn render_story(story: &WakeStory, how: StoryOptions) -> String {
     let teller = StoryTeller { story, how };
     let parts = [
         teller.render_head(),
@@ -48,7 +48,7 @@ pub fn render_story(story: &WakeStory, how: StoryTelling) -> String {
 
 struct StoryTeller<'a> {
     story: &'a WakeStory,
-    how: StoryTelling,
+    how: StoryOptions,
 }
 
 impl StoryTeller<'_> {
@@ -231,7 +231,7 @@ impl StoryTeller<'_> {
         describe_verdict(verdict.decision, call, &why)
     }
 
-    fn render_result(&self, result: &CallResultTold) -> String {
+    fn render_result(&self, result: &StoryCallResult) -> String {
         let mark = if result.is_error { "failed" } else { "result" };
         let taint =
             result.taint.as_deref().map(|taint| format!(" (untrusted: {})", self.format_line(taint, MAX_CHARS)));
@@ -277,11 +277,11 @@ impl StoryTeller<'_> {
 
     fn describe_journal(&self) -> String {
         let mut text = match self.story.journal {
-            JournalKept::Whole => String::new(),
-            JournalKept::Forgotten => {
+            JournalState::Whole => String::new(),
+            JournalState::Forgotten => {
                 "Its turns and calls are older than KEEP_DAYS and were deleted. This is what remains.\n".to_owned()
             }
-            JournalKept::Damaged { lines } => {
+            JournalState::Damaged { lines } => {
                 format!("{} of its journal can't be read.\n", format_count(lines, "line"))
             }
         };

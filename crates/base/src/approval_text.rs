@@ -62,7 +62,7 @@ pub fn render_files(bound: &BoundFiles) -> String {
 }
 
 /// Lists the files of an action as plain text.
-pub fn named_plain(bound: &BoundFiles) -> String {
+pub fn render_files_plain(bound: &BoundFiles) -> String {
     render_file_lines(bound, FileDetail::Text, |line| format!("    {line}"))
 }
 
@@ -150,13 +150,13 @@ fn flag_misplaced(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
 }
 
 /// Returns true if a text has hidden characters that ordinary words don't need.
-pub fn hides_something(text: &str) -> bool {
+pub fn has_misplaced_hidden(text: &str) -> bool {
     flag_misplaced(text).any(|(_, is_misplaced)| is_misplaced)
 }
 
 /// Removes hidden characters that ordinary words don't need; unusual spaces become plain ones.
-pub fn without_hidden(text: &str) -> Cow<'_, str> {
-    if !hides_something(text) {
+pub fn remove_hidden(text: &str) -> Cow<'_, str> {
+    if !has_misplaced_hidden(text) {
         return Cow::Borrowed(text);
     }
     let kept = flag_misplaced(text).filter_map(|(c, is_misplaced)| match is_misplaced {
@@ -172,7 +172,12 @@ pub fn hash_action(action: &str) -> String {
 }
 
 /// Renders the file that is attached to question `id` when the action or its files don't fit in a message.
-pub fn render_file(id: i64, (tool, arguments): (&str, &str), bound: &BoundFiles, reasons: &[String]) -> String {
+pub fn render_question_file(
+    id: i64,
+    (tool, arguments): (&str, &str),
+    bound: &BoundFiles,
+    reasons: &[String],
+) -> String {
     let described = describe_action(tool, arguments);
     let files = render_file_lines(bound, FileDetail::TextAndDigest, |line| format!("    {line}"));
     let files_clause = if bound.is_empty() { "" } else { ", and the files that it names as they are above" };
@@ -199,10 +204,10 @@ mod tests {
     fn removes_characters_that_a_screen_hides_except_those_that_words_need() {
         let smuggled: String = "hi".chars().map(|c| char::from_u32(0xe0000 + c as u32).unwrap()).collect();
         let hidden = format!("a\u{2061}b{smuggled}c\u{202e}d\u{200d}e\u{2028}f\u{2003}g\0h");
-        assert_eq!(without_hidden(&hidden), "abcde f gh");
+        assert_eq!(remove_hidden(&hidden), "abcde f gh");
         let seen = "می‌خواهم 👩‍🚀 ❤️ naïve\u{a0}! 日本語\u{3000}x\n\ty";
-        assert_eq!(without_hidden(seen), seen);
-        assert!(hides_something(&hidden) && !hides_something(seen));
+        assert_eq!(remove_hidden(seen), seen);
+        assert!(has_misplaced_hidden(&hidden) && !has_misplaced_hidden(seen));
     }
 
     #[test]
@@ -218,7 +223,7 @@ mod tests {
             let asked = serde_json::json!({ "command": hidden }).to_string();
             for text in [
                 describe_action("shell", &asked).render_wrapped(),
-                render_file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
+                render_question_file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
             ] {
                 assert!(text.contains(written) && !text.contains(hidden), "{written}: {text}");
             }
@@ -269,7 +274,7 @@ mod tests {
         assert_eq!(hash_action("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
         assert_eq!(describe_action("shell", one), describe_action("shell", other));
-        let attached = |action: &str| render_file(3, ("shell", action), &BoundFiles::default(), &[]);
+        let attached = |action: &str| render_question_file(3, ("shell", action), &BoundFiles::default(), &[]);
         assert!(attached(one).contains(&hash_action(one)) && !attached(other).contains(&hash_action(one)));
         assert!(attached(one).contains("wake approvals bytes 3 | sha256sum"));
     }

@@ -32,13 +32,13 @@ impl Reserve {
     }
 
     /// Returns true if less space than the reserve is free.
-    pub const fn is_broken_into(self, free_bytes: u64) -> bool {
+    pub const fn is_undercut_by(self, free_bytes: u64) -> bool {
         free_bytes < self.bytes
     }
 
     /// The free bytes above which the disk counts as recovered: 1.25 times the reserve, so that a disk near the limit doesn't toggle
     /// the bot on and off.
-    pub const fn well_again_bytes(self) -> u64 {
+    pub const fn recovery_bytes(self) -> u64 {
         self.bytes.saturating_add(self.bytes / 4)
     }
 }
@@ -53,7 +53,7 @@ const LAST_NOTICE_BYTES: u64 = 1 << 20;
 /// Creates the ballast file if the disk has plenty of space. Does nothing if the reserve is turned off.
 pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
     let path = workspace.join(BALLAST);
-    let is_plenty = || free_bytes(workspace).is_ok_and(|free| free > reserve.well_again_bytes() + BALLAST_BYTES);
+    let is_plenty = || free_bytes(workspace).is_ok_and(|free| free > reserve.recovery_bytes() + BALLAST_BYTES);
     if reserve.bytes() == 0 || path.exists() || !is_plenty() {
         return;
     }
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn a_disk_is_short_below_the_reserve_and_recovers_a_quarter_above() {
         let reserve = Reserve::from_mib(100);
-        assert_eq!((reserve.bytes(), reserve.well_again_bytes()), (100 << 20, 125 << 20));
-        assert!(reserve.is_broken_into((100 << 20) - 1) && !reserve.is_broken_into(100 << 20));
-        assert!(!Reserve::from_mib(0).is_broken_into(0), "a reserve that is turned off never stops the bot");
+        assert_eq!((reserve.bytes(), reserve.recovery_bytes()), (100 << 20, 125 << 20));
+        assert!(reserve.is_undercut_by((100 << 20) - 1) && !reserve.is_undercut_by(100 << 20));
+        assert!(!Reserve::from_mib(0).is_undercut_by(0), "a reserve that is turned off never stops the bot");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// Returns true if any object in the text repeats a key, so that two parsers may disagree about it. Keys are compared after
 /// unescaping (`\u0061` is `a`). Returns false for invalid JSON.
-pub fn has_key_twice(text: &str) -> bool {
+pub fn has_repeated_key(text: &str) -> bool {
     // Invalid JSON fails with an error of another category.
     serde_json::from_str::<UniqueKeys>(text).is_err_and(|error| error.is_data())
 }
@@ -160,7 +160,7 @@ mod tests {
             r#"{"a":{"b":[1,{"c":1,"d":null,"c":2}]}}"#,
             r#"[{"":0,"":0}]"#,
         ] {
-            assert!(has_key_twice(text), "{text}");
+            assert!(has_repeated_key(text), "{text}");
         }
         for text in [
             "",
@@ -171,7 +171,7 @@ mod tests {
             r#"{"a":{"a":{"a":1}},"A":2,"á":3,"a\u0301":4}"#,
             r#"[{"a":1},{"a":-2},{"a":1.5e300},{"a":true},{"a":"a"}]"#,
         ] {
-            assert!(!has_key_twice(text), "{text}");
+            assert!(!has_repeated_key(text), "{text}");
         }
     }
 

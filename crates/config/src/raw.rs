@@ -199,7 +199,7 @@ impl Raw {
 
     fn parse_workspace(&mut self) -> Option<PathBuf> {
         let said = self.get("WORKSPACE_DIR")?;
-        match values::absolute_path(&said.value, self.home.as_deref()) {
+        match values::parse_absolute_path(&said.value, self.home.as_deref()) {
             Ok(path) => Some(path),
             Err(expected) => {
                 let what = format!("expected {expected}, got {}", Self::format_value("WORKSPACE_DIR", &said.value));
@@ -267,7 +267,7 @@ impl Raw {
             let what = format!("set, but {name} is set too; keep one of them");
             return self.add_problem(file_name, &what);
         }
-        let path = match values::absolute_path(&file.value, self.home.as_deref()) {
+        let path = match values::parse_absolute_path(&file.value, self.home.as_deref()) {
             Ok(path) => path,
             Err(expected) => {
                 let what = format!("expected {expected}, got {}", Self::format_value(file_name, &file.value));

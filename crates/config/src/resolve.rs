@@ -43,7 +43,7 @@ fn list_notes(config: &Config, raw: &Raw) -> Vec<String> {
         let missing = model.as_deref().and_then(|name| Some((name, config.describe_missing(name)?)));
         notes.extend(missing.map(|(name, missing)| format!("{setting} is {name}, but {missing}, so I don't use it.")));
     }
-    if matches!(config.embed_model, Some(EmbedModel::Gemini(_))) && config.gemini_key.is_none() {
+    if matches!(config.parse_embed_model, Some(EmbedModel::Gemini(_))) && config.gemini_key.is_none() {
         let note = "EMBED_MODEL is a Gemini model, but there is no GEMINI_API_KEY, so I search the memory by keywords.";
         notes.push(note.to_owned());
     }
@@ -72,21 +72,21 @@ impl Settings {
         let home = home.as_deref();
         let allowed_chats = self.parse_given("ALLOWED_CHAT_IDS", values::parse_chats).unwrap_or_default();
         let repo_url = self.parse_given("REPO_URL", values::repo_url);
-        let media_dir = self.parse_given("MEDIA_DIR", |value| values::absolute_path(value, home));
+        let media_dir = self.parse_given("MEDIA_DIR", |value| values::parse_absolute_path(value, home));
         let timezone = self.parse_given("TIMEZONE", values::parse_timezone);
         let config = Config {
-            repo_name: self.parse("REPO_NAME", values::repo_name)?,
-            database_url: self.parse_given("DATABASE_URL", values::database_url),
+            parse_repo_name: self.parse("REPO_NAME", values::parse_repo_name)?,
+            parse_database_url: self.parse_given("DATABASE_URL", values::parse_database_url),
             database_password: self.parse_secret("DATABASE_PASSWORD", values::parse_password),
             lease: self.parse_lease(repo_url.is_some())?,
             repo_url,
-            telegram_token: self.parse_secret("TELEGRAM_BOT_TOKEN", values::bot_token),
-            telegram_api_url: self.parse("TELEGRAM_API_URL", values::server_url)?,
-            owner_chat: self.choose_owner(&allowed_chats),
+            telegram_token: self.parse_secret("TELEGRAM_BOT_TOKEN", values::parse_bot_token),
+            telegram_api_url: self.parse("TELEGRAM_API_URL", values::parse_server_url)?,
+            parse_owner_chat: self.choose_owner(&allowed_chats),
             is_owner_chosen: self.0.get("OWNER_CHAT_ID").is_some(),
             allowed_chats,
-            anthropic_key: self.parse_secret("ANTHROPIC_API_KEY", values::api_key),
-            anthropic_base_url: self.parse("ANTHROPIC_BASE_URL", values::server_url)?,
+            anthropic_key: self.parse_secret("ANTHROPIC_API_KEY", values::parse_api_key),
+            anthropic_base_url: self.parse("ANTHROPIC_BASE_URL", values::parse_server_url)?,
             bedrock: self.parse_bedrock(),
             vertex: self.parse_vertex(home)?,
             model: self.parse("MODEL", values::parse_models)?,
@@ -96,14 +96,14 @@ impl Settings {
             claude_code: self.parse("CLAUDE_CODE", |value| values::parse_program(value, home))?,
             images_max: self.parse("IMAGES_MAX", values::images_max)?,
             claude_code_model: self.parse("CLAUDE_CODE_MODEL", values::parse_model)?,
-            claude_code_token: self.parse_secret("CLAUDE_CODE_OAUTH_TOKEN", values::api_key),
-            brave_key: self.parse_secret("BRAVE_API_KEY", values::api_key),
-            embed_model: self.parse_given("EMBED_MODEL", |value| values::embed_model(value, home)),
-            openai_base_url: self.parse("OPENAI_BASE_URL", values::server_url)?,
-            openai_key: self.parse_secret("OPENAI_API_KEY", values::api_key),
+            claude_code_token: self.parse_secret("CLAUDE_CODE_OAUTH_TOKEN", values::parse_api_key),
+            brave_key: self.parse_secret("BRAVE_API_KEY", values::parse_api_key),
+            parse_embed_model: self.parse_given("EMBED_MODEL", |value| values::parse_embed_model(value, home)),
+            openai_base_url: self.parse("OPENAI_BASE_URL", values::parse_server_url)?,
+            openai_key: self.parse_secret("OPENAI_API_KEY", values::parse_api_key),
             openai_price: self.parse_given("OPENAI_PRICE", values::token_price),
-            gemini_base_url: self.parse("GEMINI_BASE_URL", values::server_url)?,
-            gemini_key: self.parse_secret("GEMINI_API_KEY", values::api_key),
+            gemini_base_url: self.parse("GEMINI_BASE_URL", values::parse_server_url)?,
+            gemini_key: self.parse_secret("GEMINI_API_KEY", values::parse_api_key),
             proxy_secrets: self.0.proxy_secrets.clone(),
             timezone: timezone.unwrap_or_else(|| self.choose_zone(system_zone)),
             autonomy: self.parse("AUTONOMY", values::parse_autonomy)?,
@@ -115,8 +115,8 @@ impl Settings {
             pull_every: self.parse("PULL_EVERY_MIN", values::parse_minutes)?,
             disk_reserve: self.parse("DISK_RESERVE_MB", values::disk_reserve)?,
             keep: self.parse("KEEP_DAYS", values::parse_retention)?,
-            whisper_model: self.parse_given("WHISPER_MODEL", |value| values::absolute_path(value, home)),
-            quiet_hours: self.parse("QUIET_HOURS", values::quiet_hours)?,
+            whisper_model: self.parse_given("WHISPER_MODEL", |value| values::parse_absolute_path(value, home)),
+            parse_quiet_hours: self.parse("QUIET_HOURS", values::parse_quiet_hours)?,
             reflect_at: self.parse("REFLECT_AT", values::time_or_none)?,
             tell_per_day: self.parse("TELL_PER_DAY", values::tell_per_day)?,
             fixed_now: self.parse_given("REVEILLE_NOW", values::parse_now),
@@ -174,16 +174,17 @@ impl Settings {
     fn parse_bedrock(&mut self) -> BedrockSettings {
         BedrockSettings {
             region: self.parse_given("AWS_REGION", values::aws_region),
-            base_url: self.parse_given("BEDROCK_BASE_URL", values::server_url),
-            bearer_token: self.parse_secret("AWS_BEARER_TOKEN_BEDROCK", values::api_key),
+            base_url: self.parse_given("BEDROCK_BASE_URL", values::parse_server_url),
+            bearer_token: self.parse_secret("AWS_BEARER_TOKEN_BEDROCK", values::parse_api_key),
             access_key_id: self.parse_given("AWS_ACCESS_KEY_ID", values::aws_key_id),
-            secret_access_key: self.parse_secret("AWS_SECRET_ACCESS_KEY", values::api_key),
-            session_token: self.parse_secret("AWS_SESSION_TOKEN", values::api_key),
+            secret_access_key: self.parse_secret("AWS_SECRET_ACCESS_KEY", values::parse_api_key),
+            session_token: self.parse_secret("AWS_SESSION_TOKEN", values::parse_api_key),
         }
     }
 
     fn parse_vertex(&mut self, home: Option<&Path>) -> Option<VertexSettings> {
-        let login = self.parse_given("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
+        let login =
+            self.parse_given("GOOGLE_APPLICATION_CREDENTIALS", |value| values::parse_absolute_path(value, home));
         // Hide the file from programs that the model runs. The folder of the `gcloud` tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
         Some(VertexSettings {
@@ -191,7 +192,7 @@ impl Settings {
             location: self.parse("GOOGLE_CLOUD_LOCATION", values::google_location)?,
             login: login.or_else(|| cloud::gcloud_login(home)),
             workspace: self.parse_given("VERTEX_WORKSPACE", values::vertex_workspace),
-            base_url: self.parse_given("VERTEX_BASE_URL", values::server_url),
+            base_url: self.parse_given("VERTEX_BASE_URL", values::parse_server_url),
         })
     }
 
@@ -214,7 +215,7 @@ impl Settings {
     fn choose_owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
         let first_person = allowed.iter().copied().find(|chat| !chat.is_group()).unwrap_or(ChatRef::TERMINAL);
         let chosen = self.parse_given("OWNER_CHAT_ID", |value| {
-            let chat = values::owner_chat(value)?;
+            let chat = values::parse_owner_chat(value)?;
             if chat.is_terminal() || allowed.contains(&chat) {
                 Ok(chat)
             } else {

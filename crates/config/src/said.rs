@@ -131,7 +131,7 @@ impl GivenSettings {
 
     /// Resolves the settings with these changes, leaves out the wrong ones, and returns their problems. The settings are `None` if they
     /// can't be resolved even so.
-    pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
+    pub fn with_valid_settings(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
         let mut raw = self.gather_raw(changes);
         let mut problems = std::mem::take(&mut raw.problems);
         for problem in &problems {
@@ -182,7 +182,7 @@ pub fn file_setting(name: &str) -> Option<&'static str> {
 /// Describes the expected and the given value, without secrets.
 pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Result<(), String> {
     if name == "WORKSPACE_DIR" {
-        return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
+        return values::parse_absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
     }
     let mut raw = Raw::new_empty(home);
     raw.record_value(name, value, Source::Environment);
@@ -217,7 +217,7 @@ mod tests {
         ]);
         let config = said.resolve_with_changes(&changes).unwrap();
         assert_eq!(
-            (config.daily_budget_usd, config.autonomy, config.repo_name.as_str()),
+            (config.daily_budget_usd, config.autonomy, config.parse_repo_name.as_str()),
             (3.0, super::super::Autonomy::Full, "brain")
         );
     }
@@ -226,7 +226,7 @@ mod tests {
     fn wrong_settings_are_left_out_and_named() {
         let (_dir, said) = said(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
         assert!(said.resolve_with_changes(&SettingChanges::new()).is_err());
-        let (config, problems) = said.with_what_is_right(&SettingChanges::new());
+        let (config, problems) = said.with_valid_settings(&SettingChanges::new());
         assert_eq!(config.unwrap().daily_budget_usd, 3.0);
         let subjects: Vec<&str> = problems.iter().map(|problem| problem.subject.as_str()).collect();
         assert_eq!(subjects, ["AUTONOMY", "TELL_PER_DAY"]);

@@ -37,7 +37,7 @@ pub(super) fn looks_secret(value: &str) -> bool {
     token || value.contains("sk-ant-")
 }
 
-pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+pub(super) fn parse_absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     const EXPECTED: &str = "an absolute path (or one that begins with ~/)";
     let path = match value.strip_prefix("~/") {
         Some(below) => home.ok_or_else(|| format!("{EXPECTED}, and ~ is unknown because HOME isn't set"))?.join(below),
@@ -50,13 +50,13 @@ pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf,
 /// Parses a program's path, or its name on `PATH`.
 pub(super) fn parse_program(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     if value.contains('/') {
-        return absolute_path(value, home);
+        return parse_absolute_path(value, home);
     }
     let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) && !value.starts_with('-');
     if is_plain { Ok(value.into()) } else { Err("the name of a program, or its absolute path".to_owned()) }
 }
 
-pub(super) fn bot_token(value: &str) -> Result<String, String> {
+pub(super) fn parse_bot_token(value: &str) -> Result<String, String> {
     let rest = value.split_once(':').map_or("", |(_, rest)| rest);
     let good = !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if good && bot_id(value).is_some() {
@@ -72,7 +72,7 @@ pub(super) fn bot_id(token: &str) -> Option<i64> {
     if id.bytes().all(|b| b.is_ascii_digit()) { id.parse().ok().filter(|id| *id > 0) } else { None }
 }
 
-pub(super) fn api_key(value: &str) -> Result<String, String> {
+pub(super) fn parse_api_key(value: &str) -> Result<String, String> {
     if value.bytes().all(|b| b.is_ascii_graphic()) {
         Ok(value.to_owned())
     } else {
@@ -100,12 +100,12 @@ pub(super) fn parse_chats(value: &str) -> Result<Vec<ChatRef>, String> {
     }
 }
 
-pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
+pub(super) fn parse_owner_chat(value: &str) -> Result<ChatRef, String> {
     value.parse().map_err(|_| "one numeric chat id, or 0 for the terminal".to_owned())
 }
 
 /// Parses the URL of a server that receives secrets: encrypted, or on this machine.
-pub fn server_url(value: &str) -> Result<String, String> {
+pub fn parse_server_url(value: &str) -> Result<String, String> {
     let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
     let url = reqwest::Url::parse(value).map_err(|_| expected())?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?;
@@ -129,7 +129,7 @@ pub(super) fn is_loopback_url(url: &str) -> bool {
 
 /// Returns true if a model of an OpenAI-compatible server runs on this machine, free and private. The address alone isn't enough:
 /// Ollama forwards some models to its cloud, and a required key hints at a proxy to a paid service.
-pub fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
+pub fn runs_on_this_machine(base_url: &str, model: &str, has_key: bool) -> bool {
     is_loopback_url(base_url) && !is_forwarded_to_cloud(model) && !has_key
 }
 
@@ -165,7 +165,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
 }
 
 /// Parses a database address without a password, because settings are shown.
-pub(super) fn database_url(value: &str) -> Result<String, String> {
+pub(super) fn parse_database_url(value: &str) -> Result<String, String> {
     let expected =
         || "the address of a PostgreSQL database, such as postgres://reveille@db.example.org/reveille".to_owned();
     let rest =
@@ -198,7 +198,7 @@ fn is_scp_like(value: &str) -> bool {
     !path.is_empty() && !host_only.is_empty() && !host_only.starts_with('-') && !host.contains(['/', ' '])
 }
 
-pub(super) fn repo_name(value: &str) -> Result<String, String> {
+pub(super) fn parse_repo_name(value: &str) -> Result<String, String> {
     const TAKEN: [&str; 14] = [
         "logs",
         "voice",
@@ -291,7 +291,7 @@ fn parse_plain_name(value: &str, also: &[u8], expected: &str) -> Result<String, 
     if is_plain && value.len() <= MAX_NAME_BYTES { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
 }
 
-pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
+pub(super) fn parse_embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
     let expected = || {
         "the absolute path of a folder with a sentence encoder, or openai:NAME or gemini:NAME with a model's name"
             .to_owned()
@@ -304,7 +304,7 @@ pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel
     match value.split_once(':') {
         Some(("openai", name)) => named(name).map(EmbedModel::OpenAi),
         Some(("gemini", name)) if !name.contains(['/', ':', '@']) => named(name).map(EmbedModel::Gemini),
-        _ => absolute_path(value, home).map(EmbedModel::Folder).map_err(|_| expected()),
+        _ => parse_absolute_path(value, home).map(EmbedModel::Folder).map_err(|_| expected()),
     }
 }
 
@@ -362,7 +362,7 @@ pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {
     value.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "a whole number from 0 to 100".to_owned())
 }
 
-pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
+pub(super) fn parse_quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
     if value.eq_ignore_ascii_case("none") {
         return Ok(None);
     }

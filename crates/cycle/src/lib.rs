@@ -27,7 +27,7 @@ pub use decide::{
 };
 pub use look::{
     observe::{find_retry_time, model_state, read_model_state},
-    undoable::{Choice, find_undoable, what_it_did, what_they_did, which_change},
+    undoable::{Choice, describe_wake_step, find_undoable, what_they_did, which_change},
     waiting::{DueItem, Waiting, read_waiting_work},
 };
 pub use run::begin::given_up::{Notifier, note_cut_off};

@@ -404,7 +404,7 @@ impl<'a> Session<'a> {
     pub(crate) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::notice(self.context.config.owner_chat, text)
+            ..NewOutgoing::notice(self.context.config.parse_owner_chat, text)
         };
         Ok(self.store.outbox_mut().plan_wake_message(&message)?.is_some())
     }

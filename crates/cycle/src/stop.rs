@@ -68,7 +68,7 @@ impl Session<'_> {
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
-        Ok(is_elsewhere && self.store.chats().is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
+        Ok(is_elsewhere && self.store.chats().is_local_chat(self.chat.unwrap_or(config.parse_owner_chat))?)
     }
 
     /// Completes once the chat is kept from the model, at once if it already is. A database error also completes, since without the
@@ -108,7 +108,10 @@ impl Session<'_> {
 }
 
 /// Awaits a request to the model. Gives up, before or during the request, if its chat is kept local and the model isn't.
-pub(crate) async fn unless_kept_local<T>(session: &Session<'_>, request: impl Future<Output = T>) -> Result<T, Halt> {
+pub(crate) async fn run_unless_kept_local<T>(
+    session: &Session<'_>,
+    request: impl Future<Output = T>,
+) -> Result<T, Halt> {
     tokio::select! {
         biased;
         halt = session.wait_until_kept_from_model() => Err(halt),

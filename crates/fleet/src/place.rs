@@ -11,9 +11,9 @@ use std::{
 /// The minimum time that a turn holds its place. Most turns are over by then.
 const FIRST: Duration = Duration::from_secs(1);
 /// The maximum time that a turn holds its place, so that one that computes for hours doesn't block the others.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_HELD: Duration = Duration::from_secs(30);
 /// The divisor of the time since the last measurement: a turn that computed for less than this fraction of it was waiting.
-const COMPUTING_PART: u32 = 10;
+const COMPUTING_DIVISOR: u32 = 10;
 /// The most turns that run beyond the number of places. Each needs memory for a wake and for its tools' programs.
 const MAX_BESIDE: usize = 64;
 
@@ -42,9 +42,9 @@ impl HeldPlace {
     pub(super) fn measure(&mut self, now: Instant, computed: Duration) {
         let age = now.saturating_duration_since(self.began);
         let stretch = now.saturating_duration_since(self.measured);
-        let computes = computed.saturating_sub(self.computed) * COMPUTING_PART >= stretch;
+        let computes = computed.saturating_sub(self.computed) * COMPUTING_DIVISOR >= stretch;
         // fault: turn-holds-place-waits
-        self.is_held = age < FIRST || computes && age < LONGEST;
+        self.is_held = age < FIRST || computes && age < MAX_HELD;
         (self.measured, self.computed) = (now, computed);
     }
 }

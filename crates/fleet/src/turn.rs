@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use reveille_base::{
-    approval_text::without_hidden,
+    approval_text::remove_hidden,
     clock::parse_time,
     process::{self, Output, ProcessError, Spec},
     types::AssistantName,
@@ -181,6 +181,6 @@ fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
     // The text may come from inside the box.
-    let line = without_hidden(line);
+    let line = remove_hidden(line);
     first_bytes(&line, MAX_TROUBLE_BYTES).to_owned()
 }

@@ -29,7 +29,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// How often to look for due assistants while there are none. A request to end is noticed within this time, too.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often to look even if the list sends notifications: a missed one costs at most this delay.
-const LOOK_UNTOLD: Duration = Duration::from_secs(30);
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// How often to look while turns compute, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
 /// How often to look while all turns only wait.
@@ -269,8 +269,8 @@ impl Worker<'_> {
         }
         // If the list is unreadable, the next look reports it.
         let due_at = self.registry.find_next_due_time(self.now()).ok().flatten();
-        let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
-        let longest = if self.running.is_empty() { LOOK_UNTOLD } else { MEASURE_EVERY };
+        let until_due = due_at.map_or(LOOK_AT_LEAST_EVERY, |at| (at - self.now()).to_std().unwrap_or_default());
+        let longest = if self.running.is_empty() { LOOK_AT_LEAST_EVERY } else { MEASURE_EVERY };
         let end = Instant::now() + until_due.min(longest);
         // Limits the rate of looks under constant notifications.
         if self.wait_for_news(news, LOOK_WHILE_WORKING) {

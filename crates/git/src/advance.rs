@@ -118,7 +118,7 @@ impl Repo {
     /// Completes the work of a killed run, merged with what the person changed since. Cheap if there is none. Every call that changes
     /// something begins with it.
     pub fn finish_interrupted_move(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
-        index_lock::release_dead(self.git.path(), &self.private);
+        index_lock::release_dead_lock(self.git.path(), &self.private);
         self.make_index_readable()?;
         let Some(mut planned) = self.read_note()? else {
             return Ok(None);

@@ -26,7 +26,7 @@ const MODES: [u32; 2] = [0o100_644, 0o100_755];
 
 /// The HEAD and the branches of a bundled memory.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct BundledMemory {
+pub struct BundledRefs {
     /// The commit of HEAD; `None` before the first.
     pub head: Option<String>,
     /// The branch of HEAD; `None` if detached.
@@ -59,7 +59,7 @@ pub struct Uncommitted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeBundle {
     /// Its position.
-    pub memory: BundledMemory,
+    pub memory: BundledRefs,
     /// The uncommitted files of the same moment.
     pub uncommitted: Uncommitted,
     /// True if there was any history; otherwise no file was made.
@@ -81,7 +81,7 @@ impl Repo {
                 if !self.is_interrupted() && self.git_head() == before {
                     let head = self.git.find_reference("HEAD")?;
                     let name = head.symbolic_target()?.and_then(|name| name.strip_prefix("refs/heads/"));
-                    let memory = BundledMemory {
+                    let memory = BundledRefs {
                         head: before.map(|id| id.to_string()),
                         on_branch: name.map(str::to_owned),
                         branch: self.branch.clone(),
@@ -145,7 +145,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`RepoError::Configuration`] for a bundle that git refuses, or that lacks the commits named by `memory`.
-    pub fn from_bundle(dir: &Path, bundle: Option<&Path>, memory: &BundledMemory) -> Result<Self, RepoError> {
+    pub fn from_bundle(dir: &Path, bundle: Option<&Path>, memory: &BundledRefs) -> Result<Self, RepoError> {
         let unfit = |what: &str| RepoError::Configuration(format!("its memory can't be restored: {what}"));
         let branch_ref =
             |branch: &str| Some(format!("refs/heads/{branch}")).filter(|name| git2::Reference::is_valid_name(name));

@@ -54,7 +54,7 @@ impl Paths {
 impl IndexLock {
     pub(super) fn take(git_dir: &Path, private: &Path) -> Result<Self, RepoError> {
         let paths = Paths::new(git_dir, private);
-        release_dead(git_dir, private);
+        release_dead_lock(git_dir, private);
         // A lock that has become the index may keep our name as a second link; writing to it would change the index.
         remove(&paths.own)?;
         File::create_new(&paths.own).map_err(RepoError::io("making", &paths.own))?;
@@ -111,7 +111,7 @@ impl Drop for IndexLock {
 }
 
 /// Frees the lock of a killed run of ours. Returns `true` if there was one.
-pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
+pub(super) fn release_dead_lock(git_dir: &Path, private: &Path) -> bool {
     let is_ours = is_ours(git_dir, private);
     if is_ours {
         release_lock(&Paths::new(git_dir, private));

@@ -55,7 +55,7 @@ fn list_urls(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
 impl Housekeeping<'_> {
     /// Lists lock files in the git directory; empty while a `git` runs here. A recent one may still be held, and
     /// [`Housekeeping::remove_stale_locks`] removes only abandoned ones.
-    pub fn unheld_locks(&self) -> Vec<PathBuf> {
+    pub fn list_possibly_stale_locks(&self) -> Vec<PathBuf> {
         let found = self.lock_files();
         if found.is_empty() || self.is_git_at_work() {
             return Vec::new();

@@ -65,7 +65,7 @@ pub use self::{
     ailment::{Ailment, find_ailment},
     areas::{CommitHistory, Housekeeping, ParkedWork, Purge, Remote},
     as_of::read_texts_before,
-    bundle::{BundledMemory, MadeBundle, Uncommitted, UncommittedFile},
+    bundle::{BundledRefs, MadeBundle, Uncommitted, UncommittedFile},
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     form::{UnreadableForm, unreadable_form},

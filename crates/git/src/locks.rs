@@ -35,7 +35,7 @@ impl Housekeeping<'_> {
     /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
     pub fn remove_stale_locks(&self) -> Vec<PathBuf> {
         let mut removed = Vec::new();
-        if index_lock::release_dead(self.0.git.path(), &self.0.private) {
+        if index_lock::release_dead_lock(self.0.git.path(), &self.0.private) {
             removed.push(self.0.git.path().join("index.lock"));
         }
         removed.extend(self.stale_locks().into_iter().filter(|lock| fs::remove_file(lock).is_ok()));

@@ -85,7 +85,7 @@ impl CommitHistory<'_> {
     }
 
     /// Reads the commit of the wake with this id.
-    pub fn log_of_wake(&self, wake_id: &str) -> Result<Option<Commit>, RepoError> {
+    pub fn find_wake_commit(&self, wake_id: &str) -> Result<Option<Commit>, RepoError> {
         let id = self.wake_commit(wake_id)?;
         Ok(id.map(|id| self.0.git.find_commit(id)).transpose()?.map(|commit| read_commit(&commit)))
     }

@@ -12,8 +12,8 @@ use super::{
         EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, read_conversations, read_title,
         report_unreadable,
     },
-    found::FoundThings,
-    marks::{cited_sources, without_marks},
+    found::FoundContent,
+    marks::{find_cited_sources, replace_marks},
     recognise::ExportFiles,
     repair::parse_json,
     source::ImportSource,
@@ -29,8 +29,8 @@ const UNSEEN: [&str; 5] =
 const CALLS: [&str; 6] =
     ["code", "execution_output", "tether_quote", "tether_browsing_display", "tether_browsing_code", "system_error"];
 
-pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
-    let mut found = FoundThings::default();
+pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundContent, ImportError> {
+    let mut found = FoundContent::default();
     let files = ExportFiles::find(source, ImportKind::Chatgpt);
     if files.own.is_empty() {
         return Err(ImportError::Refused("There is no conversations.json in it.".to_owned()));
@@ -47,7 +47,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
     Ok(found)
 }
 
-fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
+fn read_one(conversation: &Value, found: &mut FoundContent) -> Option<ExportedConversation> {
     let title = read_title(conversation, &["title"]);
     let nodes: Vec<_> = match conversation.get("mapping") {
         Some(Value::Object(mapping)) => mapping.iter().collect(),
@@ -65,13 +65,13 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
     for at in branch {
         if let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) {
             *shown = true;
-            found.leave_times(&read.title, PICTURES, message.pictures);
+            found.add_left_out(&read.title, PICTURES, message.pictures);
             message.left_out.iter().for_each(|why| found.leave_out(&read.title, why));
             read.said.extend(message.said.clone());
         }
     }
     let replaced = messages.iter().zip(is_shown).filter(|(message, is_shown)| !is_shown && message.said.is_some());
-    found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
+    found.add_left_out(&read.title, OTHER_BRANCHES, replaced.count());
     if read.said.is_empty() {
         found.leave_out(read.title, EMPTY);
         return None;
@@ -131,8 +131,8 @@ fn read_message(message: &Value) -> ChatgptMessage {
         () if who == "ChatGPT" && !matches!(recipient, "all" | "user" | "assistant") => (Vec::new(), 0),
         () => read_texts(content),
     };
-    let sources = cited_sources(metadata);
-    let text = without_marks(&texts.join("\n\n"), &sources);
+    let sources = find_cited_sources(metadata);
+    let text = replace_marks(&texts.join("\n\n"), &sources);
     if text.trim().is_empty() {
         let is_call = pictures == 0 && (CALLS.contains(&kind) || recipient != "all");
         return ChatgptMessage { pictures, left_out: is_call.then_some(TOOL_CALLS), ..none };
@@ -147,8 +147,8 @@ fn find_report(metadata: &Value) -> Option<String> {
     let parsed = state.as_str().and_then(|state| parse_json(state.as_bytes()));
     let report = parsed.as_ref().unwrap_or(state).get("report_message")?;
     let (texts, _) = read_texts(report.get("content")?);
-    let sources = cited_sources(report.get("metadata").unwrap_or(&Value::Null));
-    Some(without_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
+    let sources = find_cited_sources(report.get("metadata").unwrap_or(&Value::Null));
+    Some(replace_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
 }
 
 /// Returns the texts of a content, and the number of other parts.
@@ -192,13 +192,13 @@ mod tests {
         *,
     };
 
-    fn reasons(found: &FoundThings) -> Vec<&'static str> {
+    fn reasons(found: &FoundContent) -> Vec<&'static str> {
         found.left_out.iter().flat_map(|left| std::iter::repeat_n(left.why, left.times)).collect()
     }
 
     /// What is kept of a conversation, as `who: words` joined by ` | `, and the reasons for what isn't.
     fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
-        let mut found = FoundThings::default();
+        let mut found = FoundContent::default();
         let read = read_one(conversation, &mut found);
         let said = read.into_iter().flat_map(|conversation| conversation.read.said);
         let said: Vec<_> = said.map(|said| format!("{}: {}", said.who, said.text)).collect();

@@ -10,10 +10,10 @@ use super::{
     ImportError, ImportKind,
     conversation::{ExportedConversation, ImportedConversation, ImportedMessage},
     export::{
-        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, each_value, name_conversation,
-        read_conversations, read_title, report_unreadable,
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, name_conversation, read_conversations,
+        read_title, report_unreadable, visit_values,
     },
-    found::{DocumentSort, FoundDocument, FoundThings},
+    found::{DocumentKind, FoundContent, FoundDocument},
     names::{self, TakenNames},
     recognise::{ExportFiles, plain_stem},
     source::{ImportSource, SourceEntry, TOO_LARGE},
@@ -33,8 +33,8 @@ const PLACEHOLDERS: [&str; 3] = [
     "Viewing artifacts created via the Analysis Tool web feature preview isn't yet supported on mobile.",
 ];
 
-pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
-    let mut found = FoundThings::default();
+pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundContent, ImportError> {
+    let mut found = FoundContent::default();
     let mut taken = TakenNames::default();
     let files = ExportFiles::find(source, ImportKind::Claude);
     for entry in source.entries().iter().filter(|entry| !files.own.contains(entry)) {
@@ -70,12 +70,12 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 fn visit_elements(
     source: &ImportSource,
     entry: &SourceEntry,
-    found: &mut FoundThings,
+    found: &mut FoundContent,
     not_understood: &'static str,
-    work: &mut dyn FnMut(&Value, &mut FoundThings) -> bool,
+    work: &mut dyn FnMut(&Value, &mut FoundContent) -> bool,
 ) {
-    let mut own = FoundThings::default();
-    let end = each_value(source, entry, &mut |raw, value| {
+    let mut own = FoundContent::default();
+    let end = visit_values(source, entry, &mut |raw, value| {
         let is_understood = value.is_some_and(|value| work(value, &mut own));
         if !is_understood {
             own.leave_out(
@@ -96,7 +96,7 @@ fn visit_elements(
     }
 }
 
-fn read_conversation(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
+fn read_conversation(conversation: &Value, found: &mut FoundContent) -> Option<ExportedConversation> {
     let title = read_title(conversation, &["name", "title"]);
     let is_list = |name: &str| conversation.get(name).is_none_or(|list| list.is_array() || list.is_null());
     if !conversation.is_object() || !is_list("chat_messages") || !is_list("messages") {
@@ -111,7 +111,7 @@ fn read_conversation(conversation: &Value, found: &mut FoundThings) -> Option<Ex
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
         let words = read_words(message);
-        words.left_out.iter().for_each(|(why, times)| found.leave_times(&imported.title, why, *times));
+        words.left_out.iter().for_each(|(why, times)| found.add_left_out(&imported.title, why, *times));
         if !words.text.is_empty() {
             let speaker = match find_text(message, &["sender", "role"]) {
                 Some("human" | "user") => "You",
@@ -124,7 +124,7 @@ fn read_conversation(conversation: &Value, found: &mut FoundThings) -> Option<Ex
     }
     let replaced =
         messages.iter().zip(is_shown).filter(|(message, shown)| !shown && !read_words(message).text.is_empty());
-    found.leave_times(&imported.title, OTHER_BRANCHES, replaced.count());
+    found.add_left_out(&imported.title, OTHER_BRANCHES, replaced.count());
     if imported.said.is_empty() {
         found.leave_out(imported.title, EMPTY);
         return None;
@@ -243,7 +243,7 @@ fn remove_placeholders(text: &str) -> (String, usize) {
 }
 
 /// Takes a project: its instructions as orders, its documents as notes.
-fn take_project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+fn take_project(project: &Value, found: &mut FoundContent, taken: &mut TakenNames) -> bool {
     if !project.is_object() {
         return false;
     }
@@ -253,7 +253,7 @@ fn take_project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames
     if let Some(orders) = find_text(project, &["prompt_template"]) {
         let path = taken.reserve_path(format!("{folder}/instructions.md"));
         let text = format!("# {name}\n\n{orders}\n");
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Orders });
+        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Orders });
     }
     for document in find_list(project, &["docs"]) {
         let file = find_text(document, &["filename", "file_name"]).unwrap_or("document");
@@ -268,14 +268,14 @@ fn take_project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames
             path: taken.reserve_path(path),
             text,
             day: None,
-            sort: DocumentSort::Note,
+            sort: DocumentKind::Note,
         });
     }
     true
 }
 
 /// Takes Claude's notes on the person. An empty element is valid, too: it belongs to an account without notes.
-fn take_memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+fn take_memories(memory: &Value, found: &mut FoundContent, taken: &mut TakenNames) -> bool {
     let Some(fields) = memory.as_object() else { return false };
     let mut text = find_text(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
     let projects = memory.get("project_memories");
@@ -288,7 +288,7 @@ fn take_memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames
     if !text.trim().is_empty() {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
         let path = taken.reserve_path("claude/memories.md".to_owned());
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Note });
+        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Note });
         return true;
     }
     ["conversations_memory", "memory", "project_memories"].iter().any(|name| fields.contains_key(*name))

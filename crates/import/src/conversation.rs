@@ -11,7 +11,7 @@ use reveille_base::{
 };
 
 use super::{
-    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundThings},
+    found::{CUT_SHORT, DocumentKind, FoundContent, FoundDocument},
     plan::hash,
 };
 
@@ -66,7 +66,7 @@ impl ConversationShelf {
         folder: &str,
         conversation: ExportedConversation,
         tz: Tz,
-        found: &mut FoundThings,
+        found: &mut FoundContent,
     ) {
         let day = conversation.day(tz);
         let stem = |id: &str| format!("{folder}/{}", format_day_path(day, id));
@@ -87,7 +87,7 @@ impl ConversationShelf {
     }
 
     /// Converts all conversations to documents.
-    pub(super) fn into_documents(self, tz: Tz, found: &mut FoundThings) {
+    pub(super) fn into_documents(self, tz: Tz, found: &mut FoundContent) {
         for (stem, conversation) in self.kept {
             add_documents(&stem, conversation.day(tz), &conversation.read, tz, found);
         }
@@ -141,7 +141,7 @@ pub(super) fn add_documents(
     day: Option<NaiveDate>,
     conversation: &ImportedConversation,
     tz: Tz,
-    found: &mut FoundThings,
+    found: &mut FoundContent,
 ) {
     let long = conversation.said.iter().filter(|said| said.text.trim().chars().count() > MAX_MESSAGE_CHARS);
     long.for_each(|_| found.leave_out(&conversation.title, CUT_SHORT));
@@ -182,7 +182,7 @@ fn build_documents(
     }
     texts.push(text);
     let path = |part: usize| if part == 0 { format!("{stem}.md") } else { format!("{stem}-{}.md", part + 1) };
-    let document = |(part, text)| FoundDocument { path: path(part), text, day, sort: DocumentSort::Conversation };
+    let document = |(part, text)| FoundDocument { path: path(part), text, day, sort: DocumentKind::Conversation };
     texts.into_iter().enumerate().map(document).collect()
 }
 
@@ -258,7 +258,7 @@ mod tests {
     fn a_truncated_message_is_reported() {
         let long = "x".repeat(MAX_MESSAGE_CHARS + 1);
         let said = vec![said("You", 1, &long), said("You", 2, "short")];
-        let mut found = FoundThings::default();
+        let mut found = FoundContent::default();
         add_documents(
             "a",
             None,
@@ -320,7 +320,7 @@ mod tests {
             ),
             ("the longer copy second", vec![exported(None, &["a"]), exported(None, &["a", "b"])], 1, 1),
         ] {
-            let (mut shelf, mut found) = (ConversationShelf::default(), FoundThings::default());
+            let (mut shelf, mut found) = (ConversationShelf::default(), FoundContent::default());
             let tz = "UTC".parse().unwrap();
             let most = conversations.iter().map(|one| one.read.said.len()).max().unwrap();
             conversations.into_iter().for_each(|one| shelf.add_conversation("k", one, tz, &mut found));

@@ -7,7 +7,7 @@ use reveille_base::{words::truncate_text, zone::Tz};
 use super::{
     ImportError,
     conversation::{ConversationShelf, ExportedConversation},
-    found::FoundThings,
+    found::FoundContent,
     repair::parse_json,
     source::{ImportSource, SourceEntry, TOO_LARGE, is_beyond_bound},
     stores::{self, StoreEnd, find_text},
@@ -34,7 +34,7 @@ const BEYOND_BOUND: &str = "too long: only its beginning is imported";
 const DAMAGED: &str = "it can't be read, or its checksum is wrong";
 
 /// Parses one conversation of an export, and reports its skipped parts.
-pub(super) type ReadOne<'a> = &'a dyn Fn(&Value, &mut FoundThings) -> Option<ExportedConversation>;
+pub(super) type ReadConversation<'a> = &'a dyn Fn(&Value, &mut FoundContent) -> Option<ExportedConversation>;
 
 /// Reads files of conversations and adds the conversations below a folder.
 ///
@@ -45,15 +45,15 @@ pub(super) fn read_conversations(
     files: &[&SourceEntry],
     folder: &str,
     tz: Tz,
-    found: &mut FoundThings,
-    read_one: ReadOne<'_>,
+    found: &mut FoundContent,
+    read_one: ReadConversation<'_>,
 ) -> Result<(), ImportError> {
     let mut shelf = ConversationShelf::default();
     let (mut first_error, mut readable_files) = (None, 0);
     for entry in files {
-        let mut own = FoundThings::default();
+        let mut own = FoundContent::default();
         let mut conversations = Vec::new();
-        let end = each_value(source, entry, &mut |raw, value| match value {
+        let end = visit_values(source, entry, &mut |raw, value| match value {
             Some(value) => visit_conversations(value, &mut |value| conversations.extend(read_one(value, &mut own))),
             None => own.leave_out(name_conversation(raw), if raw.is_empty() { TOO_LARGE } else { NOT_UNDERSTOOD }),
         });
@@ -88,7 +88,7 @@ pub(super) fn read_conversations(
 ///
 /// # Errors
 /// The file can't be read, or its checksum is wrong.
-pub(super) fn each_value(
+pub(super) fn visit_values(
     source: &ImportSource,
     entry: &SourceEntry,
     work: &mut dyn FnMut(&[u8], Option<&Value>),
@@ -123,7 +123,7 @@ pub(super) fn read_title(conversation: &Value, names: &[&str]) -> String {
 }
 
 /// Reports an unreadable conversation.
-pub(super) fn report_unreadable(title: &str, found: &mut FoundThings) {
+pub(super) fn report_unreadable(title: &str, found: &mut FoundContent) {
     found.leave_out(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
 }
 

@@ -8,7 +8,7 @@ use reveille_memory::tasks::TaskDraft;
 
 /// The content of a source.
 #[derive(Debug, Default)]
-pub struct FoundThings {
+pub struct FoundContent {
     /// Texts that become documents of their own.
     pub documents: Vec<FoundDocument>,
     /// Single facts, for the semantic memory.
@@ -29,7 +29,7 @@ pub struct FoundThings {
 
 /// The kind of a document. The account of an import counts each kind separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DocumentSort {
+pub enum DocumentKind {
     /// A note, or another text.
     Note,
     /// A conversation, or a part of a long one.
@@ -50,7 +50,7 @@ pub struct FoundDocument {
     /// The day that the text is from, if known: if there are too many documents, the newest are imported.
     pub day: Option<NaiveDate>,
     /// The kind of document, for the account of the import.
-    pub sort: DocumentSort,
+    pub sort: DocumentKind,
 }
 
 /// A fact that the old assistant had noted.
@@ -100,14 +100,14 @@ pub(super) const CUT_SHORT: &str = "too long: only its beginning is imported";
 /// The reason for a document with a secret in its name.
 const SECRET_NAME: &str = "its name holds a key or token";
 
-impl FoundThings {
+impl FoundContent {
     /// Adds a skipped item.
     pub(super) fn leave_out(&mut self, what: impl Into<String>, why: &'static str) {
-        self.leave_times(what, why, 1);
+        self.add_left_out(what, why, 1);
     }
 
     /// Adds a skipped item that occurred `times` times; does nothing for 0.
-    pub(super) fn leave_times(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
+    pub(super) fn add_left_out(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
         if times > 0 {
             self.left_out.push(ImportLeftOut { what: what.into(), why, times });
         }

@@ -16,7 +16,7 @@ use reveille_memory::imported::break_comments;
 use super::{
     ImportError,
     conversation::{self, ImportedConversation, ImportedMessage},
-    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundFact, FoundReminder, FoundThings},
+    found::{CUT_SHORT, DocumentKind, FoundContent, FoundDocument, FoundFact, FoundReminder},
     markdown_agent,
     names::TakenNames,
     notes,
@@ -34,8 +34,8 @@ const OVER: &str = "reminders in the past";
 const NOT_UNDERSTOOD: &str = "unreadable entries";
 const INDEX: &str = "an index, which Reveille rebuilds";
 
-pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
-    let mut found = FoundThings::default();
+pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundContent, ImportError> {
+    let mut found = FoundContent::default();
     let mut taken = TakenNames::default();
     for entry in source.entries() {
         let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -61,7 +61,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 }
 
 /// Parses a file as JSON. `None` if it is invalid, which is reported.
-fn parse_file(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<Value> {
+fn parse_file(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent) -> Option<Value> {
     match source.read_bytes(entry, MAX_WHOLE_BYTES) {
         Ok(bytes) => match parse_json(&bytes) {
             Some(value) => return Some(value),
@@ -73,14 +73,14 @@ fn parse_file(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThing
 }
 
 /// Returns the elements of a file, which is a list, or an object with a list of this name.
-fn find_elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
+fn find_elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundContent) -> &'a [Value] {
     if !value.is_null() && !value.is_array() && !value.get(name).is_some_and(|list| list.is_array() || list.is_null()) {
         found.leave_out(&entry.path, NOT_UNDERSTOOD);
     }
     value.as_array().map_or_else(|| find_list(value, &[name]), Vec::as_slice)
 }
 
-fn read_facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+fn read_facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent) {
     let Some(store) = parse_file(source, entry, found) else { return };
     for element in find_elements(&store, "facts", entry, found) {
         match element.as_str().or_else(|| find_text(element, &["fact", "text", "content"])) {
@@ -90,7 +90,7 @@ fn read_facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThing
     }
 }
 
-fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
+fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent, tz: Tz) {
     const OVER_FIELDS: [&str; 7] = ["done", "completed", "complete", "sent", "cancelled", "canceled", "dismissed"];
     const DUE_FIELDS: [&str; 6] = ["due", "due_at", "due_date", "datetime", "time", "when"];
     let Some(store) = parse_file(source, entry, found) else { return };
@@ -119,7 +119,7 @@ fn read_reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundT
 }
 
 /// Reads the conversations, one document per month.
-fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
+fn read_conversations(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent, tz: Tz) {
     let mut months: BTreeMap<String, ImportedConversation> = BTreeMap::new();
     let mut unreadable = 0;
     let read = source.with_reader(entry, MAX_LOG_BYTES, |reader| -> std::io::Result<()> {
@@ -165,13 +165,13 @@ fn parse_moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
 }
 
 /// Reads settings in JSON: all names, but only the values of settings known here and not secret.
-fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent) {
     let Some(store) = parse_file(source, entry, found) else { return };
     add_settings("", &store, entry.file_name() == "secrets.json", found);
 }
 
 /// Adds the settings of a JSON value. The name of a nested setting joins the names of all levels, as in `MAIL_SERVER_PORT`.
-fn add_settings(name: &str, value: &Value, is_secrets: bool, found: &mut FoundThings) {
+fn add_settings(name: &str, value: &Value, is_secrets: bool, found: &mut FoundContent) {
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
@@ -198,7 +198,7 @@ fn add_settings(name: &str, value: &Value, is_secrets: bool, found: &mut FoundTh
 }
 
 /// Takes a task that the other assistant ran on a schedule. It becomes a document of orders, without effect here.
-fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, taken: &mut TakenNames) {
+fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent, taken: &mut TakenNames) {
     match source.read_text(entry, notes::MAX_NOTE_BYTES) {
         Ok(text) => {
             let Some(path) = super::names::to_document_path(&format!("{FOLDER}/tasks"), entry.file_name()) else {
@@ -210,7 +210,7 @@ fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut F
                 path: taken.reserve_path(path),
                 text,
                 day: None,
-                sort: DocumentSort::Orders,
+                sort: DocumentKind::Orders,
             });
         }
         Err(why) => found.leave_out(&entry.path, why),

@@ -1,7 +1,7 @@
 //! `wake import`: takes the content of another assistant or a folder of notes into the memory as untrusted text.
 //!
 //! [`source`] opens a folder or an archive within limits, and `recognise` determines its kind. A reader per kind (`chatgpt`, `claude`,
-//! `notes`, `markdown_agent`, `json_agent`) returns [`found::FoundThings`] as values. [`plan`] compares these with the memory and with the
+//! `notes`, `markdown_agent`, `json_agent`) returns [`found::FoundContent`] as values. [`plan`] compares these with the memory and with the
 //! record of earlier imports, and [`carry_out`] makes one commit in the person's name. Imported facts, orders and skills have no effect
 //! until the person confirms them ([`reveille_memory::imported`]).
 
@@ -41,7 +41,7 @@ use reveille_base::{redact::Redactor, zone::Tz};
 use reveille_git::Repo;
 
 use self::{
-    found::FoundThings,
+    found::FoundContent,
     plan::{ImportPlan, MemoryReader},
     source::ImportSource,
 };
@@ -130,7 +130,7 @@ pub fn read_source(
     path: &Path,
     kind: Option<ImportKind>,
     tools: ImportTools<'_>,
-) -> Result<(ImportKind, FoundThings), ImportError> {
+) -> Result<(ImportKind, FoundContent), ImportError> {
     let source = ImportSource::open(path)?;
     let kind = match kind {
         Some(kind) => kind,
@@ -158,7 +158,7 @@ pub fn read_source(
 pub fn plan_import(
     repo: &Repo,
     kind: ImportKind,
-    found: &FoundThings,
+    found: &FoundContent,
     tools: ImportTools<'_>,
 ) -> Result<ImportPlan, ImportError> {
     Ok(plan::build_plan(kind, found, &MemoryReader { repo }, tools.now, tools.tz).map_err(ProvenanceError::from)?)
@@ -171,7 +171,7 @@ pub fn plan_import(
 pub fn carry_out(
     session: &mut PersonSession<'_>,
     kind: ImportKind,
-    found: &FoundThings,
+    found: &FoundContent,
     tools: ImportTools<'_>,
 ) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
     let edits = session.commit_edits()?;

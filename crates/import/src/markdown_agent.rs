@@ -11,7 +11,7 @@ use reveille_memory::{
 use super::{
     ImportError,
     boxes::{BoxState, TaskBox, read_boxes},
-    found::{FoundFact, FoundTask, FoundThings},
+    found::{FoundContent, FoundFact, FoundTask},
     names::TakenNames,
     notes,
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry},
@@ -28,8 +28,8 @@ const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled"
 /// Keys handled separately or dropped: another program can't assign a task to a chat.
 const OWN_KEYS: [&str; 7] = ["status", "touched", "next", "why", "due", "chat", "unconfirmed"];
 
-pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
-    let mut found = FoundThings::default();
+pub(super) fn read(source: &ImportSource) -> Result<FoundContent, ImportError> {
+    let mut found = FoundContent::default();
     let mut taken = TakenNames::default();
     // If the source is itself a memory folder, everything in it counts as memory.
     let has_folder = source.entries().iter().any(|entry| strip_folder(&entry.path, "memory").is_some());
@@ -75,13 +75,13 @@ fn strip_folder<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.strip_prefix(&start).or_else(|| path.split_once(&within).map(|(_, below)| below))
 }
 
-fn read_text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<String> {
+fn read_text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent) -> Option<String> {
     let text = source.read_text(entry, notes::MAX_NOTE_BYTES);
     text.map_err(|why| found.leave_out(&entry.path, why)).ok()
 }
 
 /// Reads settings; their values are remembered for masking.
-pub(super) fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+pub(super) fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundContent) {
     match source.read_text(entry, MAX_WHOLE_BYTES) {
         Ok(text) => {
             let (settings, unreadable) = OldSetting::parse_file(&text);
@@ -94,7 +94,7 @@ pub(super) fn read_settings(source: &ImportSource, entry: &SourceEntry, found: &
 }
 
 /// Takes the facts of a document. Returns whether it has other content too.
-fn take_facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
+fn take_facts(text: &str, path: &str, found: &mut FoundContent) -> bool {
     let (facts, _) = Facts::parse(text);
     let taken = facts.iter().map(|(topic, fact)| {
         let from = if topic.is_empty() { path.to_owned() } else { format!("{path}, {topic}") };
@@ -105,7 +105,7 @@ fn take_facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
 }
 
 /// Takes the tasks of a document. Returns whether to keep the document itself: it has other content, or nothing that reads like a task.
-fn take_tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
+fn take_tasks(text: &str, path: &str, found: &mut FoundContent) -> bool {
     let (boxes, has_more) = read_boxes(text);
     if !boxes.is_empty() {
         // In a list of checkboxes, headings aren't tasks.

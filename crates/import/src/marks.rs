@@ -27,7 +27,7 @@ pub(super) struct CitedSource {
 }
 
 /// Returns the sources named in a message's metadata.
-pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
+pub(super) fn find_cited_sources(metadata: &Value) -> Vec<CitedSource> {
     let mut sources = Vec::new();
     for reference in find_list(metadata, &["content_references"]) {
         let Some(mark) = reference.get("matched_text").and_then(Value::as_str) else { continue };
@@ -62,7 +62,7 @@ fn is_address(url: &str) -> bool {
 }
 
 /// Replaces marks with the URLs of known sources, and removes the others.
-pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
+pub(super) fn replace_marks(text: &str, sources: &[CitedSource]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -191,7 +191,7 @@ mod tests {
             ],
             "citations": [{"metadata": {"url": "https://example.org/twelve", "extra": {"cited_message_idx": 12}}}, {"metadata": null}],
         });
-        let sources = cited_sources(&metadata);
+        let sources = find_cited_sources(&metadata);
         for (name, text, expected) in [
             ("no marks", "Plain. 【日本】 a【1】", "Plain. 【日本】 a【1】"),
             ("without a source", "Rye \u{e200}cite\u{e202}turn0search0\u{e202}turn0news4\u{e201}.", "Rye."),
@@ -230,16 +230,16 @@ mod tests {
                 "Rye x, citeturned, cite",
             ),
         ] {
-            assert_eq!(without_marks(text, &sources), expected, "{name}");
+            assert_eq!(replace_marks(text, &sources), expected, "{name}");
         }
     }
 
     proptest! {
         #[test]
         fn plain_text_stays_unchanged_and_no_mark_is_left(text in "[a-z 【】†:\\[\\]{}0-9\u{e200}-\u{e204}]{0,60}", plain in "[a-z .\\n]{0,40}") {
-            let bare = without_marks(&text, &[]);
+            let bare = replace_marks(&text, &[]);
             prop_assert!(!bare.contains(|c| MARKS.contains(&c)), "{}", bare);
-            let kept = without_marks(&format!("{plain}|"), &[]);
+            let kept = replace_marks(&format!("{plain}|"), &[]);
             prop_assert_eq!(kept, format!("{plain}|"));
         }
     }

@@ -4,7 +4,7 @@ use reveille_memory::imported::break_comments;
 
 use super::{
     ImportError,
-    found::{DocumentSort, FoundDocument, FoundThings},
+    found::{DocumentKind, FoundContent, FoundDocument},
     names::{self, TakenNames},
     source::{INNER, ImportSource, SourceEntry},
 };
@@ -31,8 +31,8 @@ const ORDERS: [&str; 9] = [
     "bootstrap.md",
 ];
 
-pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
-    let mut found = FoundThings::default();
+pub(super) fn read(source: &ImportSource) -> Result<FoundContent, ImportError> {
+    let mut found = FoundContent::default();
     let mut taken = TakenNames::default();
     let outer = source.outer_folder();
     // A single note goes with the others; a folder keeps its name.
@@ -66,7 +66,7 @@ pub(super) fn take_file(
     entry: &SourceEntry,
     folder: &str,
     path: &str,
-    found: &mut FoundThings,
+    found: &mut FoundContent,
     taken: &mut TakenNames,
 ) {
     match source.read_text(entry, MAX_NOTE_BYTES) {
@@ -76,7 +76,7 @@ pub(super) fn take_file(
 }
 
 /// Adds a text as a document.
-pub(super) fn add_document(text: &str, folder: &str, path: &str, found: &mut FoundThings, taken: &mut TakenNames) {
+pub(super) fn add_document(text: &str, folder: &str, path: &str, found: &mut FoundContent, taken: &mut TakenNames) {
     if text.trim().is_empty() {
         return found.leave_out(path, EMPTY);
     }
@@ -86,14 +86,14 @@ pub(super) fn add_document(text: &str, folder: &str, path: &str, found: &mut Fou
 }
 
 /// Returns the sort of a document, by its path.
-fn classify_document(path: &str) -> DocumentSort {
+fn classify_document(path: &str) -> DocumentKind {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
     let in_skills = lower.split('/').rev().skip(1).any(|folder| folder == "skills");
     match name {
-        "skill.md" => DocumentSort::Skill,
-        _ if in_skills => DocumentSort::Skill,
-        name if ORDERS.contains(&name) => DocumentSort::Orders,
-        _ => DocumentSort::Note,
+        "skill.md" => DocumentKind::Skill,
+        _ if in_skills => DocumentKind::Skill,
+        name if ORDERS.contains(&name) => DocumentKind::Orders,
+        _ => DocumentKind::Note,
     }
 }

@@ -23,7 +23,7 @@ use reveille_memory::{
 use super::{
     ImportKind,
     account::{ImportAccount, SetReminder},
-    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
+    found::{CUT_SHORT, DocumentKind, FoundContent, FoundDocument, FoundReminder, FoundTask, ImportLeftOut},
 };
 
 /// The path of the record of earlier imports. It isn't Markdown, which hides it from searches.
@@ -123,7 +123,7 @@ impl ImportRecord {
 /// The memory can't be read.
 pub(super) fn build_plan(
     kind: ImportKind,
-    found: &FoundThings,
+    found: &FoundContent,
     memory: &MemoryReader<'_>,
     now: DateTime<Utc>,
     tz: Tz,
@@ -175,7 +175,7 @@ impl PlanDraft {
             there.is_none_or(|there| hash(&there) != earlier_hash || document.text.starts_with(&there))
         };
         let may_replace = |place: &str, earlier_hash: &str| {
-            document.sort == DocumentSort::Conversation && (!is_by_month || begins_with_earlier(place, earlier_hash))
+            document.sort == DocumentKind::Conversation && (!is_by_month || begins_with_earlier(place, earlier_hash))
         };
         let stem = document.path.trim_end_matches(".md");
         let mut place = document.path.clone();
@@ -193,7 +193,7 @@ impl PlanDraft {
     }
 
     /// Plans the documents, newest first.
-    fn plan_documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_documents(&mut self, found: &FoundContent, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut documents: Vec<_> = found.documents.iter().collect();
         documents.sort_by(|one, other| other.day.cmp(&one.day).then_with(|| one.path.cmp(&other.path)));
         let (mut taken, mut bytes) = (0, 0);
@@ -228,10 +228,10 @@ impl PlanDraft {
             let counts = &mut account.new;
             match document.sort {
                 _ if earlier_hash.is_some() => account.updated += 1,
-                DocumentSort::Note => counts.notes += 1,
-                DocumentSort::Conversation => counts.conversations += 1,
-                DocumentSort::Orders => counts.orders += 1,
-                DocumentSort::Skill => counts.skills += 1,
+                DocumentKind::Note => counts.notes += 1,
+                DocumentKind::Conversation => counts.conversations += 1,
+                DocumentKind::Orders => counts.orders += 1,
+                DocumentKind::Skill => counts.skills += 1,
             }
             account.documents.push(path.clone());
             self.plan.changes.push(FileChange { path, base, content: Some(document.text.clone()) });
@@ -239,7 +239,7 @@ impl PlanDraft {
         Ok(())
     }
 
-    fn plan_facts(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_facts(&mut self, found: &FoundContent, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut new = Vec::new();
         for fact in &found.facts {
             let text = one_line(&fact.text);
@@ -274,7 +274,7 @@ impl PlanDraft {
     }
 
     /// Plans tasks and reminders: both go to the backlog.
-    fn plan_tasks(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+    fn plan_tasks(&mut self, found: &FoundContent, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let base = memory.repo.read_work_tree(BACKLOG)?;
         let before = base.clone().unwrap_or_default();
         let active = TaskList::parse(&memory.repo.read_work_tree(ACTIVE)?.unwrap_or_default()).0;

@@ -55,7 +55,7 @@ struct Own {
 
 /// Returns the features of candidates, in order. The candidates must be sorted by document, position and id.
 pub(super) fn compute_features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
-    let mut sought = Sought::new(wanted);
+    let mut sought = PreparedQuestion::new(wanted);
     let mut own: Vec<Own> = candidates.iter().map(|candidate| match_candidate(&mut sought, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
     let cosines = || own.iter().filter_map(|own| own.dense);
@@ -97,7 +97,7 @@ pub(super) fn compute_features(wanted: &QueryTerms, candidates: &[Box<Candidate>
 }
 
 /// The words of a question, prepared for comparison with texts.
-struct Sought<'a> {
+struct PreparedQuestion<'a> {
     wanted: &'a QueryTerms,
     /// The index of each matching stem.
     stems: HashMap<&'a str, usize>,
@@ -111,7 +111,7 @@ struct Sought<'a> {
     in_labels: HashMap<&'a str, Vec<bool>>,
 }
 
-impl<'a> Sought<'a> {
+impl<'a> PreparedQuestion<'a> {
     fn new(wanted: &'a QueryTerms) -> Self {
         let mut stems = HashMap::new();
         let mut heads = Vec::new();
@@ -152,8 +152,8 @@ impl<'a> Sought<'a> {
     }
 
     /// Matches the question against a text.
-    fn match_text(&self, text: &str) -> InText {
-        let mut found = InText {
+    fn match_text(&self, text: &str) -> TextMatches {
+        let mut found = TextMatches {
             counts: vec![0.0; self.stems.len()],
             is_exact: vec![false; self.of_words.len()],
             follows: vec![false; self.pairs.len()],
@@ -188,7 +188,7 @@ fn may_have_stem(heads: &[&str], folded: &str) -> bool {
 }
 
 /// The matches of a question in one text.
-struct InText {
+struct TextMatches {
     /// The number of occurrences of each stem.
     counts: Vec<f32>,
     /// For each word, whether it occurs in exactly the same form.
@@ -199,7 +199,7 @@ struct InText {
     words: usize,
 }
 
-fn match_candidate<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
+fn match_candidate<'a>(sought: &mut PreparedQuestion<'a>, candidate: &'a Candidate) -> Own {
     let found = sought.match_text(strip_speaker(&candidate.text, &candidate.speaker));
     let length = found.words as f32;
     let damped = K1 * (1.0 - B + B * length / sought.wanted.mean_length);

@@ -88,7 +88,7 @@ mod tests {
         let sources = Sources { brain: dir.path(), store: None, zone: Tz::UTC };
         let mut index = Index::open(&path).unwrap();
         index.refresh(&sources, None).unwrap();
-        let texts = index.without_vector("m", 9).unwrap();
+        let texts = index.list_unembedded("m", 9).unwrap();
         assert_eq!(texts.len(), 2);
         let direction = |text: &str| if text.contains("gate") { vec![1.0, 0.0, 0.1] } else { vec![0.0, 1.0, 0.1] };
         let vectors: Vec<_> = texts.iter().map(|(key, text)| (*key, direction(text))).collect();

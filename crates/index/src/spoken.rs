@@ -204,7 +204,7 @@ fn unsettled_prefix(side: Side) -> String {
 fn read_rows(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
     Ok(match side.kind {
         ChunkKind::Message => store.inbox().said_by_people(rows)?,
-        _ => store.inbox().said_by_us(rows)?,
+        _ => store.inbox().list_own_messages(rows)?,
     })
 }
 

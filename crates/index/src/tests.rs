@@ -155,7 +155,7 @@ fn vectors_find_texts_without_a_common_word_and_only_the_querys_model_counts() {
     let mut index = Index::open(&path).unwrap();
     write(dir.path(), "memory/a.md", "- the vessel is blue\n- tea is green\n- the sky is grey\n");
     refresh(&mut index, dir.path());
-    let missing = index.without_vector("m", 10).unwrap();
+    let missing = index.list_unembedded("m", 10).unwrap();
     assert_eq!(missing.len(), 3);
     let vector = |text: &str| match text {
         text if text.contains("vessel") => vec![1.0, 0.1, 0.0],
@@ -164,7 +164,7 @@ fn vectors_find_texts_without_a_common_word_and_only_the_querys_model_counts() {
     };
     let vectors: Vec<_> = missing.iter().map(|(key, text)| (*key, vector(text))).collect();
     index.put_vectors("m", 3, &vectors).unwrap();
-    assert!(index.without_vector("m", 10).unwrap().is_empty());
+    assert!(index.list_unembedded("m", 10).unwrap().is_empty());
     let ask = |index: &mut Index, model| {
         let vector = Some(QueryVector { model, values: &[2.0, 0.0, 0.0] });
         found(index, SearchQuery { text: "boat", vector, ..SearchQuery::default() })
@@ -177,11 +177,11 @@ fn vectors_find_texts_without_a_common_word_and_only_the_querys_model_counts() {
         assert!(matches!(kept, Err(IndexError::Vector(_))), "{kept:?}");
     }
     // A new model's vectors are built beside the old ones, and a rebuild keeps all, since they take hours to make.
-    assert_eq!(index.without_vector("n", 10).unwrap().len(), 3);
+    assert_eq!(index.list_unembedded("n", 10).unwrap().len(), 3);
     let mut index = index.clear().unwrap();
     assert_eq!(refresh(&mut index, dir.path()).added, 3);
     assert_eq!(ask(&mut index, "m")[0], ("memory/a.md".to_owned(), 1, false));
-    assert!(index.without_vector("m", 10).unwrap().is_empty());
+    assert!(index.list_unembedded("m", 10).unwrap().is_empty());
     index.forget_other_models("n").unwrap();
     assert!(ask(&mut index, "m").is_empty());
 }
@@ -286,7 +286,7 @@ fn an_error_that_ends_a_transaction_is_reported_unchanged_and_loses_no_vectors()
     let place = IndexPlace::new(path.clone(), dir.path().join("messages.db"));
     let mut index = Index::open(&path).unwrap();
     refresh(&mut index, dir.path());
-    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    let (key, _) = index.list_unembedded("m", 1).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
     drop(index);
     let fill_the_disk = |index: &mut Index| {
@@ -319,7 +319,7 @@ fn vectors_survive_a_new_version_and_a_kill() {
     write(dir.path(), "memory/a.md", "- tea is green\n");
     let mut index = Index::open(&path).unwrap();
     refresh(&mut index, dir.path());
-    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    let (key, _) = index.list_unembedded("m", 1).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
     index.conn.pragma_update(None, "user_version", 1).unwrap();
     drop(index);
@@ -349,12 +349,12 @@ fn a_text_that_replaces_an_embedded_one_is_embedded_too() {
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
     refresh(&mut index, dir.path());
-    let (key, _) = index.without_vector("m", 9).unwrap().remove(0);
+    let (key, _) = index.list_unembedded("m", 9).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
-    assert!(index.without_vector("m", 9).unwrap().is_empty());
+    assert!(index.list_unembedded("m", 9).unwrap().is_empty());
     write(dir.path(), "memory/a.md", "- the sky is blue\n");
     refresh(&mut index, dir.path());
-    assert_eq!(index.without_vector("m", 9).unwrap().len(), 1);
+    assert_eq!(index.list_unembedded("m", 9).unwrap().len(), 1);
 }
 
 #[test]

@@ -84,15 +84,15 @@ impl Index {
     ///
     /// # Errors
     /// The index can't be read.
-    pub fn without_vector(&mut self, model: &str, limit: usize) -> Result<Vec<(ChunkKey, String)>, IndexError> {
-        self.without_vector_but(model, limit, &BTreeSet::new())
+    pub fn list_unembedded(&mut self, model: &str, limit: usize) -> Result<Vec<(ChunkKey, String)>, IndexError> {
+        self.list_unembedded_except(model, limit, &BTreeSet::new())
     }
 
-    /// Returns texts to embed like [`Self::without_vector`], except those of certain chats.
+    /// Returns texts to embed like [`Self::list_unembedded`], except those of certain chats.
     ///
     /// # Errors
     /// The index can't be read.
-    pub fn without_vector_but(
+    pub fn list_unembedded_except(
         &mut self,
         model: &str,
         limit: usize,

@@ -27,10 +27,10 @@ pub enum Telling {
 }
 
 /// A file of a message: its kind (the Bot API's field name), and its outcome.
-pub type ToldFile<'a> = (&'a str, Telling);
+pub type FileWithOutcome<'a> = (&'a str, Telling);
 
 /// Completes a message's text with the outcomes of its files, in order. Doing so twice changes nothing.
-pub fn add_outcomes(text: &str, files: &[ToldFile<'_>]) -> String {
+pub fn add_outcomes(text: &str, files: &[FileWithOutcome<'_>]) -> String {
     let mut text = text.to_owned();
     for (at, (kind, outcome)) in files.iter().enumerate() {
         let nth = files.iter().take(at).filter(|(other, _)| describe_kind(other) == describe_kind(kind)).count();

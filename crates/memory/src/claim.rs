@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{quoting::meant_words, text::split_words};
+use super::{quoting::fold_naming_words, text::split_words};
 
 /// Verbs between the subject of a fact and its value.
 const COPULAS: &[&str] = &["is", "are", "was"];
@@ -118,7 +118,7 @@ pub(super) fn find_contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
 
 /// Splits a fact into its subject and its value. `None` if the subject can have several values at once: "Anna is vegan".
 fn parse_claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
-    let all = meant_words(fact);
+    let all = fold_naming_words(fact);
     let is_name = |word: &String| word == "name";
     if let Some(at) = all.iter().position(|word| COPULAS.contains(&word.as_str())) {
         let (subject, value) = (all.get(..at)?, all.get(at + 1..)?);

@@ -9,7 +9,7 @@
 //! - fit, 0 to 2: 1 for a known next step, 1 if the needed energy (`- energy:`) suits the person. A project gets 1;
 //! - age, 0 to 2: untouched for a week 1, for two weeks 2.
 //!
-//! Candidates below [`WORTH_POINTS`] are dropped. A backlog task counts once it is due within a week or has waited for a month. A task with
+//! Candidates below [`MIN_WORTHWHILE_POINTS`] are dropped. A backlog task counts once it is due within a week or has waited for a month. A task with
 //! a time of its own (`at`) or with steps has its own wakes; a resting one is left alone. With low energy only tasks due by tomorrow count,
 //! and with `- nudges: off` nothing does.
 
@@ -32,7 +32,7 @@ use super::{
 };
 
 /// The minimum points of a worthwhile candidate.
-pub const WORTH_POINTS: u32 = 6;
+pub const MIN_WORTHWHILE_POINTS: u32 = 6;
 /// The maximum number of candidates shown.
 pub const CANDIDATES_MAX: usize = 5;
 /// The weight of urgency in the points.
@@ -55,7 +55,7 @@ const DUE_SOON_DAYS: i64 = 7;
 const TITLE_CHARS: usize = 80;
 
 /// The input of the rule.
-pub struct InitiativeLook<'a> {
+pub struct InitiativeInput<'a> {
     /// The current time.
     pub now: DateTime<Utc>,
     /// The person's time zone.
@@ -71,7 +71,7 @@ pub struct InitiativeLook<'a> {
     /// Reminders: the next time and the text of each.
     pub reminders: &'a [(DateTime<Utc>, String)],
     /// The chat of tasks without a chat of their own.
-    pub owner_chat: ChatRef,
+    pub parse_owner_chat: ChatRef,
 }
 
 /// A task or project that could be worked on.
@@ -130,10 +130,10 @@ pub struct Weighed {
 
 impl Weighed {
     /// Returns the worthwhile candidates, at most [`CANDIDATES_MAX`].
-    pub fn worthy_candidates(&self) -> &[InitiativeCandidate] {
+    pub fn worthwhile_candidates(&self) -> &[InitiativeCandidate] {
         let is_worth = |candidate: &&InitiativeCandidate| {
             !self.is_unwanted
-                && candidate.points() >= WORTH_POINTS
+                && candidate.points() >= MIN_WORTHWHILE_POINTS
                 && (!self.has_low_energy || candidate.urgency >= URGENT)
         };
         // The best come first, but low energy may leave out some in between.
@@ -155,12 +155,12 @@ impl Weighed {
 }
 
 /// Weighs all candidates. Untrusted parts don't count.
-pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
+pub fn weigh(look: &InitiativeInput<'_>) -> Weighed {
     let preferences = Preferences::parse(look.context);
     let list = |path: &str, text: &str| {
         let tasks = TaskList::parse(&others::remove_untrusted(path, text, None).0).0;
         let own = |task: &&Task| {
-            view::foreign_chat(task.chat(), look.owner_chat).is_none()
+            view::foreign_chat(task.chat(), look.parse_owner_chat).is_none()
                 && !task.is_unconfirmed()
                 && !decay::is_resting(task)
         };
@@ -188,7 +188,7 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
     Weighed { candidates, has_low_energy: preferences.has_low_energy, is_unwanted: preferences.wants_no_nudges }
 }
 
-fn has_own_wake(task: &Task, look: &InitiativeLook<'_>) -> bool {
+fn has_own_wake(task: &Task, look: &InitiativeInput<'_>) -> bool {
     task.steps_name().is_some()
         || task.step_time().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
 }
@@ -199,7 +199,7 @@ fn days_until(due: NaiveDate, today: NaiveDate) -> i64 {
 
 fn weigh_task(
     task: &Task,
-    look: &InitiativeLook<'_>,
+    look: &InitiativeInput<'_>,
     preferences: Preferences,
     today: NaiveDate,
 ) -> InitiativeCandidate {
@@ -228,7 +228,7 @@ fn weigh_task(
     }
 }
 
-fn has_reminder(task: &Task, look: &InitiativeLook<'_>) -> bool {
+fn has_reminder(task: &Task, look: &InitiativeInput<'_>) -> bool {
     let title = split_words(&task.title);
     let names = |text: &str| split_words(text).windows(title.len().max(1)).any(|window| window == title);
     look.reminders.iter().any(|(at, text)| *at >= look.now && *at - look.now <= REMINDED_WITHIN && names(text))
@@ -273,8 +273,8 @@ mod tests {
     use super::*;
     use reveille_base::clock::parse_time;
 
-    fn look<'a>(active: &'a str, backlog: &'a str, context: &'a str) -> InitiativeLook<'a> {
-        InitiativeLook {
+    fn look<'a>(active: &'a str, backlog: &'a str, context: &'a str) -> InitiativeInput<'a> {
+        InitiativeInput {
             now: parse_time("2026-11-25T08:00:00Z").unwrap(),
             tz: "Europe/Berlin".parse::<Tz>().unwrap(),
             active,
@@ -282,12 +282,12 @@ mod tests {
             context,
             projects: &[],
             reminders: &[],
-            owner_chat: ChatRef::from_telegram(7),
+            parse_owner_chat: ChatRef::from_telegram(7),
         }
     }
 
     fn worthy(weighed: &Weighed) -> Vec<&str> {
-        weighed.worthy_candidates().iter().map(|candidate| candidate.title.as_str()).collect()
+        weighed.worthwhile_candidates().iter().map(|candidate| candidate.title.as_str()).collect()
     }
 
     const ACTIVE: &str = "## Tax return\n- due: 2026-11-26\n- next: gather receipts\n- why: a fine\n- touched: 2026-11-24\n\n\
@@ -322,12 +322,12 @@ mod tests {
         };
         let (quiet, fresh) = (project("- 2026-11-10 Bought paint\n"), project("- 2026-11-24 Bought paint\n"));
         let worthy_titles =
-            |projects, active| worthy(&weigh(&InitiativeLook { projects, ..look(active, "", "") })).join(" ");
+            |projects, active| worthy(&weigh(&InitiativeInput { projects, ..look(active, "", "") })).join(" ");
         assert_eq!(worthy_titles(&quiet, ""), "boat");
         assert_eq!(worthy_titles(&fresh, ""), "");
         assert_eq!(worthy_titles(&quiet, "## Varnish\n- project: Boat\n- touched: 2026-11-24\n"), "");
         let reminders = [(parse_time("2026-11-26T08:00:00Z").unwrap(), "call: the tax return!".to_owned())];
-        let weighed = weigh(&InitiativeLook { reminders: &reminders, ..look("## Tax return\n", "", "") });
+        let weighed = weigh(&InitiativeInput { reminders: &reminders, ..look("## Tax return\n", "", "") });
         assert_eq!(weighed.candidates[0].urgency, 2);
     }
 
@@ -365,8 +365,8 @@ mod tests {
         #[test]
         fn any_document_is_weighed(active in crate::strategies::document(), context in "(- (energy|nudges): (low|off)\n){0,2}") {
             let weighed = weigh(&look(&active, &active, &context));
-            prop_assert!(weighed.worthy_candidates().len() <= CANDIDATES_MAX);
-            prop_assert!(weighed.worthy_candidates().iter().all(|candidate| candidate.points() >= WORTH_POINTS));
+            prop_assert!(weighed.worthwhile_candidates().len() <= CANDIDATES_MAX);
+            prop_assert!(weighed.worthwhile_candidates().iter().all(|candidate| candidate.points() >= MIN_WORTHWHILE_POINTS));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, fmt, path::Path};
 
-use reveille_base::{approval_text::without_hidden, words::cut_text};
+use reveille_base::{approval_text::remove_hidden, words::cut_text};
 
 use crate as memory;
 
@@ -67,7 +67,7 @@ impl Outside {
     pub fn new(origin: Origin, text: &str) -> Self {
         // Hidden characters are removed, including forged marks.
         let seen = text.split(|c: char| c.is_whitespace() || c.is_control()).collect::<Vec<_>>().join(" ");
-        let seen = without_hidden(&seen).replace('`', "'");
+        let seen = remove_hidden(&seen).replace('`', "'");
         let line = seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
         let line = line.collect::<Vec<_>>().join(" ");
         Self { origin, text: cut_text(&line, MAX_CHARS, "…") }

@@ -60,7 +60,7 @@ pub fn content_words(query: &str) -> Vec<String> {
 }
 
 /// Returns the words of a fact or a question, treating "my dog's name is", "my dog is named" and "my dog is called" alike.
-pub(super) fn meant_words(text: &str) -> Vec<String> {
+pub(super) fn fold_naming_words(text: &str) -> Vec<String> {
     let plain = |word: String| if NAMING.contains(&word.as_str()) { NAMING[0].to_owned() } else { word };
     split_words(text).into_iter().map(plain).collect()
 }
@@ -70,7 +70,7 @@ pub(super) fn meant_words(text: &str) -> Vec<String> {
 /// most [`MAX_QUOTES`], each with the other version of its unsettled conflict. `None` if no fact answers.
 pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut seen = HashSet::new();
-    let wanted: Vec<String> = meant_words(question)
+    let wanted: Vec<String> = fold_naming_words(question)
         .into_iter()
         .filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone()))
         .collect();
@@ -82,8 +82,8 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut versions: Vec<QuotedFact> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::from_path(path) == DocKind::Facts) {
         visit_lines(path, text, |hit, is_item| {
-            let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
-            let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
+            let own: BTreeSet<String> = fold_naming_words(&hit.text).into_iter().collect();
+            let topic: BTreeSet<String> = fold_naming_words(&hit.heading).into_iter().collect();
             let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
             let by_itself = wanted.iter().any(|word| own.contains(word));
             versions.extend(hit.unsettled.is_some().then(|| hit.clone()));

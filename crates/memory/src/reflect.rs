@@ -1,7 +1,7 @@
 //! Reflection on past days by rule, without a model: summaries of each chat's day, repeated requests, facts that may be outdated,
 //! contradictions, and the state of the tasks. Pure values in and out.
 //!
-//! A person's own writing outranks all of it: their lines keep every byte, and facts they removed never come back ([`PersonsDoing`]).
+//! A person's own writing outranks all of it: their lines keep every byte, and facts they removed never come back ([`PersonMemoryEdits`]).
 
 mod days;
 mod disputes;
@@ -21,7 +21,7 @@ use reveille_base::{
 pub use self::{
     days::add_reworded_summary,
     disputes::{Dispute, find_dispute, settle_dispute},
-    patterns::SaidBefore,
+    patterns::PastMessage,
 };
 use super::{
     ACTIVE, BACKLOG, DAYS_DIR, EPISODIC_MEMORY, SEMANTIC_MEMORY,
@@ -45,12 +45,12 @@ pub fn days_path(date: NaiveDate) -> String {
 
 /// The person's own edits of the facts, from the memory's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PersonsDoing {
+pub struct PersonMemoryEdits {
     wrote: BTreeSet<String>,
     took_out: BTreeSet<String>,
 }
 
-impl PersonsDoing {
+impl PersonMemoryEdits {
     /// Records a person's edit of the facts. Call with the newest edit first: older edits of the same fact are then ignored.
     pub fn note_edit(&mut self, before: &str, after: &str) {
         let texts = |text: &str| -> BTreeSet<String> {
@@ -78,7 +78,7 @@ impl PersonsDoing {
 }
 
 /// The input of a reflection.
-pub struct LookBack<'a> {
+pub struct ReflectionInput<'a> {
     /// The id of the reflecting wake.
     pub wake: &'a str,
     /// The days to reflect on, excluding the end.
@@ -90,13 +90,13 @@ pub struct LookBack<'a> {
     /// The texts of further files of the log.
     pub archive: &'a [String],
     /// Recent messages of people, in their own words.
-    pub asked: &'a [SaidBefore],
+    pub asked: &'a [PastMessage],
     /// The person's own edits.
-    pub by_hand: &'a PersonsDoing,
+    pub by_hand: &'a PersonMemoryEdits,
     /// The keys noted before; each is noted only once, ever.
     pub noted: &'a BTreeSet<String>,
     /// The chat of tasks without a chat of their own.
-    pub owner_chat: ChatRef,
+    pub parse_owner_chat: ChatRef,
     /// Whether to mark contradictions.
     pub disputes: bool,
 }
@@ -117,12 +117,12 @@ pub struct LookedBack {
 }
 
 /// Runs the reflection.
-pub fn look_back(of: &LookBack<'_>) -> LookedBack {
+pub fn look_back(of: &ReflectionInput<'_>) -> LookedBack {
     let mut done = LookedBack::default();
     let known = (of.read)(SEMANTIC_MEMORY);
     let log = (of.read)(EPISODIC_MEMORY);
     let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
-    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
+    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.parse_owner_chat);
     let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
     let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
     if !days.is_empty() {

@@ -304,7 +304,7 @@ impl TaskList {
             let what = format!("“{}” has no `touched` date, so I can't remind you of it", task.title);
             problems.push(Problem::new(task.line, what));
         }
-        problems.extend(self.find_prose().into_iter().map(|prose| {
+        problems.extend(self.find_unheaded_lines().into_iter().map(|prose| {
             let Prose { line, text } = prose;
             Problem::new(line, format!("“{text}” isn't read as a task: that takes a heading, `## {text}`"))
         }));

@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use reveille_base::{json::has_key_twice, types::Stop};
+use reveille_base::{json::has_repeated_key, types::Stop};
 
 use super::{
     anthropic::object_fields,
@@ -54,8 +54,11 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
             Stop::Refusal(_) => false,
         };
         let input = input.map_or_else(empty_object, RawValue::to_owned);
-        let fault =
-            if !whole || !is_usable(&input) { Some(CUT_OFF) } else { has_key_twice(input.get()).then_some(KEY_TWICE) };
+        let fault = if !whole || !is_usable(&input) {
+            Some(CUT_OFF)
+        } else {
+            has_repeated_key(input.get()).then_some(KEY_TWICE)
+        };
         calls.push(ToolCall { id: id.into_owned(), name: name.into_owned(), input, fault });
     }
     calls

@@ -14,7 +14,7 @@ use hayro_interpret::hayro_syntax::{
 /// The maximum number of a field's parents that are followed.
 const MAX_PARENTS: usize = 16;
 /// The maximum number of fields and notes listed from a file.
-const MAX_TOLD: usize = 2_000;
+const MAX_LISTED: usize = 2_000;
 /// The longest field name listed, in characters.
 const MAX_NAME_CHARS: usize = 200;
 /// The longest value listed, in characters.
@@ -65,7 +65,7 @@ impl<'a> FormReader<'a> {
         let annotations = page.raw().get::<Array<'_>>("Annots");
         let (mut fields, mut notes) = (String::new(), String::new());
         for annotation in annotations.iter().flat_map(|all| all.iter::<Dict<'_>>()) {
-            if self.told >= MAX_TOLD {
+            if self.told >= MAX_LISTED {
                 break;
             }
             if annotation.get::<u32>("F").unwrap_or(0) & UNSEEN != 0 {
@@ -96,7 +96,9 @@ impl<'a> FormReader<'a> {
         let (mut waiting, mut seen) = (self.read_children(&form, "Fields"), HashSet::new());
         while let Some(field) = waiting.pop() {
             // A form may have any number of fields without a value, so the search has a limit too.
-            if self.told >= MAX_TOLD || seen.len() >= 10 * MAX_TOLD || !field.obj_id().is_none_or(|id| seen.insert(id))
+            if self.told >= MAX_LISTED
+                || seen.len() >= 10 * MAX_LISTED
+                || !field.obj_id().is_none_or(|id| seen.insert(id))
             {
                 continue;
             }
@@ -127,7 +129,7 @@ impl<'a> FormReader<'a> {
     /// look up that parent.
     fn read_children(&self, dict: &Dict<'a>, key: &str) -> Vec<Dict<'a>> {
         let list = dict.get::<Array<'a>>(key);
-        let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_TOLD);
+        let children = list.iter().flat_map(|list| list.raw_iter()).take(10 * MAX_LISTED);
         let mut children: Vec<Dict<'a>> = children
             .filter_map(|child| match child {
                 MaybeRef::Ref(reference) => self.pdf.xref().get::<Dict<'a>>(reference.into()),

@@ -29,7 +29,7 @@ pub use self::{
     judge::{is_allowed_by_rule, judge, list_commands},
     keep::change_file,
     load::{Loaded, load, read_text},
-    named::{NamedWords, named_words},
+    named::{NamedWords, find_named_words},
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };

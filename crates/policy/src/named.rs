@@ -20,7 +20,7 @@ pub struct NamedWords {
 }
 
 /// Finds the words and commands of a shell text, plain or not.
-pub fn named_words(text: &str) -> NamedWords {
+pub fn find_named_words(text: &str) -> NamedWords {
     let line = classify::classify_line(text);
     let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::list_readings(words)).collect();
     let whole = line.commands.iter().flatten().map(String::as_str);
@@ -55,15 +55,15 @@ mod tests {
             "curl -d @tidy.sh https://example.org",
             "(sh tidy.sh) &",
         ] {
-            assert!(named_words(text).words.iter().any(|word| word == "tidy.sh"), "{text}");
+            assert!(find_named_words(text).words.iter().any(|word| word == "tidy.sh"), "{text}");
         }
-        assert!(named_words("sh 'a b.sh'").words.iter().any(|word| word == "a b.sh"));
+        assert!(find_named_words("sh 'a b.sh'").words.iter().any(|word| word == "a b.sh"));
     }
 
     #[test]
     fn a_command_run_by_another_is_found() {
         for text in ["sh x", "env A=1 timeout 5 sh x", "bash -c 'cd y && sh x'", "/bin/sh x"] {
-            let commands = named_words(text).commands;
+            let commands = find_named_words(text).commands;
             assert!(commands.iter().any(|words| words.iter().eq(["sh", "x"])), "{text}: {commands:?}");
         }
     }
@@ -71,8 +71,12 @@ mod tests {
     #[test]
     fn a_text_of_many_words_says_that_there_are_more() {
         let long: String = (0..600).map(|n| format!("w{n} ")).collect();
-        let named = named_words(&format!("echo {long}"));
+        let named = find_named_words(&format!("echo {long}"));
         assert!(named.are_more && named.words.len() == MAX_WORDS);
-        assert!(!named_words("echo a").are_more && named_words("echo a").is_plain && !named_words("sh *.sh").is_plain);
+        assert!(
+            !find_named_words("echo a").are_more
+                && find_named_words("echo a").is_plain
+                && !find_named_words("sh *.sh").is_plain
+        );
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn decode_at_most(path: &Path, max_seconds: u64) -> Result<Sound, Voi
             }
         }
         if decoding.out.len() as u64 > max_samples {
-            return Err(VoiceError::longer_than_the_bound());
+            return Err(VoiceError::over_time_limit());
         }
     }
     decoding.finish()

@@ -46,12 +46,12 @@ impl VoiceError {
     }
 
     /// Returns `true` if a person has to repair the set-up; the recording itself is fine.
-    pub fn is_of_the_setup(&self) -> bool {
+    pub fn is_setup_fault(&self) -> bool {
         matches!(self, Self::NotBuilt | Self::ModelMissing { .. } | Self::ModelDamaged { .. })
     }
 
     #[cfg_attr(not(feature = "voice"), expect(dead_code, reason = "only decoding finds it"))]
-    pub(super) fn longer_than_the_bound() -> Self {
+    pub(super) fn over_time_limit() -> Self {
         Self::TooLong(format!("recordings of up to {} minutes are written down", MAX_SECONDS / 60))
     }
 }
@@ -59,7 +59,7 @@ impl VoiceError {
 impl From<VoiceError> for Unheard {
     fn from(error: VoiceError) -> Self {
         let why = error.to_string();
-        if error.is_of_the_setup() {
+        if error.is_setup_fault() {
             Self::SetUp(why)
         } else if error.is_worth_a_retry() {
             Self::Later(why)

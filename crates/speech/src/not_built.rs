@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn a_build_without_speech_says_so() {
         let error = Transcriber::open(Path::new("/models/ggml-tiny.en.bin")).unwrap_err();
-        assert!(error.is_of_the_setup() && !error.is_worth_a_retry());
+        assert!(error.is_setup_fault() && !error.is_worth_a_retry());
         assert!(error.to_string().contains("this build has no speech"), "{error}");
     }
 }

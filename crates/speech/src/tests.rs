@@ -257,6 +257,6 @@ fn a_missing_or_damaged_model_is_a_setup_error() {
         fs::write(&path, bytes).unwrap();
         let damaged = Transcriber::open(&path).unwrap_err();
         assert!(matches!(damaged, VoiceError::ModelDamaged { .. }), "{damaged}");
-        assert!(damaged.is_of_the_setup() && damaged.to_string().contains("scripts/fetch-model"), "{damaged}");
+        assert!(damaged.is_setup_fault() && damaged.to_string().contains("scripts/fetch-model"), "{damaged}");
     }
 }

@@ -55,7 +55,7 @@ impl Store {
 
     /// A value that changes when another connection writes; compare it on a connection that stays open. A PostgreSQL server changes it
     /// for a write to any of its databases, so a change may be a false alarm.
-    pub fn sign_of_changes(&self) -> Result<String> {
+    pub fn change_signature(&self) -> Result<String> {
         let sql = self.conn.pick_statement(
             "SELECT CAST(data_version AS TEXT) FROM pragma_data_version",
             "SELECT CAST(pg_current_snapshot() AS TEXT)",

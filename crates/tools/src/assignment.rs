@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reveille_memory::reflect::PersonsDoing;
+use reveille_memory::reflect::PersonMemoryEdits;
 
 use super::{World, reflect, steps};
 
@@ -10,7 +10,7 @@ use super::{World, reflect, steps};
 #[derive(Debug, Clone)]
 pub enum Assignment {
     /// A reflection, with the person's own edits to the facts.
-    Reflection(PersonsDoing),
+    Reflection(PersonMemoryEdits),
     /// A step of a long task.
     Step(StepInHand),
     /// A run of a standing job, with the tools named in its file; `None` means all tools.

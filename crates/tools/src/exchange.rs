@@ -89,7 +89,7 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
     let refuse = |error: &reveille_store::StoreError| Refusal::new(format!("It couldn't be read: {error}."));
     let Some(store) = world.memory.index.open_store().map_err(|error| refuse(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
-    let found = if is_ours { store.inbox().said_by_us(rows) } else { store.inbox().said_by_people(rows) };
+    let found = if is_ours { store.inbox().list_own_messages(rows) } else { store.inbox().said_by_people(rows) };
     let Some(spoken) = found.map_err(|error| refuse(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
         return Ok(None);
     };
@@ -98,7 +98,7 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
     }
     let is_readers_chat = match world.memory.documents.reader() {
         Some(reader) => spoken.chat == reader,
-        None => spoken.chat == world.unasked.owner_chat || spoken.chat.is_terminal(),
+        None => spoken.chat == world.unasked.parse_owner_chat || spoken.chat.is_terminal(),
     };
     if !is_readers_chat && world.memory.documents.reader().is_some() {
         return Ok(None);

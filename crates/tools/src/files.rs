@@ -50,12 +50,12 @@ pub(super) fn find_origin(place: &Place, text: &str, world: &World) -> Option<St
     if place.folder_owner() != Whose::Brain {
         return Some(format!("a file ({})", place.name()));
     }
-    let path = below_brain(place.path(), world).unwrap_or_default();
+    let path = strip_memory_root(place.path(), world).unwrap_or_default();
     (!others::find_untrusted(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
 }
 
 /// Returns a path relative to the memory's folder; `None` outside.
-pub(super) fn below_brain<'a>(path: &'a Path, world: &World) -> Option<&'a str> {
+pub(super) fn strip_memory_root<'a>(path: &'a Path, world: &World) -> Option<&'a str> {
     path.strip_prefix(world.memory.documents.root()?).ok()?.to_str()
 }
 

@@ -79,7 +79,7 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
 
 /// Returns true for possibly untrusted hits in the memory. Judges whole files; `memory_search` judges single lines.
 fn may_be_untrusted(hit: &Hit, world: &World) -> bool {
-    let path = files::below_brain(Path::new(&hit.path), world);
+    let path = files::strip_memory_root(Path::new(&hit.path), world);
     path.is_some_and(|path| hit.line.is_some() && others::may_have_untrusted(path) || memory::is_imported(path))
 }
 

@@ -218,7 +218,7 @@ fn add_task(args: &Add, world: &World) -> Outcome {
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
     };
-    Ok(if args.at.is_some() || due.is_some() { world.told_unwoken(done) } else { done })
+    Ok(if args.at.is_some() || due.is_some() { world.append_wake_warning(done) } else { done })
 }
 
 fn update_task(args: &Update, world: &World) -> Outcome {
@@ -264,7 +264,7 @@ fn update_task(args: &Update, world: &World) -> Outcome {
         ..Done::default()
     };
     let is_timed = args.value.is_some() && (is_due || args.key.eq_ignore_ascii_case("at"));
-    Ok(if is_timed { world.told_unwoken(done) } else { done })
+    Ok(if is_timed { world.append_wake_warning(done) } else { done })
 }
 
 /// Describes a changed key of a task for the person.
@@ -448,7 +448,7 @@ fn show_tasks(args: &Show, world: &World) -> Outcome {
     if lines.is_empty() {
         lines.push(format!("There's nothing in {}.", args.list.name()));
     }
-    let prose = list.find_prose();
+    let prose = list.find_unheaded_lines();
     lines.extend(describe_prose(args.list.path(), &prose));
     // Who asks what is left to do wants to know of the scheduled reminders, too.
     let reminders = reminder::list_visible_reminders(world).count();

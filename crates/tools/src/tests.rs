@@ -71,11 +71,11 @@ impl Scene {
                 })),
             },
             unasked: UnaskedLimits {
-                owner_chat: ChatRef::from_telegram(7),
+                parse_owner_chat: ChatRef::from_telegram(7),
                 told_keys: BTreeSet::new(),
                 told_today: 0,
                 tell_per_day: 3,
-                quiet_hours: None,
+                parse_quiet_hours: None,
                 unwoken: None,
             },
         };

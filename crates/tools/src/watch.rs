@@ -94,7 +94,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         changes: vec![world.memory.documents.stage(&path, text)],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done))
+    Ok(world.append_wake_warning(done))
 }
 
 /// Checks that the target can be watched at all.

@@ -34,7 +34,7 @@ pub(super) fn define_tool() -> Tool {
 
 async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
     let url = url.trim();
-    let page = match exec.web().fetch_page(url, &|to| world.means.rules.keeps_from(NAME, to.as_str(), url)).await {
+    let page = match exec.web().fetch_page(url, &|to| world.means.rules.refuse_redirect(NAME, to.as_str(), url)).await {
         Ok(page) => page,
         Err(WebError::KeptBack { to, by, why }) => return Ok(led_astray(&to, by, &why)),
         Err(error) => return Err(Refusal::new(format!("Nothing was read. {error}"))),

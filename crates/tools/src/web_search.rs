@@ -35,7 +35,7 @@ pub(super) fn define_tool() -> Tool {
 
 async fn search_web(query: String, world: &World, exec: &Exec) -> Outcome {
     let query = check_text(&query, "query", MAX_QUERY_CHARS)?;
-    let found = exec.web().search(&query, &|to| world.means.rules.keeps_from(NAME, to.as_str(), "")).await;
+    let found = exec.web().search(&query, &|to| world.means.rules.refuse_redirect(NAME, to.as_str(), "")).await;
     let found = found.map_err(|error| Refusal::new(format!("Nothing was found out. {error}")))?;
     let WebResults { hits, engine, origin } = found;
     let content = if hits.is_empty() {

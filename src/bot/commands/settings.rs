@@ -5,11 +5,11 @@ use std::path::Path;
 use reveille_config::{GivenSettings, Source};
 
 use super::Desk;
-use crate::setup::{SettingGroup, ShownSetting, changed_since, shown_settings};
+use crate::setup::{SettingGroup, ShownSetting, changed_since, list_settings};
 
 pub(super) fn answer(desk: &Desk<'_>) -> String {
     let said = GivenSettings::gather(desk.config.named_env_file.as_deref());
-    let (settings, other_problems) = shown_settings(&said);
+    let (settings, other_problems) = list_settings(&said);
     let file = said.file_path();
     let mut text = render_settings(&settings, &other_problems, file.as_deref());
     if let Some(chosen) = &desk.config.chosen_model {

@@ -5,11 +5,11 @@ use reveille_memory::{ACTIVE, BACKLOG, tasks::TaskList};
 use reveille_store::ShownTask;
 
 use super::{Desk, seen::Seen};
-use crate::orders::lists::{ListLooks, render_lists};
+use crate::orders::lists::{ListOptions, render_lists};
 
 /// Display limits for a chat: twelve entries per list.
-const LOOKS: ListLooks<'static> =
-    ListLooks { most: 12, none: "No tasks. Say “add task …”, or tell me what you're working on." };
+const LOOKS: ListOptions<'static> =
+    ListOptions { most: 12, none: "No tasks. Say “add task …”, or tell me what you're working on." };
 
 /// Renders the tasks, and returns the task behind each number.
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>) -> Result<(String, Vec<ShownTask>), RepoError> {

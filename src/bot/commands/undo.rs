@@ -1,7 +1,7 @@
 //! `/undo [id]`: announces an undo; a wake carries it out as soon as no other runs.
 
 use reveille_base::types::ChatRef;
-use reveille_cycle::{Choice, find_undoable, what_it_did, what_they_did, which_change};
+use reveille_cycle::{Choice, describe_wake_step, find_undoable, what_they_did, which_change};
 use reveille_git::Committed;
 use reveille_store::{Order, PersonsStep, Proposal, Result};
 
@@ -31,7 +31,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     };
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let subject = row.commit_id.as_deref().and_then(|commit| memory?.find_subject(commit));
-    let what = what_it_did(Some(&row), subject.as_deref(), desk.now, desk.config.timezone);
+    let what = describe_wake_step(Some(&row), subject.as_deref(), desk.now, desk.config.timezone);
     let text = format!("Undoing {what}. I'll tell you when it's done.");
     Ok(CommandReply::with_order(text, Order::Undo { wake: row.cycle.id }))
 }

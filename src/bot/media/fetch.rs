@@ -108,7 +108,7 @@ async fn fetch_next(shared: Shared<'_>, lacks_room: &mut bool) -> Result<bool, S
     };
     let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
     let has_room = disk::free_bytes(&config.media_dir)
-        .map_or(true, |free| !config.disk_reserve.is_broken_into(free.saturating_sub(bytes.min(MAX_FILE_BYTES))));
+        .map_or(true, |free| !config.disk_reserve.is_undercut_by(free.saturating_sub(bytes.min(MAX_FILE_BYTES))));
     if !has_room {
         if !std::mem::replace(lacks_room, true) {
             tracing::warn!("no room on the disk for the files of messages; they are fetched as soon as there is");

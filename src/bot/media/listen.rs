@@ -102,7 +102,7 @@ impl Listener {
             return Ok(working.until.saturating_duration_since(Instant::now()).min(LOOK_WHILE_LISTENING));
         }
         let now = shared.outside.clock.now();
-        let due = shared.store.borrow().attachments().next_unheard(now)?;
+        let due = shared.store.borrow().attachments().find_next_recording(now)?;
         let Some(file) = due else { return Ok(shared.compute_wait()) };
         if !can_listen {
             shared.store.borrow_mut().attachments_mut().give_up_without_speech_model(

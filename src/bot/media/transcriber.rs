@@ -82,7 +82,7 @@ pub fn transcribe_all(
         lock => lock.map_err(TranscriberError::Lock)?,
     };
     let mut store = reveille_cycle::workspace::open_database(config)?;
-    if store.chats().find_stop_order()?.is_some() || store.attachments().next_unheard(clock.now())?.is_none() {
+    if store.chats().find_stop_order()?.is_some() || store.attachments().find_next_recording(clock.now())?.is_none() {
         return Ok(());
     }
     let mut transcriber = match open() {
@@ -97,7 +97,7 @@ pub fn transcribe_all(
         if store.chats().find_stop_order()?.is_some() {
             break;
         }
-        let Some(file) = store.attachments().next_unheard(clock.now())? else { break };
+        let Some(file) = store.attachments().find_next_recording(clock.now())? else { break };
         let heard = match &mut transcriber {
             Ok(transcriber) => transcribe_file(config, clock, &mut store, transcriber, &file)?,
             Err(why) => Some(Err(why.clone())),

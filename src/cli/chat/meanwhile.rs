@@ -28,7 +28,7 @@ pub(super) struct Meanwhile {
 
 impl Meanwhile {
     /// Repeats the work at intervals. Its output is a courtesy, lost if the thread can't be started.
-    pub(super) fn again_and_again(pause: Duration, mut work: impl FnMut() + Send + 'static) -> Self {
+    pub(super) fn repeat_until_dropped(pause: Duration, mut work: impl FnMut() + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let is_over_there = Arc::clone(&is_over);
         let thread = std::thread::Builder::new().name("meanwhile".to_owned()).spawn(move || {
@@ -63,7 +63,7 @@ impl News {
     /// Prints news until the returned value is dropped. `print` returns `true` if it has shown a text.
     pub(super) fn watch(self, mut print: impl FnMut(String) -> bool + Send + 'static) -> Meanwhile {
         let mut store = None;
-        Meanwhile::again_and_again(NEWS_EVERY, move || {
+        Meanwhile::repeat_until_dropped(NEWS_EVERY, move || {
             self.watch.lock().unwrap_or_else(PoisonError::into_inner).tick(&self.config);
             if store.is_none() {
                 store = cycle::open_store(&self.config).ok();

@@ -61,7 +61,7 @@ impl Steps {
     pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Meanwhile {
         steps.inside.lock().unwrap_or_else(PoisonError::into_inner).message = message;
         let steps = Arc::clone(steps);
-        Meanwhile::again_and_again(LOOK_EVERY, move || steps.show_new())
+        Meanwhile::repeat_until_dropped(LOOK_EVERY, move || steps.show_new())
     }
 
     /// Prints the steps since the last call, and shows the current one.

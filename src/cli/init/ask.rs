@@ -172,7 +172,7 @@ impl Wizard {
 
     /// Recomputes the settings with the pending changes.
     pub(super) fn resolve(&mut self) {
-        if let (Some(config), _) = self.said.with_what_is_right(&self.changes) {
+        if let (Some(config), _) = self.said.with_valid_settings(&self.changes) {
             self.config = config;
         }
     }

@@ -20,7 +20,7 @@ pub(super) async fn check_steps(
     reach: CheckReach,
     is_over: &dyn Fn() -> bool,
 ) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
-    let (config, mut problems) = said.with_what_is_right(changes);
+    let (config, mut problems) = said.with_valid_settings(changes);
     let Some(mut config) = config else { return (Vec::new(), problems) };
     if let Ok(Some(store)) = database::open_read_only(&config) {
         // An old database may lack the choices table.

@@ -8,7 +8,7 @@ use std::{
 
 use reveille_account::provenance::{
     forget::{self, Forgetting},
-    hand::HandTools,
+    hand::PersonSessionTools,
     purge::{self, PurgedHistory},
 };
 use reveille_base::words::{format_count, format_local_time, one_line, truncate_text};
@@ -153,7 +153,7 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: Co
         return ExitCode::from(EXIT_FAILED);
     }
     let (clock, redactor) = (config.clock(), crate::cli::build_redactor(config));
-    let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
+    let tools = PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor };
     match with_hand(config, |hand| purge::purge_history(hand, tools, sought)) {
         Ok(PurgedHistory { commits: 0, .. }) => {
             complain("Git's history doesn't hold these words any more.");

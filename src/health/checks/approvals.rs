@@ -21,7 +21,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
     let model = scene.model_state(store)?;
-    let is_available = !model.is_thinking() || model.for_own_work().is_some();
+    let is_available = !model.is_thinking() || model.find_background_model().is_some();
     let context = ParkedContext { overdue, is_wake_running: scene.is_wake_running(), is_model_available: is_available };
     let findings = parked.iter().map(|parked| judge_parked(parked, scene.now, context));
     Ok(Finding::merge_all(findings.collect(), Finding::ok("no open questions")))
@@ -45,7 +45,7 @@ fn judge_parked(parked: &ParkedCycle, now: DateTime<Utc>, context: ParkedContext
     let Some(question) = question else {
         let detail = format!("{cycle_id} waits for an answer, but its question is gone");
         let fix = "the next wake treats it as refused and continues: wake --once";
-        return if is_late(*started_at) { Finding::left_to_a_wake(detail, fix) } else { Finding::ok(detail) };
+        return if is_late(*started_at) { Finding::warn_for_wake(detail, fix) } else { Finding::ok(detail) };
     };
     let Approval { id, tool, asked_at, expires_at, decided_at, state, .. } = question;
     let asked = asked_at.map_or_else(String::new, |at| format!(", asked {}", format_relative_time(at, now)));
@@ -70,7 +70,7 @@ fn judge_parked(parked: &ParkedCycle, now: DateTime<Utc>, context: ParkedContext
         since.map_or_else(String::new, |at| format!(", {}", format_relative_time(at, now)))
     );
     if is_late(since) && is_model_available {
-        Finding::left_to_a_wake(
+        Finding::warn_for_wake(
             format!("{detail}; no wake has resumed its work"),
             "wake --once does that; check that cron or the bot starts wakes",
         )

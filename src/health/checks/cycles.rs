@@ -33,7 +33,7 @@ fn judge_open_cycles(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelt
                     "once that is fixed, the next wake resumes it: wake --once",
                 ),
                 None => {
-                    Finding::left_to_a_wake(format!("{id} was cut off{began}"), "the next wake resumes it: wake --once")
+                    Finding::warn_for_wake(format!("{id} was cut off{began}"), "the next wake resumes it: wake --once")
                 }
             };
         }
@@ -44,7 +44,7 @@ fn judge_open_cycles(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelt
         let resumable_at = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
         if now.signed_duration_since(resumable_at) > overdue && !is_wake_running {
-            Finding::left_to_a_wake(
+            Finding::warn_for_wake(
                 format!("{waits}; it could have continued {}", format_relative_time(resumable_at, now)),
                 "wake --once resumes it; check that cron or the bot starts wakes",
             )

@@ -90,7 +90,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
             )
         }
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
-        StoreError::Older { .. } => Finding::left_to_a_wake(error.to_string(), "wake --once; nothing is lost"),
+        StoreError::Older { .. } => Finding::warn_for_wake(error.to_string(), "wake --once; nothing is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
         StoreError::Server(_) => Finding::critical(
             format!("{error}. Your messages are in it; nothing new is stored, and Telegram keeps messages for a day"),

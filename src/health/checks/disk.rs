@@ -24,7 +24,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 
 fn judge_space(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
     let detail = format!("{} free at {}", format_size(free_bytes), dir.display());
-    if reserve.is_broken_into(free_bytes) {
+    if reserve.is_undercut_by(free_bytes) {
         return Finding::critical(
             format!(
                 "{detail}, less than the reserve of {} (DISK_RESERVE_MB): the bot has stopped fetching messages, and \
@@ -33,7 +33,7 @@ fn judge_space(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
             ),
             format!(
                 "free some space on that disk; once {} are free, the bot continues on its own. Queued messages are safe",
-                format_size(reserve.well_again_bytes())
+                format_size(reserve.recovery_bytes())
             ),
         );
     }

@@ -47,14 +47,14 @@ fn judge_due(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: Da
     let late: Vec<DateTime<Utc>> =
         reminders.iter().map(|reminder| reminder.what.next_at).filter(|at| is_late(*at)).collect();
     let reminders = late.iter().min().map(|first| {
-        Finding::left_to_a_wake(
+        Finding::warn_for_wake(
             format!("unsent reminders: {}, the first was due {}", late.len(), format_relative_time(*first, now)),
             "wake --once sends them; check that cron or the bot starts wakes",
         )
     });
     let undos = undos.iter().filter_map(|undo| {
         let asked_at = undo.asked_at.filter(|at| is_late(*at))?;
-        Some(Finding::left_to_a_wake(
+        Some(Finding::warn_for_wake(
             format!(
                 "the undo of wake {}, asked for {}, hasn't happened",
                 undo.wake,

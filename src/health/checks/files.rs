@@ -114,7 +114,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
     let facts = read_facts(config, &store, now)?;
     let mut done = Vec::new();
     for file in &facts.missing {
-        store.attachments_mut().file_missing(file.id)?;
+        store.attachments_mut().record_missing_file(file.id)?;
         let what = if file.is_wanted { "it is fetched again if its message waits" } else { "nobody waits for it" };
         done.push(format!("File {} was not at {}: {what}.", file.id, file.path));
     }

@@ -102,7 +102,7 @@ fn judge_parts(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                     .not_before
                     .map(|at| format!("; retry due {}", format_relative_time(at, now)))
                     .unwrap_or_default();
-                Some(Finding::left_to_a_wake(
+                Some(Finding::warn_for_wake(
                     format!("{to}{age} still isn't delivered after {} tries{why}{next}", part.attempts),
                     "wake --once delivers what it can; check the token and the network",
                 ))

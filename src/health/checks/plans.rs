@@ -65,7 +65,7 @@ fn judge_plans(plans: &[Plan], is_wake_running: bool) -> Finding {
         open.into_iter().partition(|plan| plan.state == Some(CycleState::Parked));
     let mut findings = Vec::new();
     if !cut_off.is_empty() {
-        findings.push(Finding::left_to_a_wake(
+        findings.push(Finding::warn_for_wake(
             format!("left by a wake that was cut off: {}", ids(&cut_off)),
             "the next wake resumes it: wake --once",
         ));

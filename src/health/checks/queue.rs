@@ -117,7 +117,7 @@ fn judge_queue(
         } else {
             "wake --once answers it; check that cron or the bot starts wakes"
         };
-        return if is_wake_running { Finding::warn(detail, fix) } else { Finding::left_to_a_wake(detail, fix) };
+        return if is_wake_running { Finding::warn(detail, fix) } else { Finding::warn_for_wake(detail, fix) };
     }
     Finding::ok(detail)
 }

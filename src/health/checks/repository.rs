@@ -63,7 +63,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 }
 
 fn read_facts(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
-    let locks = repo.housekeeping().unheld_locks();
+    let locks = repo.housekeeping().list_possibly_stale_locks();
     let name = |path: &std::path::PathBuf| path.strip_prefix(repo.root()).unwrap_or(path).display().to_string();
     let left = repo.housekeeping().left_alone(&|text| scene.redactor.contains_secret(text))?;
     Ok(Facts {

@@ -3,7 +3,7 @@
 
 use reveille_index::{
     IndexError, Ready, SearchQuery, Sources,
-    embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
+    embed::{self, EmbedContext, EmbedError, Embedder, TextRole},
 };
 use reveille_memory as memory;
 use reveille_memory::facts::Facts;
@@ -60,7 +60,7 @@ fn check_words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         text: fact,
         limit: HITS,
         today: scene.now.with_timezone(&config.timezone).date_naive(),
-        owner: config.owner_chat,
+        owner: config.parse_owner_chat,
         ..SearchQuery::default()
     };
     Ok(match ready.index.search(&query) {
@@ -97,7 +97,7 @@ fn check_meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 fn measure_canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
     let later = |error: std::io::Error| EmbedError::later(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(later)?;
-    let mut desk = EmbedDesk { store: None, redactor: scene.redactor, caps: &[], now: scene.now };
+    let mut desk = EmbedContext { store: None, redactor: scene.redactor, caps: &[], now: scene.now };
     let texts = CANARY.map(str::to_owned);
     let asking = embed::embed_texts(embedder, &mut desk, &texts, (TextRole::Kept, None));
     let bound = std::time::Duration::from_secs(BOUND_S);

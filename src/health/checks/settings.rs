@@ -14,7 +14,7 @@ use super::remote::describe_failure;
 use crate::{
     health::{
         finding::{Finding, Trouble},
-        reach::BotReached,
+        reach::TelegramAnswer,
         remedy::Remedy,
         scene::Scene,
         words::format_relative_time,
@@ -32,15 +32,15 @@ pub(super) fn check_token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 }
 
 /// Judges Telegram's answer. A failure to ask says nothing about the token.
-fn judge_bot(reached: &BotReached) -> Finding {
+fn judge_bot(reached: &TelegramAnswer) -> Finding {
     match reached {
-        BotReached::Fine { username } => Finding::ok(format!("Telegram knows it as @{username}")),
-        BotReached::Unknown(why) => Finding::ok(format!("Telegram couldn't be reached: {why}")),
-        BotReached::Refused => Finding::critical(
+        TelegramAnswer::Fine { username } => Finding::ok(format!("Telegram knows it as @{username}")),
+        TelegramAnswer::Unknown(why) => Finding::ok(format!("Telegram couldn't be reached: {why}")),
+        TelegramAnswer::Refused => Finding::critical(
             "Telegram rejects it",
             "copy all of it again from @BotFather, including the digits before the colon: wake init",
         ),
-        BotReached::Webhook { host } => {
+        TelegramAnswer::Webhook { host } => {
             let finding = Finding::critical(
                 format!("a webhook at {host} takes the bot's messages"),
                 "bot webhook delete (waiting messages are kept)",
@@ -252,10 +252,13 @@ mod tests {
     #[test]
     fn what_others_say_counts_and_that_they_can_not_be_asked_does_not() {
         let judged = |reached| judge_bot(&reached);
-        assert_eq!(judged(BotReached::Fine { username: "rev".to_owned() }), Finding::ok("Telegram knows it as @rev"));
-        assert_eq!(judged(BotReached::Unknown("no network".to_owned())).status, Status::Ok);
-        assert_eq!(judged(BotReached::Refused).status, Status::Critical);
-        let webhook = judged(BotReached::Webhook { host: "example.org".to_owned() });
+        assert_eq!(
+            judged(TelegramAnswer::Fine { username: "rev".to_owned() }),
+            Finding::ok("Telegram knows it as @rev")
+        );
+        assert_eq!(judged(TelegramAnswer::Unknown("no network".to_owned())).status, Status::Ok);
+        assert_eq!(judged(TelegramAnswer::Refused).status, Status::Critical);
+        let webhook = judged(TelegramAnswer::Webhook { host: "example.org".to_owned() });
         assert!(webhook.status == Status::Critical && webhook.detail.contains("example.org"), "{webhook:?}");
         assert_eq!(webhook.remedies, [Remedy::RemoveWebhook { host: "example.org".to_owned() }]);
         assert_eq!(judge_model(&Checked::Unknown("down".to_owned())).status, Status::Ok);

@@ -22,7 +22,7 @@ use self::svg::{Chart, ChartSeries, Shape};
 use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
 
 /// The selectable periods in days; the second is the default.
@@ -52,7 +52,7 @@ async fn show_charts(State(site): State<Arc<PageSite>>, Query(query): Query<Char
     .await
 }
 
-fn render_content(desk: &PageDesk<'_>, report: Option<&DaysReport>, n: u64) -> Markup {
+fn render_content(desk: &PageContext<'_>, report: Option<&DaysReport>, n: u64) -> Markup {
     html! {
         nav .actions aria-label="Period" {
             @for days in STRETCHES {
@@ -91,7 +91,7 @@ fn render_budgets(report: &DaysReport) -> Markup {
     }
 }
 
-fn render_charts(desk: &PageDesk<'_>, report: &DaysReport) -> Markup {
+fn render_charts(desk: &PageContext<'_>, report: &DaysReport) -> Markup {
     let days: Vec<String> = report.days.iter().map(|day| day.day.format("%-d %b").to_string()).collect();
     let chart = |id, title, unit| Chart {
         id,
@@ -144,7 +144,7 @@ fn build_series(report: &DaysReport, name: &str, value: impl Fn(&DayFigures) -> 
     ChartSeries { name: name.to_owned(), values: report.days.iter().map(value).collect() }
 }
 
-fn cost_series(desk: &PageDesk<'_>, report: &DaysReport) -> Vec<ChartSeries> {
+fn cost_series(desk: &PageContext<'_>, report: &DaysReport) -> Vec<ChartSeries> {
     let models = report.models.iter().enumerate();
     models
         .map(|(at, model)| build_series(report, &desk.clean_text(model), |day| day.cost_usd.get(at).copied()))

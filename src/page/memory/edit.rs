@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{HandTools, PersonSession},
+    hand::{PersonSession, PersonSessionTools},
 };
 use reveille_base::disk::format_size;
 use reveille_git::{FileChange, HOLDS_SECRET, Repo, text_id};
@@ -28,7 +28,7 @@ use crate::page::{
     error::PageError,
     frame::{PagePlace, render_frame},
     parts::{build_address, changed_lines},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
 
 /// Maximum bytes of a document edited here.
@@ -42,7 +42,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 }
 
 #[derive(Deserialize)]
-struct AskedEdit {
+struct EditQuery {
     path: String,
 }
 
@@ -56,7 +56,7 @@ struct SentEdit {
 }
 
 /// The outcome of saving.
-enum Saving {
+enum SaveOutcome {
     Saved,
     Uncommitted,
     Same,
@@ -68,7 +68,7 @@ enum Saving {
     NotTaken(String),
 }
 
-async fn show_editor(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedEdit>) -> Result<Markup, PageError> {
+async fn show_editor(State(site): State<Arc<PageSite>>, Query(asked): Query<EditQuery>) -> Result<Markup, PageError> {
     let (title, content) = site
         .run_blocking(move |desk| {
             let repo = open_repo(desk)?;
@@ -87,18 +87,19 @@ async fn show_editor(State(site): State<Arc<PageSite>>, Query(asked): Query<Aske
 async fn save_edit(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> Result<Response, PageError> {
     site.run_blocking(move |desk| {
         let path = find_document(&open_repo(desk)?, &sent.path)?;
-        let saving = save_document(desk, &path, &sent).unwrap_or_else(|error| Saving::NotTaken(format!("{error}.")));
+        let saving =
+            save_document(desk, &path, &sent).unwrap_or_else(|error| SaveOutcome::NotTaken(format!("{error}.")));
         let redirect = |done: &str| Redirect::to(&build_address("/memory/file", &[("path", &path), ("done", done)]));
         Ok(match saving {
-            Saving::Saved => redirect("saved").into_response(),
-            Saving::Uncommitted => redirect("uncommitted").into_response(),
-            Saving::Same => redirect("same").into_response(),
-            Saving::Changed { now } => {
+            SaveOutcome::Saved => redirect("saved").into_response(),
+            SaveOutcome::Uncommitted => redirect("uncommitted").into_response(),
+            SaveOutcome::Same => redirect("same").into_response(),
+            SaveOutcome::Changed { now } => {
                 let page = render_both(desk, &path, &now, &sent.text)?;
                 (StatusCode::CONFLICT, render_frame(PagePlace::Memory, "It changed while you were editing", &page))
                     .into_response()
             }
-            Saving::NotTaken(why) => {
+            SaveOutcome::NotTaken(why) => {
                 let why = desk.clean_text(&why);
                 let page = html! {
                     p .note.warn role="alert" { (why) " Nothing was saved; your text is below." }
@@ -112,7 +113,7 @@ async fn save_edit(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>
 }
 
 /// Returns the reason against editing a document here. `None` if it can be edited.
-fn find_obstacle(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
+fn find_obstacle(desk: &PageContext<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
     if is_log(path) {
         return Some("The log can only be added to.".to_owned());
     }
@@ -134,54 +135,57 @@ fn find_obstacle(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Op
     None
 }
 
-fn save_document(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
+fn save_document(desk: &PageContext<'_>, path: &str, sent: &SentEdit) -> Result<SaveOutcome, ProvenanceError> {
     if sent.text.len() > MAX_EDITED_BYTES {
         let most = format_size(MAX_EDITED_BYTES as u64);
-        return Ok(Saving::NotTaken(format!(
+        return Ok(SaveOutcome::NotTaken(format!(
             "That is longer than {most}. Use a text editor in the memory's folder instead."
         )));
     }
     let clock = desk.config.clock();
-    let mut session =
-        PersonSession::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
+    let mut session = PersonSession::take(PersonSessionTools {
+        config: desk.config,
+        clock: clock.as_ref(),
+        redactor: desk.redactor,
+    })?;
     let saving = write_document(desk, &mut session, path, sent);
     // A failure here doesn't undo the edit, and dropping the session releases the lock in any case.
-    if let Err(error) = session.put_down() {
+    if let Err(error) = session.release() {
         tracing::warn!(%error, "the lease was not given back after an edit");
     }
     saving
 }
 
 fn write_document(
-    desk: &PageDesk<'_>,
+    desk: &PageContext<'_>,
     session: &mut PersonSession<'_>,
     path: &str,
     sent: &SentEdit,
-) -> Result<Saving, ProvenanceError> {
+) -> Result<SaveOutcome, ProvenanceError> {
     // Edits made elsewhere are committed first, so that they are never overwritten.
     let edits = session.commit_edits()?;
     let Some(now) = session.repo.read_work_tree(path)? else {
-        return Ok(Saving::NotTaken("The document is gone.".to_owned()));
+        return Ok(SaveOutcome::NotTaken("The document is gone.".to_owned()));
     };
     let text = typed::restore_line_endings(&now, &sent.text);
     if text == now {
-        return Ok(Saving::Same);
+        return Ok(SaveOutcome::Same);
     }
     if text_id(&now)?.to_string() != sent.version {
-        return Ok(Saving::Changed { now });
+        return Ok(SaveOutcome::Changed { now });
     }
     if let Some(why) = find_obstacle(desk, &session.repo, path, &now) {
-        return Ok(Saving::NotTaken(why));
+        return Ok(SaveOutcome::NotTaken(why));
     }
     if let Some(left) = edits.left_alone.iter().find(|left| left.path == path) {
-        return Ok(Saving::NotTaken(format!("It has changes that I can't commit, because it {}.", left.why)));
+        return Ok(SaveOutcome::NotTaken(format!("It has changes that I can't commit, because it {}.", left.why)));
     }
     if desk.redactor.contains_secret(&text) {
-        return Ok(Saving::NotTaken(format!("It {HOLDS_SECRET}, and I don't save secrets.")));
+        return Ok(SaveOutcome::NotTaken(format!("It {HOLDS_SECRET}, and I don't save secrets.")));
     }
     let changes = [FileChange { path: path.to_owned(), base: Some(now), content: Some(text) }];
     let made = session.commit_step(&changes, &format!("Edit {path}"), &format!("edited {path}"))?;
-    Ok(if made.left_alone.is_empty() { Saving::Saved } else { Saving::Uncommitted })
+    Ok(if made.left_alone.is_empty() { SaveOutcome::Saved } else { SaveOutcome::Uncommitted })
 }
 
 fn render_not_editable(repo: &Repo, path: &str, why: &str) -> Markup {
@@ -213,7 +217,7 @@ fn render_form(path: &str, text: &str, version: &str, save: &str) -> Markup {
 }
 
 /// Shows both versions with the possible next steps.
-fn render_both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
+fn render_both(desk: &PageContext<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
     let typed_text = typed::restore_line_endings(now, typed);
     Ok(html! {
         p .note.warn role="alert" {

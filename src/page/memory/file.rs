@@ -30,9 +30,10 @@ use crate::page::{
     frame::{PagePlace, render_frame},
     markdown::{WrittenBy, render_markdown},
     parts::{
-        build_address, changed_lines, render_others, render_outcome, render_time, render_untrusted_badge, wake_link,
+        build_address, changed_lines, render_outcome, render_taint_badge, render_time, render_untrusted_badge,
+        wake_link,
     },
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
     undo::newest_step,
 };
 
@@ -87,11 +88,11 @@ async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLi
 }
 
 /// Opens the memory's repository, or answers that there is no memory yet.
-pub(super) fn open_repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
+pub(super) fn open_repo(desk: &PageContext<'_>) -> Result<Repo, PageError> {
     desk.open_repo()?.ok_or_else(|| PageError::Missing("I don't remember anything yet.".to_owned()))
 }
 
-fn render_document(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
+fn render_document(desk: &PageContext<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
     let text = repo.read_work_tree(path)?.unwrap_or_default();
     let (shown, is_cut) = cut_beginning(&text);
     let untrusted_lines = others::line_ranges(path, shown, None);
@@ -194,7 +195,7 @@ fn without_origins(text: &str) -> String {
     text.lines().map(|text| line(text) + "\n").collect()
 }
 
-fn render_history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
+fn render_history(desk: &PageContext<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
     let commits = repo.history().commits_changing(path, MAX_VERSIONS)?;
     let mut versions = Vec::new();
     for commit in &commits {
@@ -245,7 +246,7 @@ fn render_history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup
 }
 
 /// Names the author of a commit.
-fn render_author(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
+fn render_author(desk: &PageContext<'_>, commit: &Commit) -> Markup {
     html! {
         @if let Some(wake) = &commit.wake_id {
             (wake_link(wake, "a wake"))
@@ -258,7 +259,7 @@ fn render_author(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
 }
 
 /// Describes a line's origin.
-fn render_origin(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
+fn render_origin(desk: &PageContext<'_>, story: &LineStory) -> Markup {
     let wake = story.origin.as_ref().map(|origin| origin.wake.as_str());
     let wake = wake.or_else(|| story.commit.as_ref().and_then(|commit| commit.wake_id.as_deref()));
     html! {
@@ -296,7 +297,7 @@ fn render_origin(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
                         "Message " (message.id) ", " (desk.clean_text(message.from.as_deref().unwrap_or("you")))
                         @if let Some(at) = message.at { ", " (render_time(desk, at)) }
                     }
-                    @if let Some(taint) = &message.taint { p { (render_others(Some(&desk.clean_text(taint)))) } }
+                    @if let Some(taint) = &message.taint { p { (render_taint_badge(Some(&desk.clean_text(taint)))) } }
                 }
             }
         }

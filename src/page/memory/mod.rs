@@ -28,8 +28,8 @@ use reveille_memory::is_log;
 use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
-    parts::{build_address, render_others, wake_link},
-    site::{PageDesk, PageSite},
+    parts::{build_address, render_taint_badge, wake_link},
+    site::{PageContext, PageSite},
 };
 use crate::orders::search::{self, IndexWait, MemoryFound, MemoryQuestion};
 
@@ -72,7 +72,7 @@ async fn show_memory(State(site): State<Arc<PageSite>>, Query(asked): Query<Aske
     Ok(render_frame(PagePlace::Memory, "Memory", &content))
 }
 
-fn render_overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
+fn render_overview(desk: &PageContext<'_>, query: &str) -> Result<Markup, PageError> {
     let Some(repo) = desk.open_repo()? else {
         return Ok(html! {
             p { "I don't remember anything yet. My first wake creates the memory: say something in the " a href="/chat" { "chat" } "." }
@@ -96,7 +96,7 @@ fn render_overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError
     })
 }
 
-fn run_search(desk: &PageDesk<'_>, query: &str) -> Result<MemoryFound, PageError> {
+fn run_search(desk: &PageContext<'_>, query: &str) -> Result<MemoryFound, PageError> {
     let question = MemoryQuestion { text: query, limit: HITS, as_of: None, within: None, tells_of_keywords: false };
     let mut found = search::search_memory(desk.config, desk.redactor, &question, IndexWait::Briefly)
         .map_err(|error| PageError::Refused(format!("The memory can't be searched now: {error}.")))?;
@@ -126,7 +126,7 @@ fn file_address(path: &str) -> String {
     build_address("/memory/file", &[("path", path)])
 }
 
-fn render_results(desk: &PageDesk<'_>, query: &str, found: &MemoryFound, documents: &[String]) -> Markup {
+fn render_results(desk: &PageContext<'_>, query: &str, found: &MemoryFound, documents: &[String]) -> Markup {
     html! {
         section aria-labelledby="found" {
             h2 #found { "Found" }
@@ -141,7 +141,7 @@ fn render_results(desk: &PageDesk<'_>, query: &str, found: &MemoryFound, documen
     }
 }
 
-fn render_result(desk: &PageDesk<'_>, hit: &SearchHit, documents: &[String]) -> Markup {
+fn render_result(desk: &PageContext<'_>, hit: &SearchHit, documents: &[String]) -> Markup {
     let is_document = documents.contains(&hit.path);
     let place = format!("{}, line {}", display_name(&hit.path), hit.line);
     let mut about = Vec::new();
@@ -159,7 +159,7 @@ fn render_result(desk: &PageDesk<'_>, hit: &SearchHit, documents: &[String]) -> 
             @for part in &about { " · " (part) }
             @if let Some(wake) = &hit.origin.wake { " · " (wake_link(wake, "the wake")) }
         }
-        @if hit.taint.is_some() { p { (render_others(hit.taint.as_deref().map(|taint| desk.clean_text(taint)).as_deref())) } }
+        @if hit.taint.is_some() { p { (render_taint_badge(hit.taint.as_deref().map(|taint| desk.clean_text(taint)).as_deref())) } }
         details {
             summary { "Why it was found" }
             (render_ranking(hit))

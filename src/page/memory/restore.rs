@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use reveille_account::provenance::{
     ProvenanceError,
-    hand::{HandTools, PersonSession},
+    hand::{PersonSession, PersonSessionTools},
     point::WallClock,
     restore::{self, GivingBack, WantedBack},
 };
@@ -26,7 +26,7 @@ use crate::page::{
     error::PageError,
     frame::{PagePlace, render_frame},
     parts::{build_address, changed_lines},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
 };
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -59,10 +59,10 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
     site.run_blocking(move |desk| {
         let path = find_restorable(&open_repo(desk)?, &sent.path)?;
         let clock = desk.config.clock();
-        let mut hand = PersonSession::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
+        let mut hand = PersonSession::take(PersonSessionTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
         let given = restore_document(desk, &mut hand, &path, &sent);
         // The restore stands, whatever happens here: dropping the hand releases the lock in any case.
-        if let Err(error) = hand.put_down() {
+        if let Err(error) = hand.release() {
             tracing::warn!(%error, "the lease was not given back after a restore");
         }
         let to = |done: &str| Redirect::to(&build_address("/memory/file", &[("path", &path), ("done", done)]));
@@ -92,7 +92,7 @@ fn find_restorable(repo: &Repo, path: &str) -> Result<String, PageError> {
 
 /// Restores the document. `None` if its current version differs from the one in the question.
 fn restore_document(
-    desk: &PageDesk<'_>,
+    desk: &PageContext<'_>,
     hand: &mut PersonSession<'_>,
     path: &str,
     sent: &SentBack,
@@ -106,7 +106,7 @@ fn restore_document(
 }
 
 /// Plans the restore of a version; a version without the document is refused.
-fn plan_restore(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
+fn plan_restore(desk: &PageContext<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
     let giving = restore::plan(repo, to_wanted(path, at), wall_clock(desk))?;
     if giving.changes.iter().any(|change| change.content.is_none()) {
         return Err(ProvenanceError::Refused(format!(
@@ -121,11 +121,11 @@ fn to_wanted<'a>(path: &'a str, at: &'a str) -> WantedBack<'a> {
     WantedBack::Document { path, at: Some(at), lines: None }
 }
 
-fn wall_clock(desk: &PageDesk<'_>) -> WallClock {
+fn wall_clock(desk: &PageContext<'_>) -> WallClock {
     WallClock { tz: desk.config.timezone, now: desk.now }
 }
 
-fn render_question(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<Markup, PageError> {
+fn render_question(desk: &PageContext<'_>, repo: &Repo, path: &str, at: &str) -> Result<Markup, PageError> {
     let path = find_restorable(repo, path)?;
     let giving = plan_restore(desk, repo, &path, at)?;
     let now = repo.read_work_tree(&path)?.unwrap_or_default();

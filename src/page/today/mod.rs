@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use reveille_account::provenance::hand::{HandTools, PersonSession};
+use reveille_account::provenance::hand::{PersonSession, PersonSessionTools};
 use reveille_base::approval_text::hash_action;
 use reveille_cycle as cycle;
 use reveille_store::Order;
@@ -26,7 +26,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
     notes::{NoteQuery, form_key, form_name},
-    site::{PageDesk, PageSite},
+    site::{PageContext, PageSite},
     undo::newest_step,
 };
 use crate::orders::{
@@ -169,7 +169,7 @@ async fn resume_work(State(site): State<Arc<PageSite>>) -> Result<Response, Page
 async fn run_order(
     site: Arc<PageSite>,
     mut trouble: Trouble,
-    order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
+    order: impl FnOnce(&PageContext<'_>) -> Result<String, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
     let site_for_order = Arc::clone(&site);
     let form = trouble.form.take();
@@ -188,12 +188,12 @@ async fn run_order(
     })
 }
 
-fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
+fn change_tasks(desk: &PageContext<'_>, order: &TaskOrder) -> Result<String, OrderError> {
     let clock = desk.config.clock();
-    let tools = HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor };
+    let tools = PersonSessionTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor };
     let mut hand = PersonSession::take(tools)?;
     let done = tasks::carry_out(&mut hand, tools, order);
-    let ended = hand.put_down();
+    let ended = hand.release();
     let done = done?;
     ended?;
     let left = done
@@ -203,7 +203,7 @@ fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderE
     Ok(std::iter::once(done.told).chain(left).collect::<Vec<_>>().join(" "))
 }
 
-fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
+fn change_reminders(desk: &PageContext<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
     let stopped = if store.chats().find_stop_order()?.is_some() {
@@ -214,12 +214,12 @@ fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<Str
     Ok(format!("{told}{stopped}"))
 }
 
-fn open_tasks(desk: &PageDesk<'_>) -> Vec<ListedTask> {
+fn open_tasks(desk: &PageContext<'_>) -> Vec<ListedTask> {
     let [active, backlog] = tasks::read_lists(&Documents::new(&desk.config.repo_dir(), Vec::new()));
     lists::list_tasks(&active, &backlog, local_date(desk))
 }
 
-fn local_date(desk: &PageDesk<'_>) -> NaiveDate {
+fn local_date(desk: &PageContext<'_>) -> NaiveDate {
     desk.now.with_timezone(&desk.config.timezone).date_naive()
 }
 
@@ -230,7 +230,7 @@ fn name(task: &ListedTask) -> String {
     name
 }
 
-fn render_page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
+fn render_page(desk: &PageContext<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
     let (tz, now) = (desk.config.timezone, desk.now);
     let snapshot = match desk.open_store()? {
         Some(store) => Some(store.with_snapshot(|| {

@@ -17,9 +17,9 @@ use crate::{
         today::{Today, WaitingMessage},
     },
     page::{
-        parts::{render_moment, render_others},
+        parts::{render_moment, render_taint_badge},
         questions::render_card,
-        site::PageDesk,
+        site::PageContext,
     },
 };
 
@@ -32,7 +32,7 @@ const MESSAGE_CHARS: usize = 200;
 
 /// Renders the parts of a day.
 pub(super) struct DayView<'a> {
-    pub(super) desk: &'a PageDesk<'a>,
+    pub(super) desk: &'a PageContext<'a>,
 }
 
 impl DayView<'_> {
@@ -77,7 +77,7 @@ impl DayView<'_> {
                                 @if let Some(at) = message.at { (self.render_time(at)) ", " }
                                 @if message.chat.is_terminal() { "from this machine" } @else { "from chat " (message.chat) }
                             }
-                            " " (render_others(message.taint.as_deref()))
+                            " " (render_taint_badge(message.taint.as_deref()))
                         }
                     }
                 }

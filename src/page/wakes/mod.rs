@@ -35,8 +35,8 @@ use super::{
     error::PageError,
     frame::{PagePlace, render_frame},
     notes::NoteQuery,
-    parts::{render_moment, render_others},
-    site::{PageDesk, PageSite},
+    parts::{render_moment, render_taint_badge},
+    site::{PageContext, PageSite},
 };
 
 /// Entries per page of the list.
@@ -111,7 +111,7 @@ async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQ
 }
 
 /// Parses the search form, or explains the error.
-fn parse_query<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
+fn parse_query<'a>(desk: &PageContext<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
     let since = match typed.since.trim() {
         "" => None,
         text => match parse_moment(text, desk.now, desk.config.timezone) {
@@ -132,7 +132,7 @@ fn parse_query<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuer
     Ok((LogQuery { lines: LINES + 1, skip: (page - 1) * LINES, chat, since, grep }, page))
 }
 
-fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
+fn read_list(desk: &PageContext<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
     let (store, repo) = (desk.open_store()?, desk.open_repo()?);
     let shown = |text: &str| desk.clean_text(text);
     let mut lines = match (&store, &repo) {
@@ -179,7 +179,7 @@ fn from_find_error(error: FindError) -> PageError {
     }
 }
 
-fn render_search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
+fn render_search_form(desk: &PageContext<'_>, typed: &ListQuery) -> Markup {
     let chats = desk.config.allowed_chats.iter().map(|chat| (chat.to_string(), format!("chat {chat}")));
     let known: Vec<(String, String)> = [(String::new(), "all".to_owned()), ("0".to_owned(), "this machine".to_owned())]
         .into_iter()
@@ -213,7 +213,7 @@ fn render_search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
     }
 }
 
-fn render_list(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
+fn render_list(desk: &PageContext<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
     html! {
         @if wakes.is_empty() && (query.is_search() || !query.page.is_empty()) {
             p { "I did nothing like that." }
@@ -225,7 +225,7 @@ fn render_list(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> 
     }
 }
 
-fn render_item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
+fn render_item(desk: &PageContext<'_>, wake: &ListedWake) -> Markup {
     let line = &wake.line;
     let did = line.subject.strip_prefix("Wake: ").unwrap_or(&line.subject);
     let did = escape_hidden(&truncate_text(&one_line(did), SUBJECT_CHARS));
@@ -243,7 +243,7 @@ fn render_item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
             @if let Some((first, more)) = line.asked.split_first() {
                 div {
                     @match &first.taint {
-                        Some(taint) => (render_others(Some(&desk.clean_text(taint)))),
+                        Some(taint) => (render_taint_badge(Some(&desk.clean_text(taint)))),
                         None => q { (escape_hidden(&first.first_words(ASKED_CHARS))) },
                     }
                     @if !more.is_empty() { " and " (more.len()) " more" }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
 use reveille_account::{
-    story::{AskedMessage, CallResultTold, JournalKept, StoryCall, StoryRecording, StoryStep, StoryTurn, WakeStory},
+    story::{AskedMessage, JournalState, StoryCall, StoryCallResult, StoryRecording, StoryStep, StoryTurn, WakeStory},
     tell,
     units::{format_duration, format_usd},
 };
@@ -21,8 +21,8 @@ use super::diff;
 use crate::page::{
     frame::{PagePlace, render_frame},
     markdown::{WrittenBy, render_markdown},
-    parts::{render_exact, render_moment, render_others},
-    site::PageDesk,
+    parts::{render_exact, render_moment, render_taint_badge},
+    site::PageContext,
 };
 
 /// States of an unfinished wake, in which the page refreshes itself.
@@ -32,13 +32,13 @@ const ASKED_CHARS: usize = 600;
 
 /// Renders the page of a wake.
 pub(super) fn render_page(
-    desk: &PageDesk<'_>,
+    desk: &PageContext<'_>,
     note: &Markup,
     story: &WakeStory,
     commit: Option<&CommitInFull>,
     can_be_undone: bool,
 ) -> Markup {
-    let teller = Teller { desk, story };
+    let teller = StoryView { desk, story };
     let body = html! {
         (teller.render_head())
         (teller.render_actions(can_be_undone))
@@ -69,7 +69,7 @@ pub(super) fn render_page(
 }
 
 /// Renders the page of a commit without a wake in this database.
-pub(super) fn render_commit(desk: &PageDesk<'_>, commit: &CommitInFull) -> Markup {
+pub(super) fn render_commit(desk: &PageContext<'_>, commit: &CommitInFull) -> Markup {
     let content = html! {
         p .meta {
             (render_moment(commit.commit.at, desk.now, desk.config.timezone)) " · commit by " (escape_hidden(&commit.commit.author))
@@ -91,12 +91,12 @@ fn render_changes(commit: &CommitInFull) -> Markup {
     }
 }
 
-struct Teller<'a> {
-    desk: &'a PageDesk<'a>,
+struct StoryView<'a> {
+    desk: &'a PageContext<'a>,
     story: &'a WakeStory,
 }
 
-impl Teller<'_> {
+impl StoryView<'_> {
     fn render_time(&self, at: Option<DateTime<Utc>>) -> Markup {
         html! {
             @match at {
@@ -129,7 +129,7 @@ impl Teller<'_> {
         html! {
             p {
                 (render_state(story)) " "
-                @if !story.taints.is_empty() { (render_others(Some(&escape_hidden(&format_list(&story.taints))))) }
+                @if !story.taints.is_empty() { (render_taint_badge(Some(&escape_hidden(&format_list(&story.taints))))) }
             }
             p .meta {
                 "Began " (self.render_time(story.started_at)) ", started by " (story.trigger)
@@ -150,7 +150,7 @@ impl Teller<'_> {
 
     fn render_actions(&self, can_be_undone: bool) -> Markup {
         let id = &self.story.wake_id;
-        let has_requests = self.story.model.is_some() && self.story.journal != JournalKept::Forgotten;
+        let has_requests = self.story.model.is_some() && self.story.journal != JournalState::Forgotten;
         html! {
             div .actions {
                 @if can_be_undone {
@@ -177,7 +177,7 @@ impl Teller<'_> {
             figure .card {
                 figcaption .meta {
                     @match &asked.from { Some(from) => (escape_hidden(&one_line(from))), None => "You" }
-                    ", " (self.render_time(asked.at)) " " (render_others(asked.taint.as_deref()))
+                    ", " (self.render_time(asked.at)) " " (render_taint_badge(asked.taint.as_deref()))
                 }
                 @if is_long {
                     details { summary { (truncate_text(&one_line(&whole), 120)) } blockquote { (render_lines(&whole)) } }
@@ -311,10 +311,10 @@ impl Teller<'_> {
         }
     }
 
-    fn render_result(&self, result: &CallResultTold) -> Markup {
+    fn render_result(&self, result: &StoryCallResult) -> Markup {
         let what = if result.is_error { "Failed" } else { "Result" };
         html! {
-            (render_others(result.taint.as_deref().map(escape_hidden).as_deref()))
+            (render_taint_badge(result.taint.as_deref().map(escape_hidden).as_deref()))
             @if result.has_image { p .meta { "The AI model was also shown a picture." } }
             @if !result.content.trim().is_empty() { (render_exact(what, &escape_hidden(result.content.trim()))) }
         }
@@ -355,7 +355,7 @@ impl Teller<'_> {
                         (_, Some(at)) => { "sent " (self.render_time(Some(at))) }
                         (false, None) => "not sent yet",
                     }
-                    " " (render_others(text.taint.as_deref().map(escape_hidden).as_deref()))
+                    " " (render_taint_badge(text.taint.as_deref().map(escape_hidden).as_deref()))
                 }
                 (render_markdown(&text.text, self.classify_writer(text.taint.as_ref())))
             }
@@ -365,11 +365,11 @@ impl Teller<'_> {
     fn render_journal_state(&self) -> Markup {
         html! {
             @match self.story.journal {
-                JournalKept::Whole => {}
-                JournalKept::Forgotten => p .note {
+                JournalState::Whole => {}
+                JournalState::Forgotten => p .note {
                     "Its turns and calls are older than " code { "KEEP_DAYS" } " and were deleted. This is what remains."
                 },
-                JournalKept::Damaged { lines } => p .note .bad { (format_count(lines, "line")) " of its journal can't be read." },
+                JournalState::Damaged { lines } => p .note .bad { (format_count(lines, "line")) " of its journal can't be read." },
             }
             @if let Some(StoryRecording { narrative, calls }) = &self.story.recording {
                 h2 { "What remains of it" }

@@ -15,11 +15,11 @@ use reveille_store::{CycleRow, Store};
 
 use super::{Found, find_wake, format_files, list_changed_files};
 use crate::{
-    orders::undo::{self, UndoAsked},
+    orders::undo::{self, UndoAnswer},
     page::{
         error::PageError,
         frame::{PagePlace, render_frame},
-        site::{PageDesk, PageSite},
+        site::{PageContext, PageSite},
     },
 };
 
@@ -49,7 +49,7 @@ pub(super) async fn show_undo(State(site): State<Arc<PageSite>>, Path(id): Path<
     .await
 }
 
-fn render_question(desk: &PageDesk<'_>, row: &CycleRow, files: &[String], (unsent, sent): (usize, usize)) -> Markup {
+fn render_question(desk: &PageContext<'_>, row: &CycleRow, files: &[String], (unsent, sent): (usize, usize)) -> Markup {
     let what = desk.clean_text(&undo::describe_wake(desk.config, desk.now, row));
     let id = &row.cycle.id;
     let content = html! {
@@ -85,8 +85,8 @@ pub(super) async fn order_undo(
             return Err(PageError::Refused("Only what I did can be undone here.".to_owned()));
         };
         match undo::order_undo(&mut store, desk.config, desk.now, Some(&row.cycle.id))? {
-            UndoAsked::Ordered(what) => Ok((row.cycle.id, desk.clean_text(&what))),
-            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+            UndoAnswer::Ordered(what) => Ok((row.cycle.id, desk.clean_text(&what))),
+            UndoAnswer::Refused(why) => Err(PageError::Refused(why)),
         }
     });
     let (id, what) = asked.await?;

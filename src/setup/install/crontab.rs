@@ -13,8 +13,8 @@ const MARK: &str = "# reveille: wake install --uninstall takes this line out";
 const PATH_DIRS: &str = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Returns a crontab with our current lines at its end, once each.
-pub fn with_lines(crontab: &str, to: &Installation) -> String {
-    let mut text = without_lines(crontab);
+pub fn add_our_lines(crontab: &str, to: &Installation) -> String {
+    let mut text = remove_our_lines(crontab);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -31,17 +31,17 @@ pub fn with_lines(crontab: &str, to: &Installation) -> String {
 }
 
 /// Returns a crontab without our lines.
-pub fn without_lines(crontab: &str) -> String {
+pub fn remove_our_lines(crontab: &str) -> String {
     crontab.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(MARK)).collect()
 }
 
 /// Lists our lines in a crontab, without the marker.
-pub(super) fn our_lines(crontab: &str) -> impl Iterator<Item = &str> {
+pub(super) fn list_our_lines(crontab: &str) -> impl Iterator<Item = &str> {
     crontab.lines().filter_map(|line| line.trim_end().strip_suffix(MARK))
 }
 
 /// Lists the other lines of a crontab.
-pub(super) fn without_our_lines(crontab: &str) -> impl Iterator<Item = &str> {
+pub(super) fn list_other_lines(crontab: &str) -> impl Iterator<Item = &str> {
     crontab.lines().filter(|line| !line.trim_end().ends_with(MARK))
 }
 

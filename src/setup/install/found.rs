@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Starter,
-    crontab::{our_lines, without_our_lines},
+    crontab::{list_other_lines, list_our_lines},
 };
 
 /// An entry that starts one of our programs.
@@ -38,7 +38,7 @@ pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
         parse_launchd_agent(name, &text)
     });
     let crontab = crontab.unwrap_or_default();
-    let of_cron = our_lines(crontab).chain(list_persons_lines(crontab)).filter_map(parse_cron_line);
+    let of_cron = list_our_lines(crontab).chain(list_persons_lines(crontab)).filter_map(parse_cron_line);
     of_systemd.chain(of_launchd).chain(of_cron).collect()
 }
 
@@ -69,10 +69,10 @@ fn parse_launchd_agent(name: &str, text: &str) -> Option<FoundStarter> {
 fn list_persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
     let starts_wake =
         |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
-    without_our_lines(crontab).filter(starts_wake)
+    list_other_lines(crontab).filter(starts_wake)
 }
 
-/// Parses a line as written by [`super::with_lines`]: time, settings, the program and its arguments.
+/// Parses a line as written by [`super::add_our_lines`]: time, settings, the program and its arguments.
 fn parse_cron_line(line: &str) -> Option<FoundStarter> {
     let line = line.replace("\\%", "%");
     let mut path = None;
@@ -113,7 +113,7 @@ fn split_words(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::install::{Installation, launchd_agents, systemd_units, with_lines};
+    use crate::setup::install::{Installation, add_our_lines, launchd_agents, systemd_units};
 
     /// The written files are read back, with everything that each format escapes.
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             env_file: None,
             with_bot: true,
         };
-        let crontab = with_lines("0 4 * * * /usr/bin/backup\n", &to);
+        let crontab = add_our_lines("0 4 * * * /usr/bin/backup\n", &to);
         let by_hand = "*/5 * * * * WORKSPACE_DIR='/a b' /opt/wake --once\n# /opt/wake --once\n";
         assert_eq!(found_starters(&home, Some(by_hand)).len(), 1);
         let found = found_starters(&home, Some(&crontab));

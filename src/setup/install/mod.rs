@@ -13,7 +13,7 @@ mod versions;
 use std::path::{Path, PathBuf};
 
 pub use self::{
-    crontab::{bot_command, with_lines, without_lines},
+    crontab::{add_our_lines, bot_command, remove_our_lines},
     found::{FoundStarter, found_starters},
     perform::{InstallError, perform_step},
     plan::{InstallStep, Starter, called_build, install_steps, installed_programs, restart_step, uninstall_steps},

@@ -125,7 +125,7 @@ pub fn install_steps(
         Starter::Systemd => plan_systemd(to, &mut steps),
         Starter::Launchd => plan_launchd(to, user_id, &mut steps),
         Starter::Cron => {
-            let text = crontab::with_lines(crontab, to);
+            let text = crontab::add_our_lines(crontab, to);
             if text != crontab {
                 let changed = list_changed_lines("add: ", &text, crontab)
                     .chain(list_changed_lines("remove: ", crontab, &text))
@@ -248,7 +248,7 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
         }
     }
     if let Some(crontab) = crontab {
-        let text = crontab::without_lines(crontab);
+        let text = crontab::remove_our_lines(crontab);
         if text != crontab {
             let changed = list_changed_lines("remove: ", crontab, &text).collect();
             steps.push(InstallStep::Crontab { text, changed });

@@ -164,7 +164,7 @@ fn own_work_with(tool: &str) -> String {
     let all = [
         ("step", Assignment::Step(step)),
         ("initiative", Assignment::Initiative { slot: "2026-11-21T09:00".to_owned() }),
-        ("reflection", Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default())),
+        ("reflection", Assignment::Reflection(reveille_memory::reflect::PersonMemoryEdits::default())),
     ];
     if Registry::for_thinking_model().get(tool).is_none() {
         return "no".to_owned();

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The settings, clock and redactor that a person's command needs.
 #[derive(Clone, Copy)]
-pub struct HandTools<'a> {
+pub struct PersonSessionTools<'a> {
     /// The settings.
     pub config: &'a Config,
     /// The clock.
@@ -36,7 +36,7 @@ pub struct HandTools<'a> {
 
 /// The wake lock held for a person, with memory and database.
 pub struct PersonSession<'a> {
-    tools: HandTools<'a>,
+    tools: PersonSessionTools<'a>,
     /// The memory.
     pub repo: Repo,
     store: Store,
@@ -61,7 +61,7 @@ impl<'a> PersonSession<'a> {
     ///
     /// # Errors
     /// [`ProvenanceError::Busy`] if the wake takes longer.
-    pub fn take(tools: HandTools<'a>) -> Result<Self, ProvenanceError> {
+    pub fn take(tools: PersonSessionTools<'a>) -> Result<Self, ProvenanceError> {
         let config = tools.config;
         let lock = wait_for_lock(config)?;
         let (repo, _) = open_or_make(config, tools.clock.now())?;
@@ -70,7 +70,7 @@ impl<'a> PersonSession<'a> {
         let fence = store.take_lease(&me, now)?;
         // The line in the lock file is the only trace of a wake that was killed.
         if let Some((left, cycle_id)) = lock.cut_off(&me) {
-            let teller = Notifier { owner_chat: config.owner_chat, redactor: tools.redactor };
+            let teller = Notifier { parse_owner_chat: config.parse_owner_chat, redactor: tools.redactor };
             cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
         }
         let mut hand = Self { tools, repo, store, fence, _lock: lock };
@@ -146,7 +146,7 @@ impl<'a> PersonSession<'a> {
     }
 
     /// Releases the lease and the lock.
-    pub fn put_down(mut self) -> Result<(), ProvenanceError> {
+    pub fn release(mut self) -> Result<(), ProvenanceError> {
         Ok(self.fenced_store().release_lease()?)
     }
 }

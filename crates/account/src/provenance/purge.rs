@@ -18,7 +18,7 @@ use reveille_store::HEAD_SEEN;
 
 use super::{
     ProvenanceError,
-    hand::{HandTools, PersonSession},
+    hand::{PersonSession, PersonSessionTools},
 };
 
 /// The file endings of a backup and of a note.
@@ -42,7 +42,7 @@ pub struct PurgedHistory {
 /// [`ProvenanceError::Refused`] if changes can't be committed; nothing was changed then.
 pub fn purge_history(
     hand: &mut PersonSession<'_>,
-    tools: HandTools<'_>,
+    tools: PersonSessionTools<'_>,
     sought: &SoughtWords,
 ) -> Result<PurgedHistory, ProvenanceError> {
     let dir = tools.config.purged_dir();

@@ -215,7 +215,7 @@ fn build_story(
         commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
     // An archived line, or one edited by a person, still names the wake that first wrote it.
     let wake_commit = match stated_wake.filter(|stated| committing_wake != Some(stated)) {
-        Some(wake) => repo.history().log_of_wake(wake)?,
+        Some(wake) => repo.history().find_wake_commit(wake)?,
         None => None,
     };
     let wake = stated_wake.or(committing_wake);

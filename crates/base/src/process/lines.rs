@@ -28,7 +28,7 @@ pub struct Lines {
     leashed: Arc<Mutex<Option<Leashed>>>,
 }
 
-/// Ends a child after a time unless dropped earlier; see [`Lines::end_after`].
+/// Ends a child after a time unless dropped earlier; see [`Lines::kill_after`].
 #[derive(Debug)]
 pub struct Fuse {
     _burning: blocking::Sender<()>,
@@ -70,7 +70,7 @@ impl Lines {
     }
 
     /// Returns the most telling line of standard error. Meant for a child that is ending. Empty if there was no output.
-    pub async fn read_complaint(&mut self) -> String {
+    pub async fn find_error_line(&mut self) -> String {
         // A descendant may hold the pipe for ever.
         if !self.has_complained.is_terminated() {
             drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
@@ -85,7 +85,7 @@ impl Lines {
     }
 
     /// Kills the child with its group after this time, even if this process blocks. Dropping the fuse cancels the kill.
-    pub fn end_after(&self, time: Duration) -> Fuse {
+    pub fn kill_after(&self, time: Duration) -> Fuse {
         let (burning, put_out) = blocking::channel();
         let leashed = Arc::clone(&self.leashed);
         thread::spawn(move || {
@@ -163,9 +163,9 @@ mod tests {
     async fn a_child_answers_until_its_fuse_ends_it() {
         let mut lines = Lines::start(&Spec::new("cat"), 100).unwrap();
         assert_eq!(send_and_receive(&mut lines, "one").await.unwrap(), "one\n");
-        drop(lines.end_after(Duration::from_secs(3600)));
+        drop(lines.kill_after(Duration::from_secs(3600)));
         assert_eq!(send_and_receive(&mut lines, "two").await.unwrap(), "two\n");
-        let _fuse = lines.end_after(Duration::ZERO);
+        let _fuse = lines.kill_after(Duration::ZERO);
         assert!(lines.next().await.is_none());
     }
 
@@ -177,6 +177,6 @@ mod tests {
         assert!(lines.next().await.is_none());
         let mut lines = Lines::start(&Spec::new("sh").args(["-c", "echo 'no such thing' >&2"]), 5).unwrap();
         assert!(lines.next().await.is_none());
-        assert_eq!(lines.read_complaint().await, "no such thing");
+        assert_eq!(lines.find_error_line().await, "no such thing");
     }
 }

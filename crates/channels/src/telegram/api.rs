@@ -28,7 +28,7 @@ use super::error::{Parameters, TelegramError};
 
 /// A message of ours that Telegram accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct TakenMessage {
+pub struct AcceptedMessage {
     /// The id in its chat.
     pub message_id: i64,
     /// The time by Telegram's clock.
@@ -242,12 +242,16 @@ impl Telegram {
     }
 
     /// Sends a message and returns its id, with its date if readable.
-    pub async fn send_message(&self, message: &SendMessage) -> Result<TakenMessage, TelegramError> {
+    pub async fn send_message(&self, message: &SendMessage) -> Result<AcceptedMessage, TelegramError> {
         self.call(message).await
     }
 
     /// Sends a message with a text file.
-    pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<TakenMessage, TelegramError> {
+    pub async fn send_document(
+        &self,
+        message: &SendDocument,
+        file: &TextFile,
+    ) -> Result<AcceptedMessage, TelegramError> {
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new().part("document", file);
         for (name, value) in to_fields(message)?.into_iter().filter(|(name, _)| name != "document") {

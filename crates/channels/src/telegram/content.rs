@@ -137,7 +137,7 @@ pub(super) fn read(said: &ReadMessage) -> MessageContent {
 }
 
 /// The name of the field with unknown content.
-pub(super) fn unknown_field(said: &ReadMessage) -> Option<&str> {
+pub(super) fn find_unknown_field(said: &ReadMessage) -> Option<&str> {
     let is_content = |value: &Value| value.is_object() || value.is_array();
     said.find_field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use reveille_base::words::first_chars;
 use reveille_memory::outside::{Origin, Outside};
 
-use super::refusal::asked_wait;
+use super::refusal::parse_demanded_wait;
 
 /// The wait after an answer with code 429 that states no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
@@ -103,7 +103,8 @@ impl TelegramError {
         let said = description.to_ascii_lowercase();
         match code {
             420 | 429 => {
-                let asked = parameters.retry_after.map(Duration::from_secs).or_else(|| asked_wait(&description));
+                let asked =
+                    parameters.retry_after.map(Duration::from_secs).or_else(|| parse_demanded_wait(&description));
                 // fault: telegrams-retry-heard
                 Self::RetryAfter(asked.unwrap_or(RETRY_AFTER_DEFAULT).min(RETRY_AFTER_MAX))
             }

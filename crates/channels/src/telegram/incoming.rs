@@ -261,7 +261,7 @@ fn parse_fields(raw: &RawValue) -> Option<Map<String, Value>> {
 
 /// The text for unknown content.
 fn describe_unknown(said: &ReadMessage) -> String {
-    let name = format_field_name(content::unknown_field(said).unwrap_or("empty"));
+    let name = format_field_name(content::find_unknown_field(said).unwrap_or("empty"));
     content::format_description(&format!("unsupported message: {name}"), said.around.caption.as_deref())
 }
 

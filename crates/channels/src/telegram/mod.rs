@@ -19,13 +19,13 @@ mod sending;
 
 use reveille_base::types::{ApprovalAnswer, ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
 
-pub use api::{Me, RawUpdate, SetUpError, TakenMessage, Telegram, WebhookInfo};
+pub use api::{AcceptedMessage, Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
 pub use command::Command;
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};
 pub use inbox::{Inbox, InboxError};
 pub use incoming::{Migration, NewMessage, Quoted, ReadUpdate, Speakers, read_update};
-pub use private::{PrivateText, private_text};
+pub use private::{PrivateText, read_private_text};
 
 use serde::{Serialize, de::IgnoredAny};
 use teloxide_core::{

@@ -18,7 +18,7 @@ pub struct PrivateText {
 }
 
 /// Reads a private text. `None` for edits, forwards, bots, groups, and anything but text.
-pub fn private_text(update: &RawUpdate) -> Option<PrivateText> {
+pub fn read_private_text(update: &RawUpdate) -> Option<PrivateText> {
     let (kind, MessageBody::Said(said)) = parse(&update.raw)? else { return None };
     let (chat, from) = (said.chat.as_ref()?, said.from.as_ref().filter(|from| !from.is_bot)?);
     let is_own = kind == "message"

@@ -85,7 +85,7 @@ const LENGTH: [&str; 5] = ["too long", "too_long", "too big", "too large", "leng
 pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
     let words = description.to_ascii_lowercase();
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
-    if let Some(wait) = asked_wait(&words) {
+    if let Some(wait) = parse_demanded_wait(&words) {
         return MessageRefusal::Wait(Some(wait));
     }
     match code {
@@ -104,7 +104,7 @@ pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
 }
 
 /// Parses the demanded wait: `retry after 5`, `FLOOD_WAIT_5`, `SLOWMODE_WAIT_5`.
-pub(super) fn asked_wait(words: &str) -> Option<Duration> {
+pub(super) fn parse_demanded_wait(words: &str) -> Option<Duration> {
     let words = words.to_ascii_lowercase();
     let (_, after) = ["retry after ", "_wait_"].iter().find_map(|sign| words.split_once(sign))?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next().filter(|digits| !digits.is_empty())?;

@@ -159,7 +159,7 @@ impl ReadMessage {
             (Some(picked), ..) => (picked.to_owned(), false),
             (None, Some(answered), _) => match content::read(answered) {
                 MessageContent::Said { kind, text } => (text, kind != "text"),
-                _ => (content::unknown_field(answered).map(|name| format!("[{name}]")).unwrap_or_default(), true),
+                _ => (content::find_unknown_field(answered).map(|name| format!("[{name}]")).unwrap_or_default(), true),
             },
             (None, None, Some(whose)) => (format!("[story of {whose}]"), true),
             (None, None, None) => return None,

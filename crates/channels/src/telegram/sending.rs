@@ -12,7 +12,7 @@ use reveille_base::types::{ChatRef, Question, TextFile};
 use reveille_memory::render;
 
 use super::{
-    TakenMessage, Telegram, TelegramError,
+    AcceptedMessage, Telegram, TelegramError,
     refusal::{MessageRefusal, Misfit, sort_refusal},
     render_buttons, to_chat_id, to_message_id, to_thread_id, without_preview,
 };
@@ -118,14 +118,14 @@ fn without_topic(part: Outgoing) -> Outgoing {
 
 /// Turns a text into a file with the beginning as its caption.
 fn as_file(part: Outgoing) -> Outgoing {
-    let plain = render::beginning_of_plain(&part.plain);
+    let plain = render::render_plain_beginning(&part.plain);
     let file = Some(TextFile { name: LONG_MESSAGE.to_owned(), text: part.plain });
     Outgoing { plain, file, ..part }
 }
 
 impl Telegram {
     /// Sends a part, as a file with a caption if the part has one.
-    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
+    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<AcceptedMessage, TelegramError> {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(to_thread_id).transpose()?;

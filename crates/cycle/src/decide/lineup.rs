@@ -137,13 +137,13 @@ impl ModelState {
     }
 
     /// Returns the model for background jobs.
-    pub fn for_own_work(&self) -> Option<&RankedModel> {
+    pub fn find_background_model(&self) -> Option<&RankedModel> {
         self.list_candidates(None).find(|model| model.is_thinking)
     }
 
     /// Returns the model for reflection. `None` if no model can be asked now.
     pub fn for_reflection(&self) -> Option<&RankedModel> {
-        self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
+        self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.find_background_model())
     }
 
     /// Returns the name of the model that begins a chat's request, or its stand-in.
@@ -210,7 +210,7 @@ impl ModelState {
     pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
         self.find_blocking_cap(chat).filter(|_| match chat {
             Some(chat) => self.find_model(chat).is_none(),
-            None => self.for_own_work().is_none(),
+            None => self.find_background_model().is_none(),
         })
     }
 
@@ -353,15 +353,15 @@ mod tests {
         let cloud = chain(&["c"]).lineup.pop();
         let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
         let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
-        assert_eq!(owners.for_own_work().unwrap().name, "here");
+        assert_eq!(owners.find_background_model().unwrap().name, "here");
         assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
         let guests = state.with_local_chats([CHAT].into(), ChatRef::from_telegram(8));
         assert_eq!(
-            (guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
+            (guests.find_background_model().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
             ("a", "c")
         );
         let none = chain(&["a"]).with_local_chats([CHAT].into(), CHAT);
-        assert!(none.for_own_work().is_none() && !none.is_thinking(), "it is done by rule");
+        assert!(none.find_background_model().is_none() && !none.is_thinking(), "it is done by rule");
     }
 
     #[test]
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
         assert_eq!(state.find_model(ChatRef::from_telegram(8)).unwrap().name, "a", "what others ask may cost less");
         state.over_budget = Some(Cap::Month);
-        assert_eq!(state.for_own_work().unwrap().name, "local");
+        assert_eq!(state.find_background_model().unwrap().name, "local");
         let mut state = chain(&["a", "b"]);
         state.over_budget = Some(Cap::Month);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (None, Some(Cap::Month)));

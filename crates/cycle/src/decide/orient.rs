@@ -45,7 +45,7 @@ pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
     reasons.extend(tasks::agreed_change(observed));
     reasons.extend(messages::list_due_messages(observed));
     reasons.extend(messages::over_budget(observed));
-    let may_think = observed.model.for_own_work().is_some() || !observed.model.is_thinking();
+    let may_think = observed.model.find_background_model().is_some() || !observed.model.is_thinking();
     if observed.is_on_duty {
         reasons.extend(tasks::list_guest_reasons(observed));
         reasons.extend(tasks::last_days_of_owner(observed));
@@ -62,7 +62,7 @@ pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
     if !observed.is_on_duty {
         return reasons;
     }
-    if reasons.is_empty() && observed.model.for_own_work().is_some() {
+    if reasons.is_empty() && observed.model.find_background_model().is_some() {
         reasons.extend(due_own_work(observed).take(1));
     }
     if reasons.is_empty() {
@@ -104,7 +104,7 @@ impl Work {
 
 /// Chooses the next cycle's work among the due reasons: undo and interrupted work first, then work without a model, then one chat. An
 /// interrupted reflection comes last.
-pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> Option<Work> {
+pub fn choose(reasons: Vec<Reason>, model: &ModelState, parse_owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
             return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
@@ -138,7 +138,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     // Unasked work needs a thinking model. If something else answers this chat, that work gets a cycle of its own.
     let is_owners = match chosen.first() {
         Some(Reason::Messages { chat, .. }) => {
-            *chat == owner_chat && model.find_model(*chat).is_none_or(|asked| asked.is_thinking)
+            *chat == parse_owner_chat && model.find_model(*chat).is_none_or(|asked| asked.is_thinking)
         }
         _ => true,
     };

@@ -28,7 +28,7 @@ pub enum Choice {
 }
 
 /// Describes a wake for people: `what I did at 14:03: remembered “x”`. `subject` is the subject of its commit.
-pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
+pub fn describe_wake_step(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
     let at = format_moment(row.and_then(|row| row.started_at), now, tz);
     let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
     format!("what I did{at}{}", did.unwrap_or_default())

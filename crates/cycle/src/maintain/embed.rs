@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use reveille_git::Repo;
 use reveille_index::{
     IndexError, Sources,
-    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
+    embed::{self, BackfillError, Backfilled, EmbedContext, EmbedError, Embedder, TextRole},
 };
 use reveille_store::{EncoderPlace, SpendCap, UpkeepKind};
 
@@ -31,7 +31,10 @@ const REQUESTS: usize = 16;
 pub(crate) async fn embed_new_texts(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let config = session.context.config;
     let upkeep = || session.store.maintenance().read_upkeep(UpkeepKind::Embed);
-    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_answer_awaited(session, repo)? {
+    if config.parse_embed_model.is_none()
+        || !upkeep()?.may_try(session.now())
+        || sync::is_answer_awaited(session, repo)?
+    {
         return Ok(());
     }
     let embedder = match embed::create_embedder(config) {
@@ -101,7 +104,7 @@ async fn run_backfill(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Emb
         }
         let now = session.now();
         let mut desk =
-            EmbedDesk { store: Some(session.store.unfenced()), redactor: context.redactor, caps: &caps, now };
+            EmbedContext { store: Some(session.store.unfenced()), redactor: context.redactor, caps: &caps, now };
         let mut has_begun = false;
         let mut once = |_: &Backfilled| !std::mem::replace(&mut has_begun, true);
         let batch = embed::backfill_vectors(&mut ready.index, embedder, &mut desk, &mut once);
@@ -169,7 +172,7 @@ async fn embed_requests(
     (texts, dims): (&[String], Option<usize>),
 ) -> Result<Vec<Vec<f32>>, EmbedError> {
     let (redactor, now) = (session.context.redactor, session.now());
-    let mut desk = EmbedDesk { store: Some(session.store.unfenced()), redactor, caps, now };
+    let mut desk = EmbedContext { store: Some(session.store.unfenced()), redactor, caps, now };
     // Requests are compared with requests, hence the same role.
     embed::embed_texts(embedder, &mut desk, texts, (TextRole::Query, dims)).await
 }

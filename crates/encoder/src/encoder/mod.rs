@@ -52,7 +52,7 @@ impl Encoder {
         let settings = EncoderSettings::load(folder)?;
         let vocabulary = folder.join("vocab.txt");
         let words = WordPieces::open(&vocabulary, settings.spelling)?;
-        if words.count_tokens() > settings.words {
+        if words.count_rows() > settings.words {
             return Err(EncoderError::for_damaged_file(&vocabulary, "it has more tokens than the model"));
         }
         let layers = Layers::load(Weights::open(&folder.join("model.safetensors"))?, &settings)?;

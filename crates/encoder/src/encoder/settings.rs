@@ -10,7 +10,7 @@ use crate::EncoderError;
 /// The largest settings file read, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 /// The largest dimension accepted, as a bound against a damaged file.
-const MAX_SIDE: usize = 1 << 18;
+const MAX_DIMENSION: usize = 1 << 18;
 
 /// `config.json`.
 #[derive(Debug, Deserialize)]
@@ -111,7 +111,7 @@ impl EncoderSettings {
         }
         let sides = [model.hidden_size, model.intermediate_size, model.num_attention_heads, model.num_hidden_layers];
         let more = [model.max_position_embeddings, model.type_vocab_size, model.vocab_size];
-        let are_sane = sides.iter().chain(&more).all(|side| (1..=MAX_SIDE).contains(side));
+        let are_sane = sides.iter().chain(&more).all(|side| (1..=MAX_DIMENSION).contains(side));
         if !are_sane || !model.hidden_size.is_multiple_of(model.num_attention_heads) {
             return unfit("the sides in its config.json can't be right".to_owned());
         }

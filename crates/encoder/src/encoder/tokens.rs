@@ -49,7 +49,7 @@ impl WordPieces {
     }
 
     /// Returns the number of rows that the vocabulary needs in the model: the highest token number plus one.
-    pub(super) fn count_tokens(&self) -> usize {
+    pub(super) fn count_rows(&self) -> usize {
         self.ids.values().max().map_or(0, |most| *most as usize + 1)
     }
 

@@ -11,13 +11,13 @@ use super::{
     *,
 };
 
-fn reasons(found: &FoundThings) -> Vec<&'static str> {
+fn reasons(found: &FoundContent) -> Vec<&'static str> {
     found.left_out.iter().flat_map(|left| std::iter::repeat_n(left.why, left.times)).collect()
 }
 
 /// What is kept of a conversation, as `who: words` joined by ` | `, and the reasons for what isn't.
 fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
-    let mut found = FoundThings::default();
+    let mut found = FoundContent::default();
     let read = read_conversation(conversation, &mut found);
     let said = read.into_iter().flat_map(|conversation| conversation.read.said);
     let said: Vec<_> = said.map(|said| format!("{}: {}", said.who, said.text)).collect();
@@ -231,7 +231,7 @@ proptest! {
             replace_value(&mut other, at, value);
         }
         taken(&conversation);
-        let (mut found, mut names) = (FoundThings::default(), TakenNames::default());
+        let (mut found, mut names) = (FoundContent::default(), TakenNames::default());
         take_project(&other, &mut found, &mut names);
         take_memories(&other, &mut found, &mut names);
     }

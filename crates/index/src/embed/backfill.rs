@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed_texts};
+use super::{EmbedContext, EmbedError, Embedder, TextRole, embed_texts};
 use crate::{ChunkKey, Index, IndexError};
 
 /// The texts per batch: about a second's work for a slow machine.
@@ -38,7 +38,7 @@ pub enum BackfillError {
 pub async fn backfill_vectors(
     index: &mut Index,
     embedder: &dyn Embedder,
-    desk: &mut EmbedDesk<'_>,
+    desk: &mut EmbedContext<'_>,
     goes_on: &mut dyn FnMut(&Backfilled) -> bool,
 ) -> Result<Backfilled, BackfillError> {
     let mut done = Backfilled::default();
@@ -48,7 +48,7 @@ pub async fn backfill_vectors(
             (Some(_), Some(store)) => store.chats().local_chats().map_err(EmbedError::from)?,
             _ => BTreeSet::new(),
         };
-        let batch = index.without_vector_but(embedder.id(), BATCH, &left_out)?;
+        let batch = index.list_unembedded_except(embedder.id(), BATCH, &left_out)?;
         if batch.is_empty() {
             if index.stats()?.models.iter().any(|model| model.model != embedder.id()) {
                 index.forget_other_models(embedder.id())?;
@@ -72,7 +72,7 @@ pub async fn backfill_vectors(
 async fn embed_each(
     index: &mut Index,
     embedder: &dyn Embedder,
-    desk: &mut EmbedDesk<'_>,
+    desk: &mut EmbedContext<'_>,
     batch: &[(ChunkKey, String)],
     done: &mut Backfilled,
 ) -> Result<(), BackfillError> {
@@ -103,7 +103,7 @@ async fn embed_each(
 async fn embed_batch(
     index: &mut Index,
     embedder: &dyn Embedder,
-    desk: &mut EmbedDesk<'_>,
+    desk: &mut EmbedContext<'_>,
     batch: &[(ChunkKey, String)],
 ) -> Result<(), BackfillError> {
     let texts: Vec<String> = batch.iter().map(|(_, text)| text.clone()).collect();
@@ -181,7 +181,7 @@ mod tests {
     fn filled(index: &mut Index, embedder: &Picky, batches: usize) -> Result<Backfilled, BackfillError> {
         let redactor = Redactor::default();
         let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
-        let mut desk = EmbedDesk { store: None, redactor: &redactor, caps: &[], now };
+        let mut desk = EmbedContext { store: None, redactor: &redactor, caps: &[], now };
         let mut left = batches;
         let mut goes_on = |_: &Backfilled| left.checked_sub(1).map(|less| left = less).is_some();
         let filling = backfill_vectors(index, embedder, &mut desk, &mut goes_on);

@@ -63,10 +63,10 @@ impl LocalEmbedder {
         let request = EmbedderRequest { texts: texts.to_vec() };
         let request = serde_json::to_string(&request).map_err(|error| EmbedError::Refused(error.to_string()))?;
         // The fuse kills a helper that takes too long. If this call is dropped, `lines` kills the helper.
-        let fuse = lines.end_after(BATCH_TIMEOUT);
+        let fuse = lines.kill_after(BATCH_TIMEOUT);
         lines.send_line(request);
         let Some(line) = lines.next().await else {
-            let complaint = lines.read_complaint().await;
+            let complaint = lines.find_error_line().await;
             let why = if complaint.is_empty() { "it said nothing" } else { &complaint };
             return Err(EmbedError::later(format!("{EMBEDDER} ended: {why}")));
         };

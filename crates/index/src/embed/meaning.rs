@@ -6,7 +6,7 @@ use reveille_base::redact::Redactor;
 use reveille_config::Config;
 use reveille_store::{SpendCap, database};
 
-use super::{EmbedDesk, EmbedError, TextRole, create_embedder, embed_texts};
+use super::{EmbedContext, EmbedError, TextRole, create_embedder, embed_texts};
 use crate::{Index, QueryVector};
 
 /// The maximum wait of a search. Starting the encoder takes a tenth of a second.
@@ -52,7 +52,7 @@ impl Meaning {
     /// Creates the access without opening anything. `caps` limits the spending.
     pub fn new(config: &Config, redactor: &Redactor, caps: Vec<SpendCap>) -> Self {
         let settings = || Settings { config: config.clone(), redactor: redactor.clone(), caps, stays_here: false };
-        Self(config.embed_model.is_some().then(|| Arc::new(settings())))
+        Self(config.parse_embed_model.is_some().then(|| Arc::new(settings())))
     }
 
     /// Restricts to embedders on this machine, for a local chat.
@@ -101,7 +101,7 @@ impl Settings {
             None => None,
         };
         let now = self.config.clock().now();
-        let mut desk = EmbedDesk { store: store.as_mut(), redactor: &self.redactor, caps: &self.caps, now };
+        let mut desk = EmbedContext { store: store.as_mut(), redactor: &self.redactor, caps: &self.caps, now };
         let asking = embed_texts(embedder.as_ref(), &mut desk, questions, (TextRole::Query, dims));
         let vectors = runtime
             .block_on(async { tokio::time::timeout(BOUND, asking).await })

@@ -25,7 +25,7 @@ pub use reveille_encoder::IS_BUILT;
 pub use backfill::{BackfillError, Backfilled, backfill_vectors, is_of_texts};
 pub use error::EmbedError;
 pub use meaning::{Meaning, Meant};
-pub use paid::{EmbedDesk, embed_texts};
+pub use paid::{EmbedContext, embed_texts};
 
 /// The maximum number of texts per batch.
 pub const MAX_BATCH: usize = 64;
@@ -75,7 +75,7 @@ pub trait Embedder {
 /// # Errors
 /// [`EmbedError::SetUp`] for settings that can't work.
 pub fn create_embedder(config: &Config) -> Result<Option<Box<dyn Embedder>>, EmbedError> {
-    Ok(match &config.embed_model {
+    Ok(match &config.parse_embed_model {
         None => None,
         Some(EmbedModel::Folder(folder)) => Some(Box::new(local::LocalEmbedder::new(folder)?)),
         Some(EmbedModel::OpenAi(model)) => {

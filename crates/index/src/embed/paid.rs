@@ -9,7 +9,7 @@ use reveille_store::{SpendCap, Spent, Store};
 use super::{EmbedError, Embedded, Embedder, MAX_BATCH, MAX_TEXT_BYTES, TextRole, price, vector};
 
 /// The environment of an embedding call.
-pub struct EmbedDesk<'a> {
+pub struct EmbedContext<'a> {
     /// The store for consent and costs; `None` allows only local embedders.
     pub store: Option<&'a mut Store>,
     /// Masks live secrets in the texts.
@@ -27,7 +27,7 @@ pub struct EmbedDesk<'a> {
 /// See [`EmbedError`]; the whole batch then fails.
 pub async fn embed_texts(
     embedder: &dyn Embedder,
-    desk: &mut EmbedDesk<'_>,
+    desk: &mut EmbedContext<'_>,
     texts: &[String],
     (role, dims): (TextRole, Option<usize>),
 ) -> Result<Vec<Vec<f32>>, EmbedError> {

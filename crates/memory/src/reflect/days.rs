@@ -14,7 +14,7 @@ use reveille_base::{
     words::{format_count, truncate_text},
 };
 
-use super::{REFLECTION, SaidBefore};
+use super::{PastMessage, REFLECTION};
 use crate::{
     episodic::{self, Log},
     facts::Facts,
@@ -83,7 +83,7 @@ struct DayEffects {
     told: Vec<String>,
 }
 
-pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: &Range<NaiveDate>) -> Vec<ChatDay> {
+pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[PastMessage], days: &Range<NaiveDate>) -> Vec<ChatDay> {
     let mut by_whom: BTreeMap<SummaryGroup, DayEffects> = BTreeMap::new();
     for log in logs {
         for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
@@ -127,14 +127,14 @@ fn parse_comment(comment: &str) -> EntryOrigin<'_> {
     EntryOrigin { wake: Some(wake), chat, is_own }
 }
 
-fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
+fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[PastMessage]) -> ChatDay {
     let SummaryGroup { date, chat, has_read_others } = group;
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
     // A person's words appear in only one of their two summaries.
-    let said: Vec<&SaidBefore> =
+    let said: Vec<&PastMessage> =
         asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
-    let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", truncate_text(&asked.text, ASKED_CHARS_MAX));
+    let quoted = |asked: &&PastMessage| format!("- Asked: “{}”", truncate_text(&asked.text, ASKED_CHARS_MAX));
     all.extend(said.iter().take(ASKED_MAX).map(quoted));
     all.extend(
         (said.len() > ASKED_MAX).then(|| format!("- and {} more", format_count(said.len() - ASKED_MAX, "message"))),

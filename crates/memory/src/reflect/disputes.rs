@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CONTRADICTION, PersonsDoing, hash_key, lines_of_others};
+use super::{CONTRADICTION, PersonMemoryEdits, hash_key, lines_of_others};
 use crate::{
     claim,
     facts::{self, Fact, Facts},
@@ -32,7 +32,7 @@ impl Dispute {
 
     /// Marks both facts. A person's own line keeps every byte, and only the contradicting one is marked.
     #[must_use]
-    pub fn mark_facts(&self, text: &str, by_hand: &PersonsDoing) -> String {
+    pub fn mark_facts(&self, text: &str, by_hand: &PersonMemoryEdits) -> String {
         let number = unsettled::next_number(&[text]);
         let (known, _) = Facts::parse(text);
         let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.has_written(fact));

@@ -9,10 +9,10 @@ use reveille_base::{
     words::{format_list, one_line, truncate_text},
 };
 
-use super::{HABIT, PersonsDoing, hash_key};
+use super::{HABIT, PersonMemoryEdits, hash_key};
 use crate::{
     facts::{self, Added, Facts},
-    quoting::meant_words,
+    quoting::fold_naming_words,
     view,
 };
 
@@ -32,7 +32,7 @@ const BEGINS: &str = "Asked again and again: “";
 
 /// A person's message, in their own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SaidBefore {
+pub struct PastMessage {
     /// The database row.
     pub message: i64,
     /// The chat, if not the owner's.
@@ -88,19 +88,19 @@ fn build_key(chat: Option<ChatRef>, words: &[String]) -> String {
 }
 
 fn sort_words(text: &str) -> Vec<String> {
-    let mut words = meant_words(text);
+    let mut words = fold_naming_words(text);
     words.sort();
     words
 }
 
 /// Returns frequent requests that are new: not in the facts, never noted before, and never removed by a person.
 pub(super) fn find_patterns(
-    asked: &[SaidBefore],
+    asked: &[PastMessage],
     facts: &str,
-    by_hand: &PersonsDoing,
+    by_hand: &PersonMemoryEdits,
     noted: &BTreeSet<String>,
 ) -> Vec<Pattern> {
-    let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&SaidBefore>> = BTreeMap::new();
+    let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&PastMessage>> = BTreeMap::new();
     for one in asked.iter().filter(|one| one.text.chars().count() <= CHARS_MAX) {
         let words = sort_words(&one.text);
         if words.len() >= WORDS_MIN {

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 
 use reveille_base::words::one_line;
 
-use super::{PersonsDoing, lines_of_others, with_words};
+use super::{PersonMemoryEdits, lines_of_others, with_words};
 use crate::facts;
 
 /// Expressions for a passing time.
@@ -36,7 +36,7 @@ const OLD_DAYS: i64 = 365;
 const MARK: &str = "(as of ";
 
 /// Adds the marks. Returns the facts and the number of new marks. A person's own lines stay unchanged.
-pub(super) fn mark_stale_facts(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
+pub(super) fn mark_stale_facts(text: &str, today: NaiveDate, by_hand: &PersonMemoryEdits) -> (String, usize) {
     let mut count = 0;
     let of_others = lines_of_others(text);
     let dated = facts::edit_facts(text, |fact, item| {

@@ -9,23 +9,23 @@ fn day(day: u32) -> NaiveDate {
     NaiveDate::from_ymd_opt(2026, 11, day).unwrap()
 }
 
-fn asked(message: i64, chat: Option<ChatRef>, text: &str) -> SaidBefore {
-    SaidBefore { message, chat, date: day(20), text: text.to_owned() }
+fn asked(message: i64, chat: Option<ChatRef>, text: &str) -> PastMessage {
+    PastMessage { message, chat, date: day(20), text: text.to_owned() }
 }
 
-fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> LookedBack {
+fn look(docs: &[(&str, &str)], asked: &[PastMessage], by_hand: &PersonMemoryEdits) -> LookedBack {
     look_knowing(docs, asked, by_hand, &BTreeSet::new())
 }
 
 fn look_knowing(
     docs: &[(&str, &str)],
-    asked: &[SaidBefore],
-    by_hand: &PersonsDoing,
+    asked: &[PastMessage],
+    by_hand: &PersonMemoryEdits,
     noted: &BTreeSet<String>,
 ) -> LookedBack {
     let read =
         |path: &str| docs.iter().find(|(name, _)| *name == path).map_or(String::new(), |(_, text)| (*text).to_owned());
-    look_back(&LookBack {
+    look_back(&ReflectionInput {
         wake: "20261121T023000Z-9",
         days: day(19)..day(21),
         today: day(21),
@@ -34,7 +34,7 @@ fn look_knowing(
         asked,
         by_hand,
         noted,
-        owner_chat: OWNER,
+        parse_owner_chat: OWNER,
         disputes: true,
     })
 }
@@ -53,7 +53,7 @@ const LOG: &str = "## 2026-11-18\n- 10:00 Woke for x. <!-- wake a own -->\n  - T
 fn each_chat_gets_its_own_summary_of_the_day() {
     let facts = "## A\n- Tea is green <!-- wake b message 1 -->\n";
     let said = [asked(1, None, "remember the tea"), asked(2, Some(ChatRef::from_telegram(5555)), "hello there")];
-    let looked = look(&[(EPISODIC_MEMORY, LOG), (SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default());
+    let looked = look(&[(EPISODIC_MEMORY, LOG), (SEMANTIC_MEMORY, facts)], &said, &PersonMemoryEdits::default());
     let [(path, text)] = looked.files.as_slice() else { panic!("{looked:#?}") };
     assert_eq!(path, "memory/agent-memory/days/2026-11.md");
     assert_eq!(
@@ -71,7 +71,7 @@ fn each_chat_gets_its_own_summary_of_the_day() {
 
 #[test]
 fn a_models_summary_of_a_day_replaces_that_of_the_rules() {
-    let looked = look(&[(EPISODIC_MEMORY, LOG)], &[], &PersonsDoing::default());
+    let looked = look(&[(EPISODIC_MEMORY, LOG)], &[], &PersonMemoryEdits::default());
     let text = &looked.files[0].1;
     let words = ["It was about tea.".to_owned(), "Key fact: tea".to_owned()];
     let new = add_reworded_summary(text, day(20), ("20261121T023000Z-9", false), &words);
@@ -84,36 +84,36 @@ fn a_models_summary_of_a_day_replaces_that_of_the_rules() {
 #[test]
 fn a_question_asked_three_times_becomes_a_fact_with_its_sources() {
     let said = ["What's on my list today?", "what's on my list today", "ok", "ok", "ok", "What's on my list today!"];
-    let said: Vec<SaidBefore> = said.iter().enumerate().map(|(at, text)| asked(at as i64 + 1, None, text)).collect();
-    let looked = look(&[], &said, &PersonsDoing::default());
+    let said: Vec<PastMessage> = said.iter().enumerate().map(|(at, text)| asked(at as i64 + 1, None, text)).collect();
+    let looked = look(&[], &said, &PersonMemoryEdits::default());
     let facts = facts_of(&looked).unwrap();
     assert!(
         facts.contains("## Habits\n- Asked again and again: “What's on my list today!” (3 times; message 1, message 2, message 6) <!-- wake 20261121T023000Z-9 message 6 -->"),
         "{facts}"
     );
     assert_eq!(
-        facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())),
+        facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonMemoryEdits::default())),
         None,
         "a known habit isn't noted again"
     );
     let noted: BTreeSet<String> = looked.keys.iter().cloned().collect();
-    let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
+    let forgotten = look_knowing(&[], &said, &PersonMemoryEdits::default(), &noted);
     assert_eq!(
         (noted.len(), facts_of(&forgotten)),
         (1, None),
         "a habit noted once and then forgotten doesn't come back"
     );
-    let mut by_hand = PersonsDoing::default();
+    let mut by_hand = PersonMemoryEdits::default();
     by_hand.note_edit(facts, "");
     assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "a habit that a person deleted doesn't come back");
-    assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is no habit");
+    assert_eq!(facts_of(&look(&[], &said[..5], &PersonMemoryEdits::default())), None, "twice is no habit");
 }
 
 #[test]
 fn a_guests_frequent_question_is_noted_for_that_guest_alone() {
     let guest = ChatRef::from_telegram(5555);
-    let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
-    let looked = look(&[], &said, &PersonsDoing::default());
+    let said: Vec<PastMessage> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
+    let looked = look(&[], &said, &PersonMemoryEdits::default());
     assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
     let facts = facts_of(&looked).unwrap();
     assert!(View::for_chat(guest).visible_text(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
@@ -125,7 +125,7 @@ fn facts_that_may_be_outdated_are_dated() {
     let facts = "## A\n- Anna is in Rome this week <!-- wake 20261101T100000Z-1 -->\n- Bob likes tea <!-- wake 20261101T100000Z-1 -->\n\
         - Eve is 30 <!-- wake 20250101T100000Z-1 -->\n- I work at home now\n\
         - Dan is away now <!-- wake 20261120T100000Z-1 -->\n";
-    let looked = look(&[(SEMANTIC_MEMORY, facts)], &[], &PersonsDoing::default());
+    let looked = look(&[(SEMANTIC_MEMORY, facts)], &[], &PersonMemoryEdits::default());
     let dated = facts_of(&looked).unwrap();
     assert_eq!(
         dated,
@@ -133,8 +133,8 @@ fn facts_that_may_be_outdated_are_dated() {
             .replace("Rome this week", "Rome this week (as of 2026-11-01)")
             .replace("is 30", "is 30 (as of 2025-01-01)")
     );
-    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, dated)], &[], &PersonsDoing::default())), None);
-    let mut by_hand = PersonsDoing::default();
+    assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, dated)], &[], &PersonMemoryEdits::default())), None);
+    let mut by_hand = PersonMemoryEdits::default();
     by_hand.note_edit(dated, facts);
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &[], &by_hand)), None, "a person removed the date");
 }
@@ -143,13 +143,13 @@ fn facts_that_may_be_outdated_are_dated() {
 fn contradictions_are_marked_without_changing_a_persons_own_line() {
     let (one, other) = ("The wifi code is 1234", "The wifi code is 5678");
     let both = format!("## Home\n- {one} <!-- wake a -->\n- {other} <!-- wake b -->\n- Tea is good <!-- wake c -->\n");
-    let looked = look(&[(SEMANTIC_MEMORY, &both)], &[], &PersonsDoing::default());
+    let looked = look(&[(SEMANTIC_MEMORY, &both)], &[], &PersonMemoryEdits::default());
     assert_eq!(looked.disputes, [Dispute { one: one.to_owned(), other: other.to_owned() }]);
     let marked = facts_of(&looked).unwrap();
     assert_eq!(find_conflicts(marked).iter().map(|it| it.lines.clone()).collect::<Vec<_>>(), [[2, 3]]);
-    assert_eq!(look(&[(SEMANTIC_MEMORY, marked)], &[], &PersonsDoing::default()).disputes, []);
+    assert_eq!(look(&[(SEMANTIC_MEMORY, marked)], &[], &PersonMemoryEdits::default()).disputes, []);
     let by_person = format!("## Home\n- {one}\n- {other} <!-- wake b -->\n");
-    let looked = look(&[(SEMANTIC_MEMORY, &by_person)], &[], &PersonsDoing::default());
+    let looked = look(&[(SEMANTIC_MEMORY, &by_person)], &[], &PersonMemoryEdits::default());
     let marked = facts_of(&looked).unwrap();
     assert_eq!(
         marked,
@@ -157,7 +157,7 @@ fn contradictions_are_marked_without_changing_a_persons_own_line() {
     );
     assert_eq!(find_conflicts(marked)[0].describe_line(3), "it contradicts what you wrote");
     let hidden = format!("## Unconfirmed\n- {one} <!-- wake a -->\n\n## Home\n- {other} <!-- wake b -->\n");
-    assert_eq!(look(&[(SEMANTIC_MEMORY, &hidden)], &[], &PersonsDoing::default()).disputes, []);
+    assert_eq!(look(&[(SEMANTIC_MEMORY, &hidden)], &[], &PersonMemoryEdits::default()).disputes, []);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn task_health_names_quiet_and_waiting_tasks() {
     let active = "## Tax\n- status: active\n- touched: 2026-11-10\n- next: call\n\n## Tea\n- status: active\n- touched: 2026-11-20\n\n\
         ## Bob's\n- touched: 2026-11-01\n- chat: 5555\n";
     let backlog = "## Attic\n- touched: 2026-09-01\n\n## Tax\n- touched: 2026-11-20\n\n## New\n- touched: 2026-11-20\n";
-    let looked = look(&[(ACTIVE, active), (BACKLOG, backlog)], &[], &PersonsDoing::default());
+    let looked = look(&[(ACTIVE, active), (BACKLOG, backlog)], &[], &PersonMemoryEdits::default());
     assert_eq!(
         looked.health,
         [

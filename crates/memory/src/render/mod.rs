@@ -92,7 +92,7 @@ pub fn render_beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
 }
 
 /// Returns the beginning of an unformatted text, as the caption of a file with the whole text.
-pub fn beginning_of_plain(plain: &str) -> String {
+pub fn render_plain_beginning(plain: &str) -> String {
     // The note follows after two line breaks.
     let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::count_units(WHOLE_IN_FILE) - 2;
     let mut units = 0;

@@ -23,7 +23,7 @@ pub struct Prose {
 impl TaskList {
     /// Returns the text above the first heading, list items under a task that aren't keys, and short lines directly after a task's keys.
     /// Text after a blank line is a note to its task.
-    pub fn find_prose(&self) -> Vec<Prose> {
+    pub fn find_unheaded_lines(&self) -> Vec<Prose> {
         let document = Document::split(&self.text);
         let mut found = Vec::new();
         for part in &document.parts {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn prose(text: &str) -> Vec<(usize, String)> {
-        TaskList::parse(text).0.find_prose().into_iter().map(|prose| (prose.line, prose.text)).collect()
+        TaskList::parse(text).0.find_unheaded_lines().into_iter().map(|prose| (prose.line, prose.text)).collect()
     }
 
     #[test]

@@ -400,8 +400,8 @@ mod tests {
     use super::*;
     use reveille_base::{clock::FixedClock, redact::Secret};
 
-    fn api(base_url: &str, api_key: &str) -> ClaudeRoute {
-        ClaudeRoute::Api { base_url: base_url.into(), api_key: Secret::new(api_key) }
+    fn api(base_url: &str, parse_api_key: &str) -> ClaudeRoute {
+        ClaudeRoute::Api { base_url: base_url.into(), parse_api_key: Secret::new(parse_api_key) }
     }
 
     fn options() -> AnthropicOptions {

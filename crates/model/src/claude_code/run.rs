@@ -183,7 +183,7 @@ impl Run {
                 self.booked.0 += turn.usage;
                 self.booked.1 += list_price;
                 let stands = assistant_message(&turn.content);
-                let fuse = self.lines.end_after(RESULTS_WITHIN);
+                let fuse = self.lines.kill_after(RESULTS_WITHIN);
                 self.waits = Some(Waits { messages: conversation.messages.len(), turn: stands, calls, fuse });
                 Ok((Turn { cost_usd: Some(list_price), ..turn }, Some(self)))
             }
@@ -231,7 +231,7 @@ impl Run {
                 Some(Ok(line)) => Ok(RelayLine::parse(&line)),
                 Some(Err(fault)) => Err(stream.build_error(&format!("Claude Code said {fault}"))),
                 None => {
-                    let complaint = self.lines.read_complaint().await;
+                    let complaint = self.lines.find_error_line().await;
                     Err(match self.has_begun {
                         true => error::build_early_end(&complaint, stream.usage()),
                         false => error::build_failed_start(&complaint),

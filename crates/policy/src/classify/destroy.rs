@@ -134,7 +134,7 @@ fn find_file_damage(name: &str, arguments: &[&str]) -> Option<&'static str> {
         "zip" if has_flag(arguments, "m") || has(&["--move"]) => "deletes the files that it packed",
         "history" if has_flag(arguments, "c") => "deletes the history",
         "sqlite3" | "duckdb" if destroys_rows(&arguments.join(" ")) => "deletes from a database",
-        "git" => return git::destroys_files(arguments),
+        "git" => return git::describe_file_damage(arguments),
         _ => return None,
     };
     Some(what)

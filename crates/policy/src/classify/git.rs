@@ -34,7 +34,7 @@ pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
 }
 
 /// Describes the damage of a git command in its repository or work tree; `None` if it does none.
-pub(super) fn destroys_files(arguments: &[&str]) -> Option<&'static str> {
+pub(super) fn describe_file_damage(arguments: &[&str]) -> Option<&'static str> {
     let (name, rest) = find_subcommand(arguments)?;
     let has = |words: &[&str]| rest.iter().any(|word| words.contains(word));
     let is_forced = || is_forced(&rest);

@@ -265,7 +265,7 @@ impl Rules {
 
     /// Returns the reason to refuse a redirect to the URL `to`; `None` if it may be followed. A rule that denies the host refuses it. A
     /// rule that asks refuses it unless the same rule asked about the `judged` URL, since the person has then approved.
-    pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
+    pub fn refuse_redirect(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
         if let Some(why) = self.refusal() {
             // From http to https the port differs, but the host is the same.
             let name = |url| web_host(url).ok().map(|host| host.name);

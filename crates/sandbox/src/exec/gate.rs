@@ -43,7 +43,7 @@ impl Exec {
             Some(home) => spec.env("HOME", home),
             None => spec,
         };
-        let spec = session::without_settings(spec, self.shelter.sandbox().temporary_dir(&dir));
+        let spec = session::with_own_settings_folders(spec, self.shelter.sandbox().temporary_dir(&dir));
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
         let ran = session.run(&random::format_hex(&mark), command, within, &room).await;
         drop(session);

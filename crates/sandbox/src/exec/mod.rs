@@ -311,7 +311,7 @@ impl Exec {
             // `~` in a command means the same as in `policy.toml`.
             Confined { spec: spec.env("HOME", self.shelter.home().unwrap_or(&dir)), proxy: None }
         };
-        let spec = session::without_settings(spec, sandbox.temporary_dir(&dir));
+        let spec = session::with_own_settings_folders(spec, sandbox.temporary_dir(&dir));
         let shell = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
         Ok(KeptShell { shell, dir, sees_untrusted: self.sees_untrusted })
     }

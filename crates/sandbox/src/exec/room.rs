@@ -104,7 +104,7 @@ impl CommandRoom {
         let reserve = if reserve.bytes() < LEAST_RESERVE.bytes() { LEAST_RESERVE } else { reserve };
         // If the free space is unknown, writing itself will report a full disk.
         let free = disk::free_bytes(scratch).unwrap_or(u64::MAX);
-        let enough = reserve.well_again_bytes();
+        let enough = reserve.recovery_bytes();
         let floor = if free > enough { reserve.bytes() + reserve.bytes() / 8 } else { free - free / 8 };
         Self { scratch: scratch.to_owned(), free, floor, reserve: reserve.bytes(), enough, began: SystemClock.now() }
     }

@@ -68,7 +68,7 @@ const FOLDERS: [(&str, &str); 4] = [
 ];
 
 /// Moves the settings and caches of programs beneath `temporary`, away from the home directory.
-pub(super) fn without_settings(spec: Spec, temporary: &Path) -> Spec {
+pub(super) fn with_own_settings_folders(spec: Spec, temporary: &Path) -> Spec {
     FOLDERS.iter().fold(spec, |spec, (name, folder)| spec.env(*name, temporary.join(folder)))
 }
 

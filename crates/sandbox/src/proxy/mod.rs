@@ -33,7 +33,7 @@ const MAX_CONNECTIONS: usize = 64;
 /// Timeout for connecting to a host.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes still read from a refused client before closing.
-const MAX_UNHEARD_BYTES: usize = 256 << 10;
+const MAX_DRAINED_BYTES: usize = 256 << 10;
 /// Timeout of each of these reads.
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, for example without free descriptors.
@@ -214,7 +214,7 @@ fn send_answer(stream: &mut impl Write, status: &str, body: &str) {
 /// Closes a connection gracefully. An immediate close would discard the answer while the client is still writing.
 fn hang_up(mut stream: impl Stream) {
     stream.shut_down(Shutdown::Write);
-    let (mut buffer, mut left) = ([0; 4096], MAX_UNHEARD_BYTES);
+    let (mut buffer, mut left) = ([0; 4096], MAX_DRAINED_BYTES);
     if stream.set_timeouts(HANG_UP_TIMEOUT, HANG_UP_TIMEOUT).is_ok() {
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             left = left.saturating_sub(count);

@@ -274,7 +274,7 @@ pub(crate) fn rewrite_message_text(tx: &Transaction<'_>, message_id: i64) -> Res
         ))?
         .query_map([message_id], Attachment::from_row)?
         .collect::<sql::QueryResult<Vec<_>>>()?;
-    let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.describe())).collect();
+    let told: Vec<words::FileWithOutcome<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.describe())).collect();
     let text: String =
         tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;
     let retold = words::add_outcomes(&text, &told);

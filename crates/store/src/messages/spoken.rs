@@ -83,7 +83,7 @@ impl<S: ReadStore> Inbox<S> {
     }
 
     /// The messages of the assistant, by row.
-    pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
+    pub fn list_own_messages(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS BIGINT), message_text, 
              CASE WHEN sent_at < created_at THEN sent_at ELSE created_at END, taint, cycle_id,
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')

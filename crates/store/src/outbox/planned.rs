@@ -64,7 +64,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
     if let Some(id) = id {
         recipients::note_outgoing(tx, id, message.cycle_id.as_deref())?;
         if let Some(nudge) = &message.nudge {
-            questions::note_nudge(tx, id, nudge)?;
+            questions::record_nudge(tx, id, nudge)?;
         }
         // fault: links-followed-others-words
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };

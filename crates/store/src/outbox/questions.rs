@@ -38,7 +38,7 @@ pub(crate) fn find_question(
         let named = BoundFiles::parse(row.get::<_, Option<String>>(6)?.as_deref());
         let file = is_long(&action, &named, &reasons).then(|| TextFile {
             name: format!("question-{id}.txt"),
-            text: approval_text::render_file(id, (&tool, &action), &named, &reasons),
+            text: approval_text::render_question_file(id, (&tool, &action), &named, &reasons),
         });
         Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))
     })
@@ -109,7 +109,7 @@ pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::Quer
 }
 
 /// Stores the data for the buttons under a message.
-pub(crate) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
+pub(crate) fn record_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
     tx.prepare("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute((outgoing_id, &nudge.task, &nudge.zone, nudge.may_stop, nudge.proposal))?;
     Ok(())

@@ -69,7 +69,7 @@ fn a_chat_that_sends_many_files_has_no_more_turns_than_the_others() {
     assert_eq!(fetched, [7, 8, 9, 7, 8, 7, 7].map(ChatRef::from_telegram));
     let mut heard = Vec::new();
     for n in 7..14 {
-        let next = world.store.attachments().next_unheard(at(n)).unwrap().unwrap();
+        let next = world.store.attachments().find_next_recording(at(n)).unwrap().unwrap();
         heard.push(next.chat);
         world.store.attachments_mut().save_transcript(&next, &words("tea"), at(n)).unwrap();
     }
@@ -86,7 +86,7 @@ fn a_photo_is_waited_for_until_it_is_kept() {
     world.store.attachments_mut().record_kept_file(wanted.id, "files/1.jpg", 12, at(1)).unwrap();
     assert_eq!(world.first(), ("[photo]".to_owned(), false));
     assert_eq!(world.store.attachments().find_next_wanted_file(at(9)).unwrap(), None);
-    assert_eq!(world.store.attachments().next_unheard(at(9)).unwrap(), None, "nobody listens to a photo");
+    assert_eq!(world.store.attachments().find_next_recording(at(9)).unwrap(), None, "nobody listens to a photo");
     assert_eq!(
         world.store.attachments().attachments_of_chat(ChatRef::from_telegram(7), 9).unwrap()[0].path.as_deref(),
         Some("files/1.jpg")
@@ -202,7 +202,7 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     );
     assert_eq!(world.store.attachments_mut().retry_unheard_recordings(at(2)).unwrap(), 1);
     assert_eq!(world.store.attachments_mut().retry_unheard_recordings(at(2)).unwrap(), 0);
-    let due = world.store.attachments().next_unheard(at(2)).unwrap().unwrap();
+    let due = world.store.attachments().find_next_recording(at(2)).unwrap().unwrap();
     assert_eq!(due.id, second.id);
     world.store.attachments_mut().save_transcript(&due, &words("at last"), at(3)).unwrap();
     assert_eq!(world.first().0, "[voice note, 3 s, machine transcript, en, 90 % sure]\nat last");
@@ -224,7 +224,7 @@ fn a_file_is_wanted_while_its_message_is_and_known_to_be_gone_after() {
     world.store.attachments_mut().record_kept_file(photo.id, "files/77.jpg", 12, at(1)).unwrap();
     assert!(world.store.retention().is_file_wanted("77.jpg").unwrap());
     assert!(world.store.attachments().files_on_disk().unwrap()[0].is_wanted);
-    world.held(at(2)).attachments_mut().file_missing(photo.id).unwrap();
+    world.held(at(2)).attachments_mut().record_missing_file(photo.id).unwrap();
     assert!(world.first().1, "it is fetched again");
     world.store.attachments_mut().record_kept_file(photo.id, "files/77.jpg", 12, at(3)).unwrap();
     world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
@@ -263,9 +263,9 @@ fn only_the_try_of_a_listener_that_was_ended_in_order_is_taken_back() {
     // The first one's listener died, the second one's is ended.
     world.store.attachments_mut().begin_transcription(notes[0].id, 5, at(30), at(1)).unwrap();
     world.store.attachments_mut().begin_transcription(notes[1].id, 6, at(30), at(1)).unwrap();
-    assert_eq!(world.store.attachments().next_unheard(at(2)).unwrap(), None);
+    assert_eq!(world.store.attachments().find_next_recording(at(2)).unwrap(), None);
     assert!(world.store.attachments_mut().undo_listener_attempt(6, at(2)).unwrap());
-    let due = world.store.attachments().next_unheard(at(2)).unwrap().unwrap();
+    let due = world.store.attachments().find_next_recording(at(2)).unwrap().unwrap();
     assert_eq!((due.id, due.attempts, due.error), (notes[1].id, 0, None));
     assert_eq!(world.file_of(notes[0].message_id).attempts, 1);
     // A try that came to an end of its own is nobody's any more.

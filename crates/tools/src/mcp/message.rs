@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use reveille_base::json::has_key_twice;
+use reveille_base::json::has_repeated_key;
 
 /// The requested revision of the protocol.
 pub const LATEST: &str = "2025-11-25";
@@ -71,10 +71,10 @@ pub(super) fn parse(text: &str) -> Received {
     let text = text.trim_start_matches('\u{feff}');
     match serde_json::from_str(text) {
         Ok(Value::Array(values)) if (1..=MAX_BATCH).contains(&values.len()) => {
-            let is_ambiguous = has_key_twice(text);
+            let is_ambiguous = has_repeated_key(text);
             Received::Batch(values.into_iter().map(|value| read_message(value, &|| is_ambiguous)).collect())
         }
-        Ok(value) => Received::One(read_message(value, &|| has_key_twice(text))),
+        Ok(value) => Received::One(read_message(value, &|| has_repeated_key(text))),
         Err(error) => Received::One(Err(RpcError::new(RpcError::PARSE, error.to_string()))),
     }
 }

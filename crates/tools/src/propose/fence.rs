@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use reveille_base::approval_text::{escape_hidden, hides_something, is_hidden};
+use reveille_base::approval_text::{escape_hidden, has_misplaced_hidden, is_hidden};
 use reveille_config::VARIABLES;
 use reveille_memory::{CLAUDE, job, view};
 
@@ -73,7 +73,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
 
 /// Returns the part of a line that a person can't read as written, in words; `None` if readable.
 fn find_unreadable_part(line: &str) -> Option<&'static str> {
-    if hides_something(line) {
+    if has_misplaced_hidden(line) {
         return Some("characters that a screen doesn't show");
     }
     let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(line).into_owned();

@@ -100,7 +100,7 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
         assert_eq!(properties.keys().map(String::as_str).collect::<BTreeSet<_>>(), named);
         assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
     }
-    let work = Assignment::Reflection(reveille_memory::reflect::PersonsDoing::default());
+    let work = Assignment::Reflection(reveille_memory::reflect::PersonMemoryEdits::default());
     let back = registry.filter_visible(ToolView::Owner).render_job_offer(&work, "", ToRead::default());
     let back: Vec<Value> = serde_json::from_str(&back).unwrap();
     let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use reveille_account::{
     clean_for_display, read,
-    story::{JournalKept, StoryCall, WakeStory},
+    story::{JournalState, StoryCall, WakeStory},
 };
 use reveille_base::{
     clock::format_rfc3339,
@@ -82,9 +82,9 @@ pub fn add_case(
     let asked = store.history().list_cycle_messages(std::slice::from_ref(id))?.remove(id).unwrap_or_default();
     let commit = row.commit_id.as_deref().and_then(|commit| Oid::from_str(commit).ok());
     match story.journal {
-        JournalKept::Whole => {}
-        JournalKept::Forgotten => return Err(unfit("its journal is older than KEEP_DAYS and was deleted.")),
-        JournalKept::Damaged { .. } => return Err(unfit("a part of its journal is unreadable.")),
+        JournalState::Whole => {}
+        JournalState::Forgotten => return Err(unfit("its journal is older than KEEP_DAYS and was deleted.")),
+        JournalState::Damaged { .. } => return Err(unfit("a part of its journal is unreadable.")),
     }
     let (Some(commit), false) = (commit, asked.is_empty()) else {
         return Err(unfit("a case needs a message that started the wake, and a commit that ended it."));
@@ -147,7 +147,7 @@ fn render_head(
     write_line(&mut text, "about", &about);
     write_line(&mut text, "now", &story.started_at.map(format_rfc3339).unwrap_or_default());
     write_line(&mut text, "timezone", config.timezone.name());
-    if view::foreign_chat(row.cycle.chat, config.owner_chat).is_some() {
+    if view::foreign_chat(row.cycle.chat, config.parse_owner_chat).is_some() {
         text.push_str(&format!("owner = {}\n", CHATS.0));
     }
     text.push_str(&format!("autonomy = {}\n", config.autonomy.as_str()));
@@ -163,7 +163,7 @@ fn write_messages(
     for (at, message) in asked.iter().enumerate() {
         text.push_str("\n[[said]]\n");
         write_line(text, "text", &masked(&message.text));
-        if view::foreign_chat(Some(message.chat), config.owner_chat).is_some() {
+        if view::foreign_chat(Some(message.chat), config.parse_owner_chat).is_some() {
             text.push_str(&format!("chat = {}\n", CHATS.1));
         }
         for (key, value) in [("forwarded_from", &message.forwarded_from), ("quoted", &message.quoted)] {

@@ -8,7 +8,7 @@ use super::{
     clock::{PARTS, read_clocks, read_part},
     day::{read_day, with_part},
     draft::{Draft, DraftDay, Month},
-    feasts::read_feast,
+    feasts::parse_holiday,
     pieces::Read,
 };
 
@@ -35,7 +35,7 @@ fn read_part_of_date(start: Cursor<'_>) -> Read<'_> {
 /// Parses a date and an adjacent weekday, which must match.
 fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on").skip("?around|about");
-    if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.match_phrase("at|over")?)) {
+    if let Some((feast, end)) = parse_holiday(on).or_else(|| parse_holiday(start.match_phrase("at|over")?)) {
         return Some((Draft::from_day(feast), end));
     }
     if let Some(found) = read_nth_weekday(on).or_else(|| read_end_of_month(start)) {
@@ -45,8 +45,8 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
         return read_after_weekday(weekday, after);
     }
     let is_iso = |at: &Cursor<'_>| is_figures(*at) && at.text().len() == 4 && at.next().text() == "-";
-    let (mut draft, end) = calendar_date(on)
-        .or_else(|| start.match_phrase("at").filter(is_iso).and_then(calendar_date))
+    let (mut draft, end) = read_calendar_date(on)
+        .or_else(|| start.match_phrase("at").filter(is_iso).and_then(read_calendar_date))
         .or_else(|| read_day_of_month(start))?;
     // "5 December (Saturday)", "15 May, Friday".
     let (bracket, weekday) = (end.match_phrase("("), end.skip("?,|("));
@@ -63,7 +63,7 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
 /// Parses a date after a weekday: "Friday, 5 December", "Sunday the 6th", "Sunday 6th", "Monday 28".
 fn read_after_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
     let here = after.skip("?.").skip("?,|-|(").skip("?on");
-    if let Some((draft, end)) = calendar_date(here) {
+    if let Some((draft, end)) = read_calendar_date(here) {
         return Some((Draft { weekday: Some(weekday), ..draft }, end.skip("?)")));
     }
     if let Some((draft, end)) = here.match_phrase("the").and_then(|_| read_day_of_month(here)) {
@@ -121,7 +121,7 @@ const MONTH_WORDS: &[(&str, Month)] = &[
 fn read_day_of_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.match_phrase("on|around|about ?the").or_else(|| start.match_phrase("the"));
     let here = the.unwrap_or(start);
-    let (day, end) = ordinal_from_end(here).or_else(|| {
+    let (day, end) = read_day_from_end(here).or_else(|| {
         let (day, end) = here.read_ordinal()?;
         Some((i32::try_from(day).ok()?, end))
     })?;
@@ -163,13 +163,13 @@ fn read_end_of_month(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "last day", "second to last day", "last but one day", "penultimate day".
-pub(super) fn ordinal_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
-    let (n, end) = count_from_end(start)?;
+pub(super) fn read_day_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+    let (n, end) = read_number_from_end(start)?;
     Some((n, end.match_phrase("day")?))
 }
 
 /// Parses "last", "second to last", "last but one", "penultimate": -1 is the last.
-pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+pub(super) fn read_number_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     const FROM_END: &[(&str, i32)] = &[
         ("last but one", -2),
         ("last but two", -3),
@@ -202,7 +202,7 @@ fn read_named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
 /// Parses "first Tuesday in October", "the last Friday of the month", "the second Monday of next month".
 fn read_nth_weekday(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
-    let (nth, after) = count_from_end(the).or_else(|| {
+    let (nth, after) = read_number_from_end(the).or_else(|| {
         let (nth, after) = the.read_ordinal()?;
         Some((i32::try_from(nth).ok()?, after))
     })?;
@@ -216,17 +216,17 @@ fn read_nth_weekday(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses a date with a month, in any usual order.
-pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
+pub(super) fn read_calendar_date(start: Cursor<'_>) -> Read<'_> {
     let (day, end) = read_iso(start)
         .or_else(|| read_numeric(start))
         .or_else(|| read_year_first(start))
-        .or_else(|| day_and_month(start))
-        .or_else(|| month_and_day(start))?;
+        .or_else(|| read_day_and_month(start))
+        .or_else(|| read_month_and_day(start))?;
     Some((day, end))
 }
 
 /// Parses "5 December", "the 5th of December 2027", "05-Aug-2016", "23/Sep/2020", "twenty third day of September".
-pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
+pub(super) fn read_day_and_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (day, after) = the.read_ordinal().or_else(|| the.read_number())?;
     let after = if after.glued_text() == "." { after.next() } else { after };
@@ -241,7 +241,7 @@ pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses "December 5", "December 5th, 2027", "Oct/2", "Sep-23-2020", "May twenty nine".
-pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
+pub(super) fn read_month_and_day(start: Cursor<'_>) -> Read<'_> {
     let (month, after) = start.read_month()?;
     let joined =
         matches!(after.glued_text(), "-" | "/").then(|| after.next()).filter(|day| !day.glued_text().is_empty());

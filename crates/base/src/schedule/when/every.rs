@@ -9,11 +9,11 @@ use super::{
     },
     TimeTrouble,
     clock::{PARTS, PLURAL_PARTS},
-    date::{count_from_end, day_and_month, month_and_day},
+    date::{read_day_and_month, read_month_and_day, read_number_from_end},
     day::with_part,
     distance::{Unit, read_quarters, unit_of_time},
     draft::{Draft, DraftDay, Every, Month},
-    feasts::read_feast,
+    feasts::parse_holiday,
     pieces::Read,
 };
 
@@ -308,10 +308,10 @@ fn nth_weekdays(start: Cursor<'_>) -> Read<'_> {
 
 /// Parses "every 3 March", "every Christmas".
 fn yearly_date(after: Cursor<'_>) -> Read<'_> {
-    if let Some((day, end)) = read_feast(after) {
+    if let Some((day, end)) = parse_holiday(after) {
         return Some(with_part(Draft { every: Some(Every::Years(1)), ..Draft::from_day(day) }, end));
     }
-    let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
+    let (draft, end) = read_day_and_month(after).or_else(|| read_month_and_day(after))?;
     matches!(draft.days[..], [DraftDay::Date { year: None, .. }])
         .then(|| (Draft { every: Some(Every::Years(1)), ..draft }, end))
 }
@@ -373,7 +373,7 @@ fn read_seconds(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
 /// Parses a position from either end: "first", "the third", "last".
 fn read_nth(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let the = start.skip("?the");
-    count_from_end(the).or_else(|| {
+    read_number_from_end(the).or_else(|| {
         let (nth, end) = the.read_ordinal()?;
         Some((i32::try_from(nth).ok()?, end))
     })
@@ -381,7 +381,7 @@ fn read_nth(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
 
 fn read_month_day(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let the = start.skip("?on").skip("?the");
-    super::date::ordinal_from_end(the).or_else(|| {
+    super::date::read_day_from_end(the).or_else(|| {
         let (day, end) = the.read_ordinal()?;
         // "The 2nd day of every month", but not "every 2nd day".
         let end = end.match_phrase("day").filter(|end| end.match_phrase("of|in").is_some()).unwrap_or(end);

@@ -114,7 +114,7 @@ fn is_used_as_date(start: Cursor<'_>, end: Cursor<'_>) -> bool {
 }
 
 /// Parses a holiday, with "this" or "next" before it or a year after it.
-pub(super) fn read_feast(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
+pub(super) fn parse_holiday(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
     let named = start.skip("?the").skip("?next|this|coming|upcoming|following");
     let moving = named.match_table(MOVING).map(|(feast, end)| (DraftDay::Feast(feast, None), end));
     let fixed = || {

@@ -46,11 +46,11 @@ pub struct DueInitiative {
 impl DueInitiative {
     /// Describes the work in a few words for people, starting with the best candidate.
     pub fn describe(&self) -> String {
-        let others = match self.weighed.worthy_candidates().len() {
+        let others = match self.weighed.worthwhile_candidates().len() {
             0 | 1 => String::new(),
             n => format!(", the first of {n}"),
         };
-        let best = self.weighed.worthy_candidates().first().map(|best| format!(": “{}”{others}", best.title));
+        let best = self.weighed.worthwhile_candidates().first().map(|best| format!(": “{}”{others}", best.title));
         format!("something useful unasked{}", best.unwrap_or_default())
     }
 }
@@ -58,17 +58,17 @@ impl DueInitiative {
 /// Returns the slot due now.
 pub(crate) fn find_due_slot(
     level: InitiativeLevel,
-    quiet_hours: Option<QuietHours>,
+    parse_quiet_hours: Option<QuietHours>,
     now: DateTime<Utc>,
     tz: Tz,
 ) -> Option<InitiativeSlot> {
     let times: Vec<NaiveTime> = match level {
         InitiativeLevel::Off => return None,
-        InitiativeLevel::Low => quiet_hours.map(|hours| hours.until).or(MORNING).into_iter().collect(),
+        InitiativeLevel::Low => parse_quiet_hours.map(|hours| hours.until).or(MORNING).into_iter().collect(),
         InitiativeLevel::High => THREE_TIMES.into_iter().flatten().collect(),
     };
     let local = now.with_timezone(&tz);
-    if quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
+    if parse_quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
         return None;
     }
     let today = local.date_naive();

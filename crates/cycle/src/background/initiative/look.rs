@@ -7,7 +7,7 @@ use reveille_base::approval_text::hash_action;
 use reveille_config::Config;
 use reveille_memory as memory;
 use reveille_memory::{
-    initiative::{InitiativeLook, Weighed, weigh},
+    initiative::{InitiativeInput, Weighed, weigh},
     project::Project,
     view,
 };
@@ -29,16 +29,16 @@ pub(crate) fn find_due(
     config: &Config,
     now: DateTime<Utc>,
 ) -> Result<Option<DueInitiative>, StoreError> {
-    let Some(slot) = find_due_slot(config.initiative, config.quiet_hours, now, config.timezone) else {
+    let Some(slot) = find_due_slot(config.initiative, config.parse_quiet_hours, now, config.timezone) else {
         return Ok(None);
     };
     if store.maintenance().find_handled_value(&DueWork::format_key(&slot.background_job()))?.is_some()
-        || store.outbox().is_proposal_unanswered(config.owner_chat)?
+        || store.outbox().is_proposal_unanswered(config.parse_owner_chat)?
     {
         return Ok(None);
     }
     let weighed = weigh_candidates(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
-    if !weighed.worthy_candidates().is_empty()
+    if !weighed.worthwhile_candidates().is_empty()
         && store
             .maintenance()
             .find_handled_value(ASKED)?
@@ -54,7 +54,7 @@ pub(crate) fn find_due(
 pub(crate) fn digest_question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
     let week = now.with_timezone(&config.timezone).format("%G-W%V").to_string();
     let told = weighed
-        .worthy_candidates()
+        .worthwhile_candidates()
         .iter()
         .map(|one| format!("{}\n{}", one.describe(), one.next.as_deref().unwrap_or_default()));
     hash_action(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
@@ -71,7 +71,7 @@ pub(crate) fn weigh_candidates(
         .into_iter()
         .map(|(name, path)| (name, Project::parse(&documents.text(&path))))
         .collect();
-    let is_owners = |chat| view::foreign_chat(Some(chat), config.owner_chat).is_none();
+    let is_owners = |chat| view::foreign_chat(Some(chat), config.parse_owner_chat).is_none();
     let reminders: Vec<(DateTime<Utc>, String)> = store
         .reminders()
         .list_reminders()?
@@ -79,7 +79,7 @@ pub(crate) fn weigh_candidates(
         .filter(|reminder| is_owners(reminder.what.chat))
         .map(|reminder| (reminder.what.next_at, reminder.what.text))
         .collect();
-    Ok(weigh(&InitiativeLook {
+    Ok(weigh(&InitiativeInput {
         now,
         tz: config.timezone,
         active: &documents.text(memory::ACTIVE),
@@ -87,6 +87,6 @@ pub(crate) fn weigh_candidates(
         context: &documents.text(memory::CONTEXT),
         projects: &projects,
         reminders: &reminders,
-        owner_chat: config.owner_chat,
+        parse_owner_chat: config.parse_owner_chat,
     }))
 }

@@ -44,7 +44,7 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<StartedJob, Wa
     let weighed = initiative::look::weigh_candidates(&session.store, config, &documents, session.now())?;
     crate::context::check_readable(&documents)?;
     let mut block = format!("<initiative>\n{ASKED}");
-    for candidate in weighed.worthy_candidates() {
+    for candidate in weighed.worthwhile_candidates() {
         block.push_str(&render_candidate(candidate));
     }
     block.push_str("\n</initiative>");

@@ -279,7 +279,7 @@ fn build_message(
     time: MessageTime,
 ) -> (NewOutgoing, MessageTime) {
     let text = session.context.redactor.redact(text);
-    let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
+    let notice = NewOutgoing::notice(session.context.config.parse_owner_chat, text);
     (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, time)
 }
 
@@ -406,7 +406,7 @@ fn read_file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> 
 async fn fetch_page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
     const FETCH: &str = "web_fetch";
     check_access(exec, FETCH, What::Url(url))?;
-    let came = exec.web().fetch_watched(url, &|to| exec.rules().keeps_from(FETCH, to.as_str(), url)).await;
+    let came = exec.web().fetch_watched(url, &|to| exec.rules().refuse_redirect(FETCH, to.as_str(), url)).await;
     Ok(match came.map_err(|error| error.to_string())? {
         WatchedPage::Page(page) => (Sighting::Text(page.text), page.origin),
         WatchedPage::Feed(origin, entries) => (Sighting::Feed(entries), origin),

@@ -13,7 +13,7 @@ use reveille_memory as memory;
 use reveille_memory::{
     ARCHIVE_DIR, SEMANTIC_MEMORY, others,
     preferences::Preferences,
-    reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
+    reflect::{self, CONTRADICTION, HABIT, LookedBack, PastMessage, PersonMemoryEdits, ReflectionInput},
     view,
 };
 use reveille_store::{Change, NewCycle};
@@ -56,8 +56,8 @@ sources (days or message numbers). Twice is a coincidence.
 Don't write to your person. If there is nothing to add, end without a word.";
 
 /// Collects the facts added or removed by a person. An undo counts as a person's word.
-pub(crate) fn collect_hand_edits(repo: &Repo) -> Result<PersonsDoing, WakeError> {
-    let mut by_hand = PersonsDoing::default();
+pub(crate) fn collect_hand_edits(repo: &Repo) -> Result<PersonMemoryEdits, WakeError> {
+    let mut by_hand = PersonMemoryEdits::default();
     let mut theirs = Vec::new();
     for commit in repo.history().list_commits(SEARCHED_MAX)? {
         if !commit.is_ours() || find_trailer(&repo.history().read_message(commit.id)?, "Undoes").is_some() {
@@ -93,13 +93,13 @@ pub(crate) fn apply_rules(
     let told = session
         .store
         .outbox()
-        .tells_since(config.owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
+        .tells_since(config.parse_owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
     let archive = read_archived_logs(&documents, days);
     let asked = list_past_messages(session)?;
     let mut noted = session.store.maintenance().handled_keys(CONTRADICTION)?;
     noted.extend(session.store.maintenance().handled_keys(HABIT)?);
-    let found = reflect::look_back(&LookBack {
+    let found = reflect::look_back(&ReflectionInput {
         wake: &cycle.id,
         days: days.clone(),
         today: days.end,
@@ -108,15 +108,15 @@ pub(crate) fn apply_rules(
         asked: &asked,
         by_hand: &collect_hand_edits(repo)?,
         noted: &noted,
-        owner_chat: config.owner_chat,
+        parse_owner_chat: config.parse_owner_chat,
         // If no question may ever be asked, only a mark shows the contradiction.
         disputes: has_room || config.tell_per_day == 0,
     });
     let asking = Asking {
-        owner_chat: config.owner_chat,
+        parse_owner_chat: config.parse_owner_chat,
         now,
         tz: config.timezone,
-        quiet_hours: config.quiet_hours,
+        parse_quiet_hours: config.parse_quiet_hours,
         may_ask: has_room,
     };
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
@@ -131,7 +131,7 @@ fn read_archived_logs(documents: &Documents, days: &Range<NaiveDate>) -> Vec<Str
     months.iter().filter_map(|month| documents.get(&format!("{ARCHIVE_DIR}/{month}.md"))).collect()
 }
 
-fn list_past_messages(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
+fn list_past_messages(session: &Session<'_>) -> Result<Vec<PastMessage>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
     let said = session.store.maintenance().own_words_since(session.now() - HABITS, SAID_MAX)?;
     let kept = session.store.chats().local_chats()?;
@@ -141,7 +141,7 @@ fn list_past_messages(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeErro
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();
-            Some(SaidBefore { message, chat: view::foreign_chat(Some(chat), config.owner_chat), date, text })
+            Some(PastMessage { message, chat: view::foreign_chat(Some(chat), config.parse_owner_chat), date, text })
         })
         .collect())
 }
@@ -174,7 +174,7 @@ pub(crate) fn render_block(
     text.push_str(&clip(&entries, LOG_CHARS_MAX));
     text.push_str("\n</log>\n<exchanges>");
     let mut said = String::new();
-    let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
+    let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.parse_owner_chat].into();
     let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
     // Local chats are left out, because the results go to the memory, which all models see.
     for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {

@@ -25,7 +25,7 @@ pub(super) fn find_reason(observed: &Situation) -> Option<Reason> {
     let work = DueWork { work: due.slot.background_job(), what: due.describe() };
     let passed =
         |why: &str| Reason::InitiativePassed { told: format!("{why}: {}", due.weighed.describe()), key: work.key() };
-    match (due.weighed.worthy_candidates().is_empty(), observed.model.for_reflection()) {
+    match (due.weighed.worthwhile_candidates().is_empty(), observed.model.for_reflection()) {
         (true, _) => Some(passed(NOTHING)),
         (false, Some(_)) => Some(Reason::Own { due: work }),
         (false, None) => due.slot.is_ending.then(|| passed(NO_MODEL)),

@@ -18,7 +18,7 @@ use reveille_store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, Take
 use crate::{
     context::{Reply, WakeError},
     decide::{situation::Reason, verify::Account},
-    look::undoable::{what_it_did, what_they_did, which_change},
+    look::undoable::{describe_wake_step, what_they_did, which_change},
     maintain::sync,
     run::finish,
     session::{Ending, Session},
@@ -183,7 +183,7 @@ fn describe_wake(
 ) -> Result<String, WakeError> {
     let message = repo.history().wake_commit(wake)?.map(|commit| repo.history().read_message(commit)).transpose()?;
     let subject = message.as_deref().and_then(|message| message.lines().next());
-    Ok(what_it_did(row, subject, now, tz))
+    Ok(describe_wake_step(row, subject, now, tz))
 }
 
 /// Renders the receipts for the log and the commit.

@@ -43,7 +43,7 @@ pub(crate) fn say_unusable(
     why: &str,
 ) -> Result<(), WakeError> {
     let lineup = observe::read_model_state(&session.store, session.context)?;
-    let goes_on = asking.map_or(lineup.for_own_work(), |(chat, _)| lineup.find_model(chat)).is_some();
+    let goes_on = asking.map_or(lineup.find_background_model(), |(chat, _)| lineup.find_model(chat)).is_some();
     if goes_on {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Appends the folding request to a user message, and returns its journal entry.
-pub(crate) fn with_ask(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
+pub(crate) fn build_results_and_fold_request(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
     let Some(ask) = live.state.fold_ask(limits, &raw) else { return (raw, Vec::new()) };
     let tokens = live.state.folding.count_with(&raw);
     match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {

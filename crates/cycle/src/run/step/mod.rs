@@ -201,7 +201,7 @@ fn send_final_answer(
         // Nobody asked for this work, so the owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
             key: Some(format!("ended/{}", live.cycle.id)),
-            ..NewOutgoing::notice(live.world.unasked.owner_chat, text)
+            ..NewOutgoing::notice(live.world.unasked.parse_owner_chat, text)
         })],
     };
     let changes = record::fit_to_leave(session, changes);
@@ -231,7 +231,7 @@ fn give_results(session: &mut Session<'_>, live: &mut Live, limits: &Limits, res
     if hears_news && say_with_news(session, live, with_news)? {
         return Ok(());
     }
-    let (raw, asked) = fold::with_ask(live, limits, results);
+    let (raw, asked) = fold::build_results_and_fold_request(live, limits, results);
     let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     record::record_all(session, live, &[vec![said], asked].concat(), &[])
 }
@@ -288,7 +288,7 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
     let not_done = verify::list_missing_steps(plan, &live.state.receipts);
     let world = &live.world;
     let (chat, thread_id) =
-        world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
+        world.conversation.chat.map_or((world.unasked.parse_owner_chat, None), |chat| (chat.id, chat.thread_id));
     let notice = verify::render_notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
         Change::Send(NewOutgoing {
             key: Some(format!("not-done/{}", live.cycle.id)),

@@ -234,7 +234,7 @@ async fn request_turn(
                 usage = wait_past_allowance(progress, allowed) => Err(usage),
             }
         };
-        let usage = match stop::unless_kept_local(session, news).await? {
+        let usage = match stop::run_unless_kept_local(session, news).await? {
             Ok(turn) => return Ok(turn),
             Err(usage) => usage,
         };

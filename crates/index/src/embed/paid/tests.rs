@@ -63,7 +63,7 @@ impl Desk {
     fn embed(&mut self, fake: &Fake, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let caps = [SpendCap { cap: Cap::Day, since: parse_time("2026-11-24T00:00:00Z").unwrap(), usd: self.usd }];
-        let mut desk = EmbedDesk { store: Some(&mut self.store), redactor: &self.redactor, caps: &caps, now: now() };
+        let mut desk = EmbedContext { store: Some(&mut self.store), redactor: &self.redactor, caps: &caps, now: now() };
         let embedding = embed_texts(fake, &mut desk, &texts, (TextRole::Kept, Some(2)));
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(embedding)
     }

@@ -112,7 +112,7 @@ pub fn describe_day_distance(fact: &str, now: DateTime<Tz>) -> Option<String> {
     if fact.to_lowercase().split_whitespace().any(|word| matches!(word, "every" | "each")) {
         return None;
     }
-    let day = named_day(fact, said_at)?;
+    let day = find_named_day(fact, said_at)?;
     let days = (day - now.date_naive()).num_days();
     let named = day.format("%A, %-d %B %Y");
     match days {
@@ -123,7 +123,7 @@ pub fn describe_day_distance(fact: &str, now: DateTime<Tz>) -> Option<String> {
 }
 
 /// Finds the day that a text names.
-pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> {
+pub(super) fn find_named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> {
     let tokens = super::spelling::parse_tokens(text);
     let whole = super::sentence::as_one_sentence(text, &tokens);
     /// Tokens of the longest day: "the 14th of December 2026".

@@ -551,7 +551,7 @@ fn complete_from_fact(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: Da
         ("on the day", 0),
     ];
     if let Some((words, days)) = BEFORE.iter().find(|(words, _)| lower.contains(words)) {
-        let day = super::days::named_day(what, at)? - chrono::TimeDelta::days(*days);
+        let day = super::days::find_named_day(what, at)? - chrono::TimeDelta::days(*days);
         let part = if words.contains("evening") || words.contains("night") { " in the evening" } else { "" };
         let time = lower.replacen(words, &format!("{}{part}", day.format("on %-d %B %Y")), 1);
         return Some(format!("remind me {time}: {what}")).filter(is_reminder);

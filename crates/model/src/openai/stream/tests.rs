@@ -310,7 +310,7 @@ fn check(name: &str, body: &[u8], wanted: &Outcome) {
 
 /// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, the result.
 #[test]
-fn each_servers_answer_is_understood_or_is_no_turn() {
+fn each_servers_answer_becomes_a_turn_or_the_right_error() {
     use Outcome::{Calls, CutOff, Declined, Full, Person, Refused, Says, TooLong, Waits};
     const HI: &str = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#;
     const STOP: &str = r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
@@ -414,7 +414,7 @@ fn tokens_are_counted_wherever_a_server_tells_of_them() {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_come_to_the_same(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), size in 1..40_usize) {
+    fn any_bytes_give_the_same_result_in_any_pieces(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), size in 1..40_usize) {
         prop_assert_eq!(read(&bytes, size), read(&bytes, 10_000));
     }
 

@@ -143,7 +143,7 @@ impl Copies {
             return Err(CopyError::Uncovered(format!("they hold {there}, and I copy {most} at most")));
         }
         let free = disk::free_bytes(&self.dir).map_err(CopyError::at_path(&self.dir))?;
-        if bytes <= MAX_BYTES && self.reserve.is_broken_into(free.saturating_sub(bytes)) {
+        if bytes <= MAX_BYTES && self.reserve.is_undercut_by(free.saturating_sub(bytes)) {
             return Err(CopyError::Uncovered("the disk has too little room for a copy".to_owned()));
         }
         Ok(measured)

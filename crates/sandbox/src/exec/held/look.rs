@@ -8,7 +8,7 @@ use std::{
 
 use reveille_base::types::{BoundFile, BoundFiles};
 use reveille_policy as policy;
-use reveille_policy::{Rules, named_words};
+use reveille_policy::{Rules, find_named_words};
 
 use super::{digest_file, fingerprint_folders, open_file};
 use crate::exec::Shelter;
@@ -162,7 +162,7 @@ pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules
         !is_hidden && (!is_given || is_there())
     };
     let mut found: Vec<String> = Vec::new();
-    for word in named_words(text).words {
+    for word in find_named_words(text).words {
         let shown = word.strip_prefix("HOME/").map_or_else(|| word.clone(), |rest| format!("~/{rest}"));
         if in_home(&word).is_some_and(|path| !is_reached(&path)) && !found.contains(&shown) {
             found.push(shown);
@@ -180,7 +180,7 @@ pub fn find_named_files(
     may_show: &dyn Fn(&str) -> bool,
 ) -> FoundFiles {
     let places = Places::collect(shelter, rules);
-    let words = named_words(text);
+    let words = find_named_words(text);
     let start_folder = shelter.folder().work_path();
     let start_folder = (!is_given).then(|| start_folder.canonicalize().unwrap_or(start_folder));
     let mut folders: Vec<PathBuf> = Vec::new();

@@ -57,7 +57,7 @@ impl<S: ReadStore> Attachments<S> {
 
 impl Attachments<&mut FencedStore<'_>> {
     /// Records that a file is missing. The file is fetched again if its message still waits; otherwise it counts as gone.
-    pub fn file_missing(&mut self, id: i64) -> Result<()> {
+    pub fn record_missing_file(&mut self, id: i64) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| {
             tx.execute(

@@ -39,7 +39,7 @@ impl<S: ReadStore> Attachments<S> {
     }
 
     /// The next recording to transcribe, in the same order as files to fetch.
-    pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+    pub fn find_next_recording(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let done = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
         self.find_next_file(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &done, now)
     }

@@ -42,7 +42,7 @@ impl Child {
 
     /// Returns the reason for the end in the server's words: its error output, or its last line that wasn't an answer.
     async fn describe_end(&mut self, talk: &ServerTalk) -> ClientError {
-        let complaint = self.lines.read_complaint().await;
+        let complaint = self.lines.find_error_line().await;
         let last = [complaint.as_str(), talk.hint(), "it said nothing"].into_iter().find(|words| !words.is_empty());
         ClientError::Unreachable(format!("it ended ({})", super::pin::clean_text(last.unwrap_or_default(), 300)))
     }

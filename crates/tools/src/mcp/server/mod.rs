@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use reveille_base::{
-    json::has_key_twice,
+    json::has_repeated_key,
     types::{VERB, VerbGroup},
 };
 
@@ -202,7 +202,8 @@ impl Offer {
             Some(arguments @ Value::Object(_)) => arguments.to_string(),
             // Some clients pass on the model's text as a string.
             Some(Value::String(text))
-                if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object()) && !has_key_twice(text) =>
+                if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object())
+                    && !has_repeated_key(text) =>
             {
                 text.clone()
             }

@@ -87,7 +87,7 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let text = render_question(&changed, ChatRef::from_telegram(7), Tz::UTC);
     assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the attached file"), "{text}");
     assert!(
-        approval_text::render_file(1, ("shell", &changed.action), &changed.named, &changed.verdict.reasons)
+        approval_text::render_question_file(1, ("shell", &changed.action), &changed.named, &changed.verdict.reasons)
             .contains("Word by word. Word by word.")
     );
 }

@@ -198,7 +198,7 @@ fn gather_sources(
         program: format!("reveille {}", env!("CARGO_PKG_VERSION")),
         schema: Store::known_schema(),
         holds: store.size()?,
-        parse_repo_name: config.parse_repo_name.clone(),
+        repo_name: config.repo_name.clone(),
         memory,
         members: sources.iter().map(|source| source.member.clone()).collect(),
         deleted,
@@ -238,7 +238,7 @@ fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     for FolderEntry { name, .. } in list_entries(&config.workspace_dir)? {
         let is_taken = TOP.contains(&name.as_str())
             || FOLDERS.contains(&name.as_str())
-            || name == config.parse_repo_name
+            || name == config.repo_name
             || name.starts_with(SCRATCH);
         let is_older_database = name.starts_with("messages.db.");
         let is_recreated = RECREATED.contains(&name.as_str())

@@ -46,7 +46,7 @@ pub struct BackupManifest {
     /// The numbers of rows in the database.
     pub holds: StoreSize,
     /// The name of the memory's folder in the workspace.
-    pub parse_repo_name: String,
+    pub repo_name: String,
     /// The memory's state. `None` if there was no memory yet.
     pub memory: Option<BundledRefs>,
     /// The members, in order.
@@ -164,7 +164,7 @@ impl BackupManifest {
             return Err(damaged("names no database".to_owned()));
         }
         let in_the_way = |name: &str| TOP.contains(&name) || FOLDERS.contains(&name) || name.starts_with(DATABASE);
-        if !is_plain(&manifest.parse_repo_name) || in_the_way(&manifest.parse_repo_name) {
+        if !is_plain(&manifest.repo_name) || in_the_way(&manifest.repo_name) {
             return Err(damaged("names no folder for the memory".to_owned()));
         }
         if manifest.memory.is_none() && (seen.contains(BUNDLE) || !manifest.deleted.is_empty()) {

@@ -264,8 +264,8 @@ fn prepare_workspace(manifest: &BackupManifest, scratch: &Path, now: DateTime<Ut
             }
             error => error.into(),
         };
-        let repo = Repo::from_bundle(&workspace.join(&manifest.parse_repo_name), bundle.as_deref(), memory)
-            .map_err(damaged)?;
+        let repo =
+            Repo::from_bundle(&workspace.join(&manifest.repo_name), bundle.as_deref(), memory).map_err(damaged)?;
         for (file, path, is_executable) in edits {
             let bytes = Some(fs::read(&file).map_err(BackupError::io("reading", &path))?);
             repo.restore_uncommitted(&UncommittedFile { path, bytes, is_executable }).map_err(damaged)?;

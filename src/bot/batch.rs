@@ -91,12 +91,12 @@ pub(super) fn parse_batch(
 
 impl Reading {
     /// Returns the notices for the owner, one per migrated group.
-    pub(super) fn build_notices(&self, parse_owner_chat: ChatRef) -> Vec<NewOutgoing> {
+    pub(super) fn build_notices(&self, owner_chat: ChatRef) -> Vec<NewOutgoing> {
         let notice = |(it, title): &(Moved, String)| NewOutgoing {
             // The group's administrators choose its title.
             taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
-            ..NewOutgoing::notice(parse_owner_chat, render_move(*it, title))
+            ..NewOutgoing::notice(owner_chat, render_move(*it, title))
         };
         self.migrations.iter().map(notice).collect()
     }

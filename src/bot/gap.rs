@@ -25,7 +25,7 @@ pub(super) fn build_notices(
         local(to - KEPT_BY_CHANNEL)
     );
     let guests = config.allowed_chats.iter().copied().filter(|chat| !chat.is_group() && heard.contains(chat));
-    let chats: BTreeSet<ChatRef> = guests.chain([config.parse_owner_chat]).collect();
+    let chats: BTreeSet<ChatRef> = guests.chain([config.owner_chat]).collect();
     let notice = |chat| NewOutgoing {
         key: Some(format!("gap/{bot_id}/{}/{chat}", reveille_base::clock::format_rfc3339(from))),
         ..NewOutgoing::notice(chat, text.clone())

@@ -115,7 +115,7 @@ pub(super) fn find_tries(updates: &[RawUpdate], access: &Speakers, open: &[Strin
 
 /// The messages after a pairing: to the new person, and to the owner if that is someone else.
 fn build_messages(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
-    let owner = config.parse_owner_chat;
+    let owner = config.owner_chat;
     let is_owner = owner == ChatRef::TERMINAL || owner.person_id() == Some(user_id);
     let kept = if is_owner { "" } else { " I keep what you tell me in my owner's memory, and may tell them about it." };
     let mut words = vec![NewOutgoing::notice(

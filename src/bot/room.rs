@@ -60,7 +60,7 @@ impl Room {
             disk::keep_ballast(&config.workspace_dir, config.disk_reserve);
         }
         let now = outside.clock.now();
-        let to_owner = |text| NewOutgoing::notice(config.parse_owner_chat, outside.redactor.redact(text));
+        let to_owner = |text| NewOutgoing::notice(config.owner_chat, outside.redactor.redact(text));
         let stored = match (self.is_short, self.told_at) {
             (true, None) => {
                 let text =

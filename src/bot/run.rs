@@ -325,7 +325,7 @@ impl<'a> Bot<'a> {
 
 /// Sends the owner a message past the outbox. Returns `false` if it should be tried again.
 pub(super) async fn tell_owner(outside: BotContext<'_>, text: &str) -> bool {
-    let chat = outside.config.parse_owner_chat;
+    let chat = outside.config.owner_chat;
     let part = render::render(&outside.redactor.redact(text)).into_iter().next();
     let Some(part) = part.filter(|_| chat != ChatRef::TERMINAL) else { return true };
     let outgoing = Outgoing {

@@ -26,7 +26,7 @@ pub(super) fn build_notices(
     let today = now.with_timezone(&config.timezone).date_naive();
     let notice = |(chat, message): (ChatRef, &NewIncoming)| {
         let stopped = stopped(chat)?;
-        let is_owners = chat == config.parse_owner_chat || message.sender_id == Some(config.parse_owner_chat.number());
+        let is_owners = chat == config.owner_chat || message.sender_id == Some(config.owner_chat.number());
         let since = stopped.at.map(format_rfc3339).unwrap_or_default();
         Some(NewOutgoing {
             chat,

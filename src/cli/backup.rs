@@ -127,11 +127,8 @@ fn restore_backup(
     };
     let config = Config { workspace_dir, ..config.clone() };
     let restored = backup::restore(&config, file, now)?;
-    if restored.manifest.parse_repo_name != config.parse_repo_name {
-        complain(&format!(
-            "Set REPO_NAME={}: that is the name of the memory's folder.",
-            restored.manifest.parse_repo_name
-        ));
+    if restored.manifest.repo_name != config.repo_name {
+        complain(&format!("Set REPO_NAME={}: that is the name of the memory's folder.", restored.manifest.repo_name));
     }
     Ok(restored)
 }

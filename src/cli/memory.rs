@@ -287,7 +287,7 @@ fn show_stats(config: &Config, format: OutputFormat) -> Result<ExitCode, MemoryF
         stats.words,
         format_size(u64::try_from(stats.bytes).unwrap_or(0)),
     ));
-    if config.parse_embed_model.is_none() {
+    if config.embed_model.is_none() {
         complain("Search uses keywords only: EMBED_MODEL isn't set.");
     }
     for model in &stats.models {

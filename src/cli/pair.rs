@@ -86,7 +86,7 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     let listing = if is_listed { SettingsListing::Listed } else { SettingsListing::Unlisted };
     let unpaired = open_store(config).and_then(|store| {
         let Some(mut store) = store else { return Ok((None, None)) };
-        let owner = |store: &Store| access::admit_paired_people(config, store).map(|config| config.parse_owner_chat);
+        let owner = |store: &Store| access::admit_paired_people(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
         let dropped = store.people_mut().unpair_person(user_id, listing, config.clock().now())?;
         let after = owner(&store)?;

@@ -178,7 +178,7 @@ async fn wait_until_answered(
 
 /// Tells the person that the message is kept, and where the answer will appear.
 fn note_later_answer(context: Context<'_>, mut report: Report) -> Report {
-    let has_chat = context.channel.is_some() && context.config.parse_owner_chat != ChatRef::TERMINAL;
+    let has_chat = context.channel.is_some() && context.config.owner_chat != ChatRef::TERMINAL;
     let chat = if has_chat { " or comes to your chat on Telegram" } else { "" };
     report.notes.push(format!("Your message is stored. The answer appears with the next `wake say`{chat}."));
     report

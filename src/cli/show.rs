@@ -187,7 +187,7 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
     if !context.config.has_desktop {
         return Ok(());
     }
-    let owner = load_effective_config(context.config, store)?.parse_owner_chat;
+    let owner = load_effective_config(context.config, store)?.owner_chat;
     let waiting = store.terminals().to_notify(owner, context.clock.now())?;
     let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
     for (_, text) in told {

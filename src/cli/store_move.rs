@@ -42,7 +42,7 @@ pub(super) fn run(config: &Config, StoreCommand::Move { to }: &StoreCommand) -> 
 
 fn move_store(config: &Config, to: &str) -> Result<String, String> {
     let is_file = to == FILE;
-    if is_file == config.parse_database_url.is_none() {
+    if is_file == config.database_url.is_none() {
         let why = if is_file {
             "The database is the workspace's file already."
         } else {
@@ -54,7 +54,7 @@ fn move_store(config: &Config, to: &str) -> Result<String, String> {
     let _wake = WakeLock::take(&config.lock_path()).map_err(|_| "A wake is running: try again when it is done.")?;
     let _bot = WakeLock::take(&config.bot_lock_path()).map_err(|_| "The bot is running: stop it first.")?;
     let told = |error: reveille_store::StoreError| format!("{error}.");
-    let target = Config { parse_database_url: (!is_file).then(|| to.to_owned()), ..config.clone() };
+    let target = Config { database_url: (!is_file).then(|| to.to_owned()), ..config.clone() };
     let from = workspace::open_database(config).map_err(told)?;
     let mut there = database::open(&target).map_err(told)?;
     let rows = from.copy_all_rows(&mut there).map_err(told)?;

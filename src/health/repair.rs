@@ -102,8 +102,7 @@ impl RepairTools<'_> {
             let mut store = database::open(self.scene.config)?;
             self.claim_before = store.find_lease_holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
-            let teller =
-                Notifier { parse_owner_chat: self.scene.config.parse_owner_chat, redactor: self.scene.redactor };
+            let teller = Notifier { owner_chat: self.scene.config.owner_chat, redactor: self.scene.redactor };
             let store = self.store.insert((store, fence));
             if let Some((left, cycle_id)) = lock.cut_off(me) {
                 let mut store = FencedStore::new(&mut store.0, fence, &self.clock);

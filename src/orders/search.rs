@@ -80,13 +80,13 @@ pub fn search_memory(
         today: question.as_of.unwrap_or_else(|| today(config)),
         as_of: question.as_of,
         within: question.within,
-        owner: config.parse_owner_chat,
+        owner: config.owner_chat,
         ..SearchQuery::default()
     };
     let past_texts =
         question.as_of.map(|day| repo::read_texts_before(&config.repo_dir(), day_end(day, config))).transpose()?;
     let notes = &mut found.notes;
-    let tells = question.tells_of_keywords && config.parse_embed_model.is_none();
+    let tells = question.tells_of_keywords && config.embed_model.is_none();
     let ask = |index: &mut Index| {
         if tells && index.record_first("told_of_keywords") {
             notes.push(BY_KEYWORDS.to_owned());
@@ -118,7 +118,7 @@ fn embed_question(
     text: &str,
     (index, notes): (&Index, &mut Vec<String>),
 ) -> Option<Meant> {
-    config.parse_embed_model.as_ref()?;
+    config.embed_model.as_ref()?;
     let caps = database::open_read_only(config).and_then(|store| {
         let budget = store.map(|store| Budget::read(&store, config, config.clock().now())).transpose()?;
         Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))

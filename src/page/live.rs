@@ -138,7 +138,7 @@ fn read_signatures(paths: &[PathBuf]) -> Vec<Option<FileSignature>> {
 
 /// Returns the change signature of a shared database. `None` without a shared database, or if it is unavailable.
 async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
-    site.config().parse_database_url.as_ref()?;
+    site.config().database_url.as_ref()?;
     let (site, open) = (Arc::clone(site), store.take());
     let read = move || {
         let store = open.or_else(|| database::open_read_only(site.config()).ok().flatten())?;

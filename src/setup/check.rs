@@ -188,7 +188,7 @@ fn check_autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
 }
 
 async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let Some(parse_api_key) = config.anthropic_key.clone() else {
+    let Some(api_key) = config.anthropic_key.clone() else {
         return Checked::Good("none yet: it answers without an AI model".to_owned());
     };
     if !tools.reach.asks_others() {
@@ -198,10 +198,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
         config.requested_models().filter(|name| Provider::from_model(name) == Provider::Anthropic).collect();
     for name in &names {
         let options = AnthropicOptions {
-            route: ClaudeRoute::Api {
-                base_url: config.anthropic_base_url.clone(),
-                parse_api_key: parse_api_key.clone(),
-            },
+            route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key: api_key.clone() },
             model: (*name).to_owned(),
             max_tokens: 1,
             idle_timeout: CALL_TIMEOUT,
@@ -230,7 +227,7 @@ async fn check_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 async fn list_served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     let server = openai::OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
-        parse_api_key: config.openai_key.clone(),
+        api_key: config.openai_key.clone(),
         model: config.model.clone(),
         usd_per_million: config.openai_price,
         idle_timeout: CALL_TIMEOUT,

@@ -63,7 +63,7 @@ impl FoundServer {
 async fn list_models(url: &str) -> Vec<String> {
     let options = OpenAiOptions {
         base_url: url.to_owned(),
-        parse_api_key: None,
+        api_key: None,
         model: "any".to_owned(),
         usd_per_million: None,
         idle_timeout: PATIENCE,

@@ -138,7 +138,7 @@ pub fn changed_since(running: &Config, given: &GivenSettings) -> Vec<&'static st
     let is_changed = |name: &&'static str| match *name {
         // A running process also knows chats that paired later.
         "ALLOWED_CHAT_IDS" => now.allowed_chats.iter().any(|chat| !running.allowed_chats.contains(chat)),
-        "OWNER_CHAT_ID" => now.is_owner_chosen && now.parse_owner_chat != running.parse_owner_chat,
+        "OWNER_CHAT_ID" => now.is_owner_chosen && now.owner_chat != running.owner_chat,
         name if is_secret(name) => find_secret(running, name) != find_secret(&now, name),
         name => find_value(running, name) != find_value(&now, name),
     };
@@ -172,7 +172,7 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
             let chats: Vec<String> = config.allowed_chats.iter().map(ToString::to_string).collect();
             (!chats.is_empty()).then(|| chats.join(","))
         }
-        "OWNER_CHAT_ID" => Some(config.parse_owner_chat.to_string()),
+        "OWNER_CHAT_ID" => Some(config.owner_chat.to_string()),
         "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
         "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
         "MODEL" => Some(config.model.clone()),
@@ -191,7 +191,7 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
         "CLAUDE_CODE_MODEL" => Some(config.claude_code_model.clone()),
         "DAILY_BUDGET_USD" => Some(usd(config.daily_budget_usd)),
         "MONTHLY_BUDGET_USD" => config.monthly_budget_usd.map(usd),
-        "EMBED_MODEL" => config.parse_embed_model.as_ref().map(|model| match model {
+        "EMBED_MODEL" => config.embed_model.as_ref().map(|model| match model {
             EmbedModel::Folder(path) => path.display().to_string(),
             EmbedModel::OpenAi(name) => format!("openai:{name}"),
             EmbedModel::Gemini(name) => format!("gemini:{name}"),
@@ -200,9 +200,9 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
         "OPENAI_PRICE" => config.openai_price.map(|(input, output)| format!("{input}/{output}")),
         "GEMINI_BASE_URL" => Some(config.gemini_base_url.clone()),
         "WORKSPACE_DIR" => Some(config.workspace_dir.display().to_string()),
-        "REPO_NAME" => Some(config.parse_repo_name.clone()),
+        "REPO_NAME" => Some(config.repo_name.clone()),
         "REPO_URL" => config.repo_url.as_ref().map(ToString::to_string),
-        "DATABASE_URL" => config.parse_database_url.clone(),
+        "DATABASE_URL" => config.database_url.clone(),
         "MEDIA_DIR" => Some(config.media_dir.display().to_string()),
         "LEASE" => Some(config.lease.home.as_str().to_owned()),
         "LEASE_REF" => Some(config.lease.reference.clone()),
@@ -213,7 +213,7 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
         "TIMEZONE" => Some(config.timezone.to_string()),
         "AUTONOMY" => Some(config.autonomy.as_str().to_owned()),
         "INITIATIVE" => Some(config.initiative.as_str().to_owned()),
-        "QUIET_HOURS" => config.parse_quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
+        "QUIET_HOURS" => config.quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
         "REFLECT_AT" => config.reflect_at.map(time),
         "TELL_PER_DAY" => Some(config.tell_per_day.to_string()),
         "WAKE_TIMEOUT_MIN" => minutes(config.wake_timeout),

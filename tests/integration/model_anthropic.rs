@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn options(url: &str) -> AnthropicOptions {
     AnthropicOptions {
-        route: ClaudeRoute::Api { base_url: url.to_owned(), parse_api_key: Secret::new(API_KEY) },
+        route: ClaudeRoute::Api { base_url: url.to_owned(), api_key: Secret::new(API_KEY) },
         model: "claude-sonnet-5-5".to_owned(),
         max_tokens: 1000,
         idle_timeout: LONG,

@@ -26,7 +26,7 @@ const FACT: &str = "The boiler is serviced in May";
 fn options(url: &str, model: &str) -> OpenAiOptions {
     OpenAiOptions {
         base_url: url.to_owned(),
-        parse_api_key: Some(Secret::new(OPENAI_KEY)),
+        api_key: Some(Secret::new(OPENAI_KEY)),
         model: model.to_owned(),
         usd_per_million: None,
         idle_timeout: LONG,
@@ -385,8 +385,7 @@ fn the_fake_refuses_what_a_real_server_refuses() {
     assert!(fake.take_violations().concat().contains("calls without a result"));
     ask_at(&fake.url(), &hello()).unwrap_err();
     assert!(fake.take_violations().concat().contains("the script doesn't expect"));
-    let wrong_key =
-        OpenAiOptions { parse_api_key: Some(Secret::new("sk-proj-another")), ..options(&fake.url(), "test-70b") };
+    let wrong_key = OpenAiOptions { api_key: Some(Secret::new("sk-proj-another")), ..options(&fake.url(), "test-70b") };
     let model = OpenAi::new(wrong_key).unwrap();
     let refused = runtime().block_on(model.request_turn(&hello(), &Progress::default())).unwrap_err();
     assert!(matches!(&refused, ModelError::Account { why } if why.contains("OPENAI_API_KEY")), "{refused:?}");

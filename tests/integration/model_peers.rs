@@ -82,7 +82,7 @@ fn a_real_model_calls_a_tool_with_arguments_that_are_bound_to_its_schema() {
     let Some((_server, _, url)) = llama(test) else { return };
     let options = OpenAiOptions {
         base_url: url,
-        parse_api_key: None,
+        api_key: None,
         model: "openai:smollm2".to_owned(),
         usd_per_million: None,
         idle_timeout: Duration::from_secs(300),

@@ -367,11 +367,11 @@ fn world(dir: &Path) -> World {
             catalogue: Rc::default(),
         },
         unasked: UnaskedLimits {
-            parse_owner_chat: ChatRef::from_telegram(7),
+            owner_chat: ChatRef::from_telegram(7),
             told_keys: BTreeSet::new(),
             told_today: 0,
             tell_per_day: 0,
-            parse_quiet_hours: None,
+            quiet_hours: None,
             unwoken: None,
         },
     }

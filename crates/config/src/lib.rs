@@ -72,11 +72,11 @@ pub struct Config {
     /// The absolute path of the workspace, which holds every file that no other setting places elsewhere (`WORKSPACE_DIR`).
     pub workspace_dir: PathBuf,
     /// The name of the repository's directory in the workspace (`REPO_NAME`).
-    pub parse_repo_name: String,
+    pub repo_name: String,
     /// The remote to clone the repository from, and the required `origin` afterwards (`REPO_URL`).
     pub repo_url: Option<RepoUrl>,
     /// A PostgreSQL database shared by several machines, in place of the workspace's SQLite file (`DATABASE_URL`).
-    pub parse_database_url: Option<String>,
+    pub database_url: Option<String>,
     /// The password of this database (`DATABASE_PASSWORD`).
     pub database_password: Option<Secret>,
     /// The folder for files from messages: the workspace, or a folder shared by all machines of one database (`MEDIA_DIR`).
@@ -91,7 +91,7 @@ pub struct Config {
     /// `reveille_store::access::admit_paired_people` adds paired people.
     pub allowed_chats: Vec<ChatRef>,
     /// The only chat that gets unasked messages; [`ChatRef::TERMINAL`] if the list of allowed chats is empty (`OWNER_CHAT_ID`).
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// True if `OWNER_CHAT_ID` is set. Then pairing can't choose another owner.
     pub is_owner_chosen: bool,
     /// The key for the Messages API (`ANTHROPIC_API_KEY`).
@@ -121,7 +121,7 @@ pub struct Config {
     /// The key for Brave's search; without a key, DuckDuckGo is used (`BRAVE_API_KEY`).
     pub brave_key: Option<Secret>,
     /// The model that embeds searched texts; `None` for search by keywords alone (`EMBED_MODEL`).
-    pub parse_embed_model: Option<EmbedModel>,
+    pub embed_model: Option<EmbedModel>,
     /// An OpenAI-compatible API, without a trailing slash (`OPENAI_BASE_URL`).
     pub openai_base_url: String,
     /// The key for this API, sent only there; servers on this machine need none (`OPENAI_API_KEY`).
@@ -156,7 +156,7 @@ pub struct Config {
     /// The file of the speech model (`WHISPER_MODEL`).
     pub whisper_model: Option<PathBuf>,
     /// The hours without unasked messages; `None` for no such hours (`QUIET_HOURS`).
-    pub parse_quiet_hours: Option<QuietHours>,
+    pub quiet_hours: Option<QuietHours>,
     /// The time of day from which the program reflects on the days before; `None` for never (`REFLECT_AT`).
     pub reflect_at: Option<NaiveTime>,
     /// The frequency of searches for useful unrequested work (`INITIATIVE`).
@@ -344,7 +344,7 @@ impl Config {
         keys.chain(&self.proxy_secrets).cloned().chain(passwords).collect()
     }
 
-    /// The SQLite file for queue, journal and ledger, unless [`Config::parse_database_url`] names a database.
+    /// The SQLite file for queue, journal and ledger, unless [`Config::database_url`] names a database.
     pub fn db_path(&self) -> PathBuf {
         self.workspace_dir.join("messages.db")
     }
@@ -357,6 +357,11 @@ impl Config {
     /// The lock file of a running wake; never unlinked.
     pub fn lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".wake-lock")
+    }
+
+    /// The preview of what a wake writes.
+    pub fn live_path(&self) -> PathBuf {
+        self.workspace_dir.join(".live")
     }
 
     /// The lock file of a running bot, which allows one poller per workspace.
@@ -381,7 +386,7 @@ impl Config {
 
     /// The git repository with the memory and the standing orders.
     pub fn repo_dir(&self) -> PathBuf {
-        self.workspace_dir.join(&self.parse_repo_name)
+        self.workspace_dir.join(&self.repo_name)
     }
 
     /// The folder of backups made before a purge.

@@ -43,7 +43,7 @@ fn list_notes(config: &Config, raw: &Raw) -> Vec<String> {
         let missing = model.as_deref().and_then(|name| Some((name, config.describe_missing(name)?)));
         notes.extend(missing.map(|(name, missing)| format!("{setting} is {name}, but {missing}, so I don't use it.")));
     }
-    if matches!(config.parse_embed_model, Some(EmbedModel::Gemini(_))) && config.gemini_key.is_none() {
+    if matches!(config.embed_model, Some(EmbedModel::Gemini(_))) && config.gemini_key.is_none() {
         let note = "EMBED_MODEL is a Gemini model, but there is no GEMINI_API_KEY, so I search the memory by keywords.";
         notes.push(note.to_owned());
     }
@@ -75,14 +75,14 @@ impl Settings {
         let media_dir = self.parse_given("MEDIA_DIR", |value| values::parse_absolute_path(value, home));
         let timezone = self.parse_given("TIMEZONE", values::parse_timezone);
         let config = Config {
-            parse_repo_name: self.parse("REPO_NAME", values::parse_repo_name)?,
-            parse_database_url: self.parse_given("DATABASE_URL", values::parse_database_url),
+            repo_name: self.parse("REPO_NAME", values::parse_repo_name)?,
+            database_url: self.parse_given("DATABASE_URL", values::parse_database_url),
             database_password: self.parse_secret("DATABASE_PASSWORD", values::parse_password),
             lease: self.parse_lease(repo_url.is_some())?,
             repo_url,
             telegram_token: self.parse_secret("TELEGRAM_BOT_TOKEN", values::parse_bot_token),
             telegram_api_url: self.parse("TELEGRAM_API_URL", values::parse_server_url)?,
-            parse_owner_chat: self.choose_owner(&allowed_chats),
+            owner_chat: self.choose_owner(&allowed_chats),
             is_owner_chosen: self.0.get("OWNER_CHAT_ID").is_some(),
             allowed_chats,
             anthropic_key: self.parse_secret("ANTHROPIC_API_KEY", values::parse_api_key),
@@ -98,7 +98,7 @@ impl Settings {
             claude_code_model: self.parse("CLAUDE_CODE_MODEL", values::parse_model)?,
             claude_code_token: self.parse_secret("CLAUDE_CODE_OAUTH_TOKEN", values::parse_api_key),
             brave_key: self.parse_secret("BRAVE_API_KEY", values::parse_api_key),
-            parse_embed_model: self.parse_given("EMBED_MODEL", |value| values::parse_embed_model(value, home)),
+            embed_model: self.parse_given("EMBED_MODEL", |value| values::parse_embed_model(value, home)),
             openai_base_url: self.parse("OPENAI_BASE_URL", values::parse_server_url)?,
             openai_key: self.parse_secret("OPENAI_API_KEY", values::parse_api_key),
             openai_price: self.parse_given("OPENAI_PRICE", values::token_price),
@@ -116,7 +116,7 @@ impl Settings {
             disk_reserve: self.parse("DISK_RESERVE_MB", values::disk_reserve)?,
             keep: self.parse("KEEP_DAYS", values::parse_retention)?,
             whisper_model: self.parse_given("WHISPER_MODEL", |value| values::parse_absolute_path(value, home)),
-            parse_quiet_hours: self.parse("QUIET_HOURS", values::parse_quiet_hours)?,
+            quiet_hours: self.parse("QUIET_HOURS", values::parse_quiet_hours)?,
             reflect_at: self.parse("REFLECT_AT", values::time_or_none)?,
             tell_per_day: self.parse("TELL_PER_DAY", values::tell_per_day)?,
             fixed_now: self.parse_given("REVEILLE_NOW", values::parse_now),

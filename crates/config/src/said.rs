@@ -217,7 +217,7 @@ mod tests {
         ]);
         let config = said.resolve_with_changes(&changes).unwrap();
         assert_eq!(
-            (config.daily_budget_usd, config.autonomy, config.parse_repo_name.as_str()),
+            (config.daily_budget_usd, config.autonomy, config.repo_name.as_str()),
             (3.0, super::super::Autonomy::Full, "brain")
         );
     }

@@ -98,8 +98,8 @@ fn an_empty_environment_gives_a_working_configuration() {
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
     assert_eq!((config.disk_reserve, config.keep), (Reserve::from_mib(100), Some(Duration::from_secs(30 * 86_400))));
-    assert_eq!((config.tell_per_day, config.parse_owner_chat, config.log_level), (5, ChatRef::TERMINAL, None));
-    let quiet = config.parse_quiet_hours.unwrap();
+    assert_eq!((config.tell_per_day, config.owner_chat, config.log_level), (5, ChatRef::TERMINAL, None));
+    let quiet = config.quiet_hours.unwrap();
     assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
     assert!(config.repo_url.is_none() && config.telegram_token.is_none() && config.whisper_model.is_none());
     assert_eq!((config.env_file, config.notes, config.no_color), (None, vec![], false));
@@ -140,7 +140,7 @@ fn a_workspace_path_is_absolute_and_a_repository_name_plain() {
         "REPO_NAME",
         &["a/b", "..", ".git", "-x", "logs", "Voice", "models", "scratch", "mcp", "messages.db-wal", "plan-b", "a b"],
     );
-    assert_eq!(config(&[("REPO_NAME", "my-brain_2.0")]).parse_repo_name, "my-brain_2.0");
+    assert_eq!(config(&[("REPO_NAME", "my-brain_2.0")]).repo_name, "my-brain_2.0");
 
     let place = Place::new();
     let at = |dir: &str| place.bare(&[("WORKSPACE_DIR", dir)]);
@@ -216,15 +216,15 @@ fn servers_that_get_secrets_are_encrypted_or_local() {
 fn chats_are_numbers_and_the_owner_is_one_of_them() {
     let chats = config(&[("ALLOWED_CHAT_IDS", "-1001234567890, 42,42 ,7,")]);
     assert_eq!(
-        (chats.allowed_chats, chats.parse_owner_chat),
+        (chats.allowed_chats, chats.owner_chat),
         ([-1_001_234_567_890, 42, 7].map(ChatRef::from_telegram).to_vec(), ChatRef::from_telegram(42))
     );
-    assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).parse_owner_chat, ChatRef::TERMINAL);
+    assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).owner_chat, ChatRef::TERMINAL);
     refuses("ALLOWED_CHAT_IDS", &["@me", "1,two", "0", "1.5", "99999999999999999999", ",", "1;2"]);
 
     let with = |owner| Place::new().config(&[("ALLOWED_CHAT_IDS", "42,7"), ("OWNER_CHAT_ID", owner)]);
-    assert_eq!(with("7").unwrap().parse_owner_chat, ChatRef::from_telegram(7));
-    assert_eq!(with("0").unwrap().parse_owner_chat, ChatRef::TERMINAL);
+    assert_eq!(with("7").unwrap().owner_chat, ChatRef::from_telegram(7));
+    assert_eq!(with("0").unwrap().owner_chat, ChatRef::TERMINAL);
     assert_eq!(subjects(&with("8").unwrap_err()), ["OWNER_CHAT_ID"]);
     refuses("OWNER_CHAT_ID", &["me", "8"]);
 }
@@ -284,14 +284,14 @@ fn a_fixed_time_stops_the_clock() {
 #[test]
 fn quiet_hours_may_cross_midnight() {
     let at = |text: &str| NaiveTime::parse_from_str(text, "%H:%M").unwrap();
-    let night = config(&[]).parse_quiet_hours.unwrap();
+    let night = config(&[]).quiet_hours.unwrap();
     assert_eq!(
         ["21:59", "22:00", "00:00", "06:59", "07:00"].map(|t| night.contains(at(t))),
         [false, true, true, true, false]
     );
-    let noon = config(&[("QUIET_HOURS", "12:00 - 13:30")]).parse_quiet_hours.unwrap();
+    let noon = config(&[("QUIET_HOURS", "12:00 - 13:30")]).quiet_hours.unwrap();
     assert_eq!(["11:59", "12:00", "13:29", "13:30"].map(|t| noon.contains(at(t))), [false, true, true, false]);
-    assert_eq!(config(&[("QUIET_HOURS", "none")]).parse_quiet_hours, None);
+    assert_eq!(config(&[("QUIET_HOURS", "none")]).quiet_hours, None);
     refuses("QUIET_HOURS", &["22-7", "22:00", "22:00-22:00", "25:00-07:00", "always"]);
 }
 
@@ -367,7 +367,7 @@ fn the_environment_overrides_the_file_and_an_empty_value_counts_as_unset() {
     let place = Place::new();
     let file = place.file("work/.env", "\u{feff}export REPO_NAME='one' # name\nAUTONOMY=\"2\"\nMODEL=\n");
     let config = place.config(&[("REPO_NAME", "two"), ("AUTONOMY", ""), ("MODEL", " ")]).unwrap();
-    assert_eq!((config.parse_repo_name.as_str(), config.autonomy), ("two", Autonomy::Full));
+    assert_eq!((config.repo_name.as_str(), config.autonomy), ("two", Autonomy::Full));
     assert_eq!((config.model.as_str(), config.env_file), ("claude-sonnet-5-5", Some(file)));
 }
 
@@ -378,7 +378,7 @@ fn only_one_env_file_is_read_and_a_named_one_is_preferred() {
     assert_eq!(place.config(&[]).unwrap().autonomy, Autonomy::Full);
     let work = place.path("work");
     let named = place.named(&format!("WORKSPACE_DIR={}\nREPO_NAME=cwd\n", work.display())).unwrap();
-    assert_eq!((named.workspace_dir, named.parse_repo_name.as_str(), named.autonomy), (work, "cwd", Autonomy::Smart));
+    assert_eq!((named.workspace_dir, named.repo_name.as_str(), named.autonomy), (work, "cwd", Autonomy::Smart));
     assert_eq!(named.env_file, named.named_env_file);
 
     let env = BTreeMap::from([("HOME".to_owned(), place.path("home").display().to_string())]);

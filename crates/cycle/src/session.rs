@@ -1,6 +1,10 @@
 //! A wake that holds the lock: its state, and the cycle in progress.
 
-use std::{cell::Cell, path::PathBuf, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    path::PathBuf,
+    rc::Rc,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -10,6 +14,7 @@ use reveille_base::{
     types::{ChatRef, OwnWork},
 };
 use reveille_index::IndexPlace;
+use reveille_live::LiveFeed;
 use reveille_model::Model;
 use reveille_policy::Rules;
 use reveille_sandbox::{
@@ -121,6 +126,8 @@ pub(crate) struct Live {
     pub(crate) account: Account,
     pub(crate) exec: Exec,
     pub(crate) work: Stopwatch,
+    /// The preview for whoever watches.
+    pub(crate) feed: Rc<RefCell<LiveFeed>>,
     /// The number of turns before this wake resumed the cycle.
     turns_before: u32,
 }
@@ -135,7 +142,8 @@ impl Live {
         exec: Exec,
     ) -> Self {
         let turns_before = state.turns;
-        Self { cycle, state, world, plan_file, account, exec, work: Stopwatch::default(), turns_before }
+        let feed = Rc::new(RefCell::new(LiveFeed::unwatched()));
+        Self { cycle, state, world, plan_file, account, exec, work: Stopwatch::default(), feed, turns_before }
     }
 
     /// True if this wake has added a turn.
@@ -404,7 +412,7 @@ impl<'a> Session<'a> {
     pub(crate) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::notice(self.context.config.parse_owner_chat, text)
+            ..NewOutgoing::notice(self.context.config.owner_chat, text)
         };
         Ok(self.store.outbox_mut().plan_wake_message(&message)?.is_some())
     }

@@ -68,7 +68,7 @@ impl Session<'_> {
     fn is_kept_from_model(&self) -> Result<bool, StoreError> {
         let config = self.context.config;
         let is_elsewhere = !config.is_local(self.context.model.name());
-        Ok(is_elsewhere && self.store.chats().is_local_chat(self.chat.unwrap_or(config.parse_owner_chat))?)
+        Ok(is_elsewhere && self.store.chats().is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
     }
 
     /// Completes once the chat is kept from the model, at once if it already is. A database error also completes, since without the

@@ -37,7 +37,7 @@ pub fn open_database(config: &Config) -> Result<Store, StoreError> {
 /// # Errors
 /// [`StoreError::Gone`]; for a shared database also that it can't be reached.
 pub fn check_database(config: &Config) -> Result<(), StoreError> {
-    if config.parse_database_url.is_some() {
+    if config.database_url.is_some() {
         return check_shared(config);
     }
     let path = config.db_path();
@@ -55,7 +55,7 @@ pub fn check_database(config: &Config) -> Result<(), StoreError> {
 fn check_shared(config: &Config) -> Result<(), StoreError> {
     match repo::has_wakes(&config.repo_dir()) && database::open_read_only(config)?.is_none() {
         true => {
-            let path = PathBuf::from(config.parse_database_url.as_deref().unwrap_or_default());
+            let path = PathBuf::from(config.database_url.as_deref().unwrap_or_default());
             Err(StoreError::Gone { is_empty: true, saved: None, path })
         }
         false => Ok(()),
@@ -67,7 +67,7 @@ fn check_shared(config: &Config) -> Result<(), StoreError> {
 /// # Errors
 /// The store's errors, including those of the file system.
 pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, StoreError> {
-    if config.parse_database_url.is_some() {
+    if config.database_url.is_some() {
         return database::open(config).map(|_| Vec::new());
     }
     let path = config.db_path();

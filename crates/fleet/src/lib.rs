@@ -164,7 +164,7 @@ impl Fleet {
     /// Gives an assistant its own role in the fleet's PostgreSQL, and writes the address to its settings.
     #[cfg(feature = "postgres")]
     fn give_database(&self, name: &AssistantName, env_file: &Path) -> Result<(), FleetError> {
-        let (StorePlace::Shared(address), Some(url)) = (&self.place, &self.config.parse_database_url) else {
+        let (StorePlace::Shared(address), Some(url)) = (&self.place, &self.config.database_url) else {
             return Ok(());
         };
         let password_file = self.workspace(name).join(PASSWORD_FILE);

@@ -71,7 +71,7 @@ pub struct InitiativeInput<'a> {
     /// Reminders: the next time and the text of each.
     pub reminders: &'a [(DateTime<Utc>, String)],
     /// The chat of tasks without a chat of their own.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
 }
 
 /// A task or project that could be worked on.
@@ -160,7 +160,7 @@ pub fn weigh(look: &InitiativeInput<'_>) -> Weighed {
     let list = |path: &str, text: &str| {
         let tasks = TaskList::parse(&others::remove_untrusted(path, text, None).0).0;
         let own = |task: &&Task| {
-            view::foreign_chat(task.chat(), look.parse_owner_chat).is_none()
+            view::foreign_chat(task.chat(), look.owner_chat).is_none()
                 && !task.is_unconfirmed()
                 && !decay::is_resting(task)
         };
@@ -282,7 +282,7 @@ mod tests {
             context,
             projects: &[],
             reminders: &[],
-            parse_owner_chat: ChatRef::from_telegram(7),
+            owner_chat: ChatRef::from_telegram(7),
         }
     }
 

@@ -96,7 +96,7 @@ pub struct ReflectionInput<'a> {
     /// The keys noted before; each is noted only once, ever.
     pub noted: &'a BTreeSet<String>,
     /// The chat of tasks without a chat of their own.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// Whether to mark contradictions.
     pub disputes: bool,
 }
@@ -122,7 +122,7 @@ pub fn look_back(of: &ReflectionInput<'_>) -> LookedBack {
     let known = (of.read)(SEMANTIC_MEMORY);
     let log = (of.read)(EPISODIC_MEMORY);
     let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
-    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.parse_owner_chat);
+    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
     let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
     let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
     if !days.is_empty() {

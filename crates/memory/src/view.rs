@@ -39,8 +39,8 @@ pub struct View {
 }
 
 /// Returns the chat if it isn't the owner's: neither their own nor the terminal.
-pub fn foreign_chat(chat: Option<ChatRef>, parse_owner_chat: ChatRef) -> Option<ChatRef> {
-    chat.filter(|chat| *chat != parse_owner_chat && !chat.is_terminal())
+pub fn foreign_chat(chat: Option<ChatRef>, owner_chat: ChatRef) -> Option<ChatRef> {
+    chat.filter(|chat| *chat != owner_chat && !chat.is_terminal())
 }
 
 /// Returns the text after a wake's id in the comment of a line for this chat.

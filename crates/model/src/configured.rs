@@ -31,9 +31,9 @@ pub fn create_model(name: &str, config: &Config) -> Result<Box<dyn Model>, Strin
         Provider::ClaudeCode => return Ok(Box::new(claude_code(config))),
         Provider::OpenAi if !config.can_use(name) => None,
         Provider::OpenAi => return create_openai(name, config).map(|model| Box::new(model) as Box<dyn Model>),
-        Provider::Anthropic => config.anthropic_key.clone().map(|parse_api_key| {
+        Provider::Anthropic => config.anthropic_key.clone().map(|api_key| {
             let base_url = config.anthropic_base_url.clone();
-            ClaudeRoute::Api { base_url, parse_api_key }
+            ClaudeRoute::Api { base_url, api_key }
         }),
         Provider::Bedrock => build_bedrock_route(config),
         Provider::Vertex => build_vertex_route(config),
@@ -81,7 +81,7 @@ fn build_vertex_route(config: &Config) -> Option<ClaudeRoute> {
 fn create_openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
-        parse_api_key: config.openai_key.clone(),
+        api_key: config.openai_key.clone(),
         model: name.to_owned(),
         usd_per_million: config.openai_price,
         idle_timeout: LOCAL_IDLE_TIMEOUT,

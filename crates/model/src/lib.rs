@@ -67,12 +67,29 @@ pub trait Model {
     fn release(&self) {}
 }
 
+/// A piece of a turn that is still being written. Providers that don't stream give none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnPiece {
+    /// More of the text outside of calls.
+    Text(String),
+    /// A call of this tool begins.
+    Call(String),
+    /// More of the arguments of the last call, as raw JSON.
+    Arguments(String),
+    /// The server starts over: the pieces so far count no more.
+    Restart,
+}
+
+/// Sees each piece of a turn as soon as it has arrived.
+pub type Watcher = Box<dyn Fn(TurnPiece)>;
+
 /// The progress of a request, for a caller that may abandon it: an abandoned request is still charged for the part that ran.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Progress {
     is_leaving: Arc<AtomicBool>,
     usage: Cell<Usage>,
     news: Notify,
+    watcher: Option<Watcher>,
 }
 
 /// The known state of an abandoned request.
@@ -87,6 +104,18 @@ pub enum Known {
 }
 
 impl Progress {
+    /// Creates the progress of a request whose answer is watched.
+    pub fn watched_by(watcher: Watcher) -> Self {
+        Self { watcher: Some(watcher), ..Self::default() }
+    }
+
+    /// Shows pieces to the watcher.
+    fn show(&self, pieces: Vec<TurnPiece>) {
+        if let Some(watcher) = &self.watcher {
+            pieces.into_iter().for_each(watcher);
+        }
+    }
+
     /// The flag to set, from any thread, before the first byte of the request is sent.
     fn leaving_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_leaving)

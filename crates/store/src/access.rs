@@ -27,8 +27,8 @@ fn add_paired_chats(mut config: Config, paired: &[i64]) -> Config {
             config.allowed_chats.push(*chat);
         }
     }
-    if config.parse_owner_chat == ChatRef::TERMINAL && !config.is_owner_chosen {
-        config.parse_owner_chat = paired.first().copied().unwrap_or(ChatRef::TERMINAL);
+    if config.owner_chat == ChatRef::TERMINAL && !config.is_owner_chosen {
+        config.owner_chat = paired.first().copied().unwrap_or(ChatRef::TERMINAL);
     }
     config
 }
@@ -48,7 +48,7 @@ mod tests {
 
     fn admitted(settings: &[(&str, &str)], paired: &[i64]) -> (Vec<i64>, i64) {
         let config = add_paired_chats(config(settings), paired);
-        (config.allowed_chats.into_iter().map(ChatRef::number).collect(), config.parse_owner_chat.number())
+        (config.allowed_chats.into_iter().map(ChatRef::number).collect(), config.owner_chat.number())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{Store, StoreError, StorePlace};
 /// # Errors
 /// [`StoreError::Server`] if `DATABASE_URL` is unusable.
 pub fn locate_store(config: &Config) -> Result<StorePlace, StoreError> {
-    let Some(url) = &config.parse_database_url else { return Ok(StorePlace::File(config.db_path())) };
+    let Some(url) = &config.database_url else { return Ok(StorePlace::File(config.db_path())) };
     locate_shared_store(config, url)
 }
 

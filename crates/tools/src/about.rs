@@ -38,7 +38,7 @@ fn describe_speech(config: &Config) -> String {
 }
 
 fn describe_memory_search(config: &Config) -> String {
-    match &config.parse_embed_model {
+    match &config.embed_model {
         None => "The memory is searched by words, not by meaning (EMBED_MODEL isn't set).",
         Some(EmbedModel::Folder(_)) if !embed::IS_BUILT => {
             "The memory is searched by words: this build can't make vectors itself."
@@ -75,7 +75,7 @@ fn describe_setup(config: &Config) -> Vec<String> {
         config.initiative.describe()
     ));
     let quiet = config
-        .parse_quiet_hours
+        .quiet_hours
         .map(|hours| format!(", never from {} to {}", hours.from.format("%H:%M"), hours.until.format("%H:%M")));
     lines.push(format!("It speaks unasked {} times a day at most{}.", config.tell_per_day, quiet.unwrap_or_default()));
     let reflection =

@@ -276,7 +276,7 @@ fn taken_back(wake: &str, world: &World) -> Done {
     let (chat, thread_id, reply_to) = world
         .conversation
         .chat
-        .map_or((world.unasked.parse_owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
+        .map_or((world.unasked.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Done {
         content: format!(
             "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \

@@ -98,7 +98,7 @@ fn find_exchange(name: &str, world: &World) -> Result<Option<Exchange>, Refusal>
     }
     let is_readers_chat = match world.memory.documents.reader() {
         Some(reader) => spoken.chat == reader,
-        None => spoken.chat == world.unasked.parse_owner_chat || spoken.chat.is_terminal(),
+        None => spoken.chat == world.unasked.owner_chat || spoken.chat.is_terminal(),
     };
     if !is_readers_chat && world.memory.documents.reader().is_some() {
         return Ok(None);

@@ -598,7 +598,7 @@ mod tests {
     #[test]
     fn in_anothers_chat_it_only_reads() {
         let mut scene = scene();
-        scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(99);
+        scene.world.unasked.owner_chat = ChatRef::from_telegram(99);
         let write = json!({"command": "create", "path": "/memories/x.md", "file_text": "x"});
         assert!(refused(&scene, &write).contains("In this chat"));
     }

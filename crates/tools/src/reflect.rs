@@ -126,10 +126,10 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
     }
     let holds_nudges = Preferences::parse(&world.memory.documents.text(memory::CONTEXT)).holds_nudges();
     let asking = Asking {
-        parse_owner_chat: world.unasked.parse_owner_chat,
+        owner_chat: world.unasked.owner_chat,
         now: world.clock.now,
         tz: world.clock.tz,
-        parse_quiet_hours: world.unasked.parse_quiet_hours,
+        quiet_hours: world.unasked.quiet_hours,
         may_ask: world.unasked.told_today < world.unasked.tell_per_day && !holds_nudges,
     };
     let Some(question) = asking.build_question(std::slice::from_ref(&found)) else {
@@ -160,13 +160,13 @@ fn mark_contradiction(args: &Contradiction, world: &World) -> Outcome {
 #[derive(Debug, Clone, Copy)]
 pub struct Asking {
     /// The chat to ask.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// The current time.
     pub now: chrono::DateTime<chrono::Utc>,
     /// The person's time zone.
     pub tz: reveille_base::zone::Tz,
     /// The hours in which no message is sent.
-    pub parse_quiet_hours: Option<reveille_config::QuietHours>,
+    pub quiet_hours: Option<reveille_config::QuietHours>,
     /// True while the daily limit permits a question.
     pub may_ask: bool,
 }
@@ -181,13 +181,13 @@ impl Asking {
             pairs.collect::<Vec<_>>().join("; ")
         );
         let local = self.now.with_timezone(&self.tz).naive_local();
-        Some(match self.parse_quiet_hours.filter(|hours| hours.contains(local.time())) {
+        Some(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
             Some(hours) => {
                 let is_tomorrow = hours.until <= local.time();
                 let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
                 let slot = schedule::resolve_local_time(day.and_time(hours.until), self.tz);
                 Change::AddReminder(NewReminder {
-                    chat: self.parse_owner_chat,
+                    chat: self.owner_chat,
                     thread_id: None,
                     text,
                     rule: None,
@@ -198,7 +198,7 @@ impl Asking {
                 })
             }
             None => Change::Send(NewOutgoing {
-                chat: self.parse_owner_chat,
+                chat: self.owner_chat,
                 text,
                 kind: OutgoingKind::Tell,
                 nudge: Some(NewNudge { task: None, zone: self.tz.name().to_owned(), may_stop: true, proposal: None }),

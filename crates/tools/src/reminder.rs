@@ -107,7 +107,7 @@ fn set_reminder(args: &Set, world: &World) -> Outcome {
         )));
     }
     let ReminderTime { slot, rule, of } = parse_slot(&args.when, world)?;
-    let chat = world.conversation.chat.map_or((world.unasked.parse_owner_chat, None), |chat| (chat.id, chat.thread_id));
+    let chat = world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
     let at = format!("{}{of}{}", format_slot(slot, rule.as_ref(), world.clock.tz), format_missed_policy(args.missed));
     let done = Done {
         content: format!("Reminder set: {text} — {at}"),
@@ -419,14 +419,14 @@ fn find_reminder<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<
 
 /// Lists the visible reminders: a chat's own, or all for the owner's chat and for a cycle without a chat.
 pub(super) fn list_visible_reminders(world: &World) -> impl Iterator<Item = &Reminder> {
-    let only = world.conversation.chat.map(|chat| chat.id).filter(|id| *id != world.unasked.parse_owner_chat);
+    let only = world.conversation.chat.map(|chat| chat.id).filter(|id| *id != world.unasked.owner_chat);
     world.memory.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }
 
 /// Returns the source of untrusted text: a guest's reminders from another chat.
 fn find_taint<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
     let is_theirs = |reminder: &Reminder| {
-        view::foreign_chat(Some(reminder.what.chat), world.unasked.parse_owner_chat)
+        view::foreign_chat(Some(reminder.what.chat), world.unasked.owner_chat)
             .is_some_and(|chat| Some(chat) != world.foreign_chat())
     };
     reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())

@@ -150,7 +150,7 @@ pub fn find_hits(
                 today: world.local_time().date_naive(),
                 within,
                 reader,
-                owner: world.unasked.parse_owner_chat,
+                owner: world.unasked.owner_chat,
                 without_chats: &world.conversation.other_local_chats,
                 hidden: Some(&is_hidden),
                 vector: meant.and_then(|meant| meant.vector(nth)),

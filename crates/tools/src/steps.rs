@@ -452,10 +452,7 @@ fn build_news(
         (_, Upcoming::Step(_)) => return None,
     };
     let key = format!("steps/{}", world.cycle.id);
-    Some(unless_quiet(
-        world,
-        NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.parse_owner_chat, text) },
-    ))
+    Some(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.owner_chat, text) }))
 }
 
 fn format_step_count(n: usize) -> String {
@@ -470,7 +467,7 @@ fn is_quarter(over: usize, n: usize) -> bool {
 /// Sends a message, or in quiet hours sets a reminder for their end.
 fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
     let local = world.local_time().naive_local();
-    match world.unasked.parse_quiet_hours.filter(|hours| hours.contains(local.time())) {
+    match world.unasked.quiet_hours.filter(|hours| hours.contains(local.time())) {
         None => Change::Send(message),
         Some(hours) => {
             let is_tomorrow = hours.until <= local.time();
@@ -516,7 +513,7 @@ pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64
         let key = format!("steps/{}", world.cycle.id);
         changes.push(unless_quiet(
             world,
-            NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.parse_owner_chat, text) },
+            NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.owner_chat, text) },
         ));
     }
     Ok(StepEnded {

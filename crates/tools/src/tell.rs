@@ -62,7 +62,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         content: "It will be delivered when the cycle has ended.".to_owned(),
         receipt: Some(format!("Told unasked: {}", shorten_text(&text))),
         changes: vec![Change::Send(NewOutgoing {
-            chat: world.unasked.parse_owner_chat,
+            chat: world.unasked.owner_chat,
             text,
             kind: OutgoingKind::Tell,
             key: Some(key),

@@ -71,11 +71,11 @@ impl Scene {
                 })),
             },
             unasked: UnaskedLimits {
-                parse_owner_chat: ChatRef::from_telegram(7),
+                owner_chat: ChatRef::from_telegram(7),
                 told_keys: BTreeSet::new(),
                 told_today: 0,
                 tell_per_day: 3,
-                parse_quiet_hours: None,
+                quiet_hours: None,
                 unwoken: None,
             },
         };

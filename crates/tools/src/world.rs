@@ -170,7 +170,7 @@ pub struct Capabilities {
 /// The limits of unasked messages to the owner.
 pub struct UnaskedLimits {
     /// The chat that `tell` writes to.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// Keys of earlier unasked messages and of noted contradictions.
     pub told_keys: BTreeSet<String>,
     /// The number of unasked messages today.
@@ -178,7 +178,7 @@ pub struct UnaskedLimits {
     /// The daily limit of unasked messages.
     pub tell_per_day: u32,
     /// The time without unasked messages.
-    pub parse_quiet_hours: Option<QuietHours>,
+    pub quiet_hours: Option<QuietHours>,
     /// The warning for scheduled things if nothing starts a wake.
     pub unwoken: Option<String>,
 }
@@ -223,11 +223,11 @@ impl World {
                 catalogue: Rc::default(),
             },
             unasked: UnaskedLimits {
-                parse_owner_chat: config.parse_owner_chat,
+                owner_chat: config.owner_chat,
                 told_keys: BTreeSet::new(),
                 told_today: 0,
                 tell_per_day: config.tell_per_day,
-                parse_quiet_hours: config.parse_quiet_hours,
+                quiet_hours: config.quiet_hours,
                 unwoken: None,
             },
         }
@@ -254,7 +254,7 @@ impl World {
 
     /// Returns this cycle's chat unless it is the owner's. Entries for another chat are marked.
     pub fn foreign_chat(&self) -> Option<ChatRef> {
-        view::foreign_chat(self.conversation.chat.map(|chat| chat.id), self.unasked.parse_owner_chat)
+        view::foreign_chat(self.conversation.chat.map(|chat| chat.id), self.unasked.owner_chat)
     }
 
     /// Returns true if everything of the owner's may be seen and used. False in other chats unless the standing orders share.
@@ -277,7 +277,7 @@ impl World {
 
     /// Returns true in quiet hours.
     pub fn is_quiet(&self) -> bool {
-        self.unasked.parse_quiet_hours.is_some_and(|hours| hours.contains(self.local_time().time()))
+        self.unasked.quiet_hours.is_some_and(|hours| hours.contains(self.local_time().time()))
     }
 }
 

@@ -45,7 +45,7 @@ fn find_hits(
         limit: MAX_HITS + 1,
         today: desk.now.with_timezone(&config.timezone).date_naive(),
         reader: memory.reader(),
-        owner: config.parse_owner_chat,
+        owner: config.owner_chat,
         ..SearchQuery::default()
     };
     let ask = |index: &mut Index| index.with_documents(texts, OtherDocuments::Hidden, |index| index.search(&query));

@@ -157,7 +157,7 @@ impl<'a> Desk<'a> {
     /// Returns `true` for the owner's chat and for the terminal. Whoever uses the terminal is the owner, so the owner's chat
     /// may also see and undo the terminal's work.
     fn is_owners(&self, chat: ChatRef) -> bool {
-        chat == self.config.parse_owner_chat || chat == ChatRef::TERMINAL
+        chat == self.config.owner_chat || chat == ChatRef::TERMINAL
     }
 
     /// Returns `true` if the owner asks, in their own chat or in a group.
@@ -192,7 +192,7 @@ impl<'a> Desk<'a> {
         asked: &Asked,
         answer: impl FnOnce(&Seen<'_>) -> std::result::Result<String, RepoError>,
     ) -> String {
-        let (chat, owner) = (asked.message.chat, self.config.parse_owner_chat);
+        let (chat, owner) = (asked.message.chat, self.config.owner_chat);
         let answered = Committed::open(&self.config.repo_dir()).and_then(|found| {
             let answer = |memory: &Committed| Seen::for_chat(memory, chat, owner).and_then(|seen| answer(&seen));
             found.as_ref().map(answer).transpose()

@@ -18,8 +18,8 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// Opens the view of a chat. It is unlimited if the standing orders let all chats see everything.
-    pub(super) fn for_chat(memory: &'a Committed, chat: ChatRef, parse_owner_chat: ChatRef) -> Result<Self, RepoError> {
-        let foreign = view::foreign_chat(Some(chat), parse_owner_chat);
+    pub(super) fn for_chat(memory: &'a Committed, chat: ChatRef, owner_chat: ChatRef) -> Result<Self, RepoError> {
+        let foreign = view::foreign_chat(Some(chat), owner_chat);
         let is_shared = || Ok::<_, RepoError>(memory.read(CLAUDE)?.is_some_and(|orders| view::is_shared(&orders)));
         let view = match foreign {
             Some(chat) if !is_shared()? => Some(View::for_chat(chat)),

@@ -353,7 +353,7 @@ fn in_a_group_the_owners_orders_alone_are_for_all() {
 fn a_group_orders_no_model_and_no_restart_though_it_is_the_owners_chat() {
     const GROUP: ChatRef = ChatRef::from_telegram(-77);
     let mut scene = Scene::new();
-    scene.config.parse_owner_chat = GROUP;
+    scene.config.owner_chat = GROUP;
     for name in ["model", "settings", "restart"] {
         let mut asked = asked(BOB, 1, &format!("/{name}"));
         asked.message.chat = GROUP;

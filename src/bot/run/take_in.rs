@@ -96,7 +96,7 @@ impl Bot<'_> {
             return Ok(Accepted::default());
         };
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
-        reading.batch.parse_owner_chat = Some(config.parse_owner_chat);
+        reading.batch.owner_chat = Some(config.owner_chat);
         let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
         for asked in &reading.commands {
             let commands::CommandReply { text, order } = desk.answer(asked)?;
@@ -104,7 +104,7 @@ impl Bot<'_> {
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
         }
-        let notices = reading.build_notices(config.parse_owner_chat);
+        let notices = reading.build_notices(config.owner_chat);
         reading.batch.notices.extend(notices);
         for tap in &reading.batch.taps {
             reading.batch.rules.extend(rules::build_rule_message(&self.store, tap, redactor)?);

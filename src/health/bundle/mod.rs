@@ -146,7 +146,7 @@ impl Gathering<'_> {
             self.unread.push("everything in the workspace: the settings don't say where it is".to_owned());
             return;
         };
-        let sizes = sizes::measure_workspace(&config.workspace_dir, &config.parse_repo_name, &mut self.unread);
+        let sizes = sizes::measure_workspace(&config.workspace_dir, &config.repo_name, &mut self.unread);
         self.add_json("sizes.json", &sizes);
         let store = self.open_store(config);
         let phrases = self.learn_phrases(config, store.as_ref());

@@ -41,7 +41,7 @@ const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 32;
 
 /// Measures a workspace, and adds what couldn't be read to `unread`.
-pub(super) fn measure_workspace(workspace: &Path, parse_repo_name: &str, unread: &mut Vec<String>) -> Value {
+pub(super) fn measure_workspace(workspace: &Path, repo_name: &str, unread: &mut Vec<String>) -> Value {
     let entries = match fs::read_dir(workspace) {
         Ok(entries) => entries,
         Err(error) => {
@@ -53,7 +53,7 @@ pub(super) fn measure_workspace(workspace: &Path, parse_repo_name: &str, unread:
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let sizes = measure_path(&entry.path(), MAX_DEPTH, &mut left);
-        let known_name = if name == parse_repo_name {
+        let known_name = if name == repo_name {
             Some("(the memory's repository)")
         } else {
             KNOWN.into_iter().find(|known| *known == name)

@@ -60,7 +60,7 @@ fn check_words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         text: fact,
         limit: HITS,
         today: scene.now.with_timezone(&config.timezone).date_naive(),
-        owner: config.parse_owner_chat,
+        owner: config.owner_chat,
         ..SearchQuery::default()
     };
     Ok(match ready.index.search(&query) {

@@ -70,7 +70,7 @@ impl<'a> PersonSession<'a> {
         let fence = store.take_lease(&me, now)?;
         // The line in the lock file is the only trace of a wake that was killed.
         if let Some((left, cycle_id)) = lock.cut_off(&me) {
-            let teller = Notifier { parse_owner_chat: config.parse_owner_chat, redactor: tools.redactor };
+            let teller = Notifier { owner_chat: config.owner_chat, redactor: tools.redactor };
             cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
         }
         let mut hand = Self { tools, repo, store, fence, _lock: lock };

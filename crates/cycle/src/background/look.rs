@@ -15,11 +15,10 @@ use crate::decide::situation::DueWork;
 /// Lists the next steps of the owner's tasks.
 pub(crate) fn list_due_steps(
     tasks: &[Task],
-    parse_owner_chat: ChatRef,
+    owner_chat: ChatRef,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    let is_owners =
-        |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), parse_owner_chat).is_none();
+    let is_owners = |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), owner_chat).is_none();
     let with_steps = tasks.iter().filter(is_owners).filter(|task| task.is_in_hand());
     with_steps.filter_map(|task| find_due_step(task, &read)).collect()
 }

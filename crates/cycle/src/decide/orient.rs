@@ -104,7 +104,7 @@ impl Work {
 
 /// Chooses the next cycle's work among the due reasons: undo and interrupted work first, then work without a model, then one chat. An
 /// interrupted reflection comes last.
-pub fn choose(reasons: Vec<Reason>, model: &ModelState, parse_owner_chat: ChatRef) -> Option<Work> {
+pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
             return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
@@ -138,7 +138,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, parse_owner_chat: ChatRe
     // Unasked work needs a thinking model. If something else answers this chat, that work gets a cycle of its own.
     let is_owners = match chosen.first() {
         Some(Reason::Messages { chat, .. }) => {
-            *chat == parse_owner_chat && model.find_model(*chat).is_none_or(|asked| asked.is_thinking)
+            *chat == owner_chat && model.find_model(*chat).is_none_or(|asked| asked.is_thinking)
         }
         _ => true,
     };

@@ -39,11 +39,11 @@ pub struct Situation {
     /// The number of unasked messages to the owner left today.
     pub tells_left: usize,
     /// The owner's chat, which owns the tasks that name no chat.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// The allowed chats besides the owner's, each with its unasked messages left today. Tasks of other chats are ignored.
     pub guests: BTreeMap<ChatRef, usize>,
     /// The hours without unasked messages.
-    pub parse_quiet_hours: Option<QuietHours>,
+    pub quiet_hours: Option<QuietHours>,
     /// True if nudges wait because the person has low energy or wants none.
     pub holds_nudges: bool,
     /// Due background jobs, in order.
@@ -72,7 +72,7 @@ pub struct Situation {
 
 impl Situation {
     /// Builds a situation without waiting work and without unasked messages, on a machine on duty.
-    pub const fn new_quiet(now: DateTime<Utc>, tz: Tz, parse_owner_chat: ChatRef, model: ModelState) -> Self {
+    pub const fn new_quiet(now: DateTime<Utc>, tz: Tz, owner_chat: ChatRef, model: ModelState) -> Self {
         Self {
             now,
             tz,
@@ -83,9 +83,9 @@ impl Situation {
             tasks: Vec::new(),
             handled: BTreeSet::new(),
             tells_left: 0,
-            parse_owner_chat,
+            owner_chat,
             guests: BTreeMap::new(),
-            parse_quiet_hours: None,
+            quiet_hours: None,
             holds_nudges: false,
             own_work: Vec::new(),
             initiative: None,

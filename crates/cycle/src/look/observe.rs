@@ -123,8 +123,8 @@ impl Situation {
             guests: list_guests(store, (config, now), &tasks)?,
             tasks,
             handled,
-            tells_left: count_tells_left(store, (config, now), config.parse_owner_chat)?,
-            parse_quiet_hours: config.parse_quiet_hours,
+            tells_left: count_tells_left(store, (config, now), config.owner_chat)?,
+            quiet_hours: config.quiet_hours,
             holds_nudges,
             own_work: [background::look::list_due_jobs(store)?, background::look::remove_handled(store, steps)?]
                 .concat(),
@@ -134,7 +134,7 @@ impl Situation {
             is_on_duty: lease::is_on_duty(config),
             is_stopped: store.chats().find_stop_order()?.is_some(),
             stopped_chats,
-            ..Self::new_quiet(now, config.timezone, config.parse_owner_chat, model)
+            ..Self::new_quiet(now, config.timezone, config.owner_chat, model)
         })
     }
 
@@ -213,8 +213,7 @@ pub(crate) const ZONE: &str = "zone";
 
 /// Returns `true` if the person should be told of their new time zone now.
 pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    let is_quiet =
-        config.parse_quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
+    let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
     Ok(!is_quiet && store.maintenance().find_handled_value(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
@@ -267,7 +266,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
     let state =
         ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::for_model(OFFLINE_MODEL) };
-    Ok(state.with_local_chats(store.chats().local_chats()?, config.parse_owner_chat))
+    Ok(state.with_local_chats(store.chats().local_chats()?, config.owner_chat))
 }
 
 /// Returns `true` if a push is due. A remote that was silent to a fetch gets no push for the same back-off.
@@ -343,7 +342,7 @@ pub(crate) fn list_due_steps(
     config: &Config,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    background::look::list_due_steps(tasks, config.parse_owner_chat, read)
+    background::look::list_due_steps(tasks, config.owner_chat, read)
 }
 
 /// Returns `true` if the person's context holds nudges back. The context is read only if there is something to nudge about.
@@ -363,7 +362,7 @@ pub(crate) fn list_guests(
     (config, now): (&Config, DateTime<Utc>),
     tasks: &[Task],
 ) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
-    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.parse_owner_chat));
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
     chats
         .filter(|chat| config.allowed_chats.contains(chat))
         .map(|chat| Ok((chat, count_tells_left(store, (config, now), chat)?)))

@@ -31,10 +31,7 @@ const REQUESTS: usize = 16;
 pub(crate) async fn embed_new_texts(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let config = session.context.config;
     let upkeep = || session.store.maintenance().read_upkeep(UpkeepKind::Embed);
-    if config.parse_embed_model.is_none()
-        || !upkeep()?.may_try(session.now())
-        || sync::is_answer_awaited(session, repo)?
-    {
+    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_answer_awaited(session, repo)? {
         return Ok(());
     }
     let embedder = match embed::create_embedder(config) {

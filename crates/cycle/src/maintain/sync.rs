@@ -122,7 +122,7 @@ pub(crate) fn has_due_work(session: &Session<'_>, repo: &Repo) -> Result<bool, W
     }
     let observation = Situation::read(&session.store, Some(repo), session.context)?;
     let due = orient::list_due_reasons(&observation);
-    Ok(orient::choose(due, &observation.model, session.context.config.parse_owner_chat).is_some())
+    Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
 /// Returns `true` if a person waits for due work, which isn't a background job.
@@ -132,7 +132,7 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     }
     let observation = Situation::read(&session.store, Some(repo), session.context)?;
     let due = orient::list_due_reasons(&observation);
-    let work = orient::choose(due, &observation.model, session.context.config.parse_owner_chat);
+    let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
     Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
 }
 

@@ -161,7 +161,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
     let mut documents = Documents::new(repo.root(), ending.staged.clone());
     let local = session.now().with_timezone(&session.context.config.timezone);
     let redactor = session.context.redactor;
-    let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.parse_owner_chat);
+    let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
     let has_read_others = session.store.outbox().find_cycle_taints(&ending.cycle.id)?.is_some();
     // Text from outside within an error is untrusted too.
     let (of_others, own): (Vec<_>, Vec<_>) = ending
@@ -324,7 +324,7 @@ pub(crate) fn report_parked_branch(
     };
     let text = format!("I couldn't save to my memory: {why}. {next}");
     if session.alarm(key, text.clone())? {
-        session.report.replies.push(Reply { chat: chat.unwrap_or(session.context.config.parse_owner_chat), text });
+        session.report.replies.push(Reply { chat: chat.unwrap_or(session.context.config.owner_chat), text });
     }
     Ok(())
 }

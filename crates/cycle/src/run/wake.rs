@@ -63,8 +63,7 @@ const ENDING_BOUND: Duration = Duration::from_secs(
 pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
-        let teller =
-            Notifier { parse_owner_chat: session.context.config.parse_owner_chat, redactor: session.context.redactor };
+        let teller = Notifier { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
         given_up::note_cut_off(&mut session.store, left, cycle_id, teller)?;
     }
     session.lock.write_holder(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
@@ -101,7 +100,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         cycles_left -= 1;
         let observation = Situation::read(&session.store, Some(&repo), session.context)?;
         let (reasons, is_more_due) = orient::without_backlog(orient::list_due_reasons(&observation), backlog);
-        let Some(work) = orient::choose(reasons, &observation.model, session.context.config.parse_owner_chat) else {
+        let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;
             break;
         };

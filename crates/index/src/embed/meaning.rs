@@ -52,7 +52,7 @@ impl Meaning {
     /// Creates the access without opening anything. `caps` limits the spending.
     pub fn new(config: &Config, redactor: &Redactor, caps: Vec<SpendCap>) -> Self {
         let settings = || Settings { config: config.clone(), redactor: redactor.clone(), caps, stays_here: false };
-        Self(config.parse_embed_model.is_some().then(|| Arc::new(settings())))
+        Self(config.embed_model.is_some().then(|| Arc::new(settings())))
     }
 
     /// Restricts to embedders on this machine, for a local chat.

@@ -75,7 +75,7 @@ pub trait Embedder {
 /// # Errors
 /// [`EmbedError::SetUp`] for settings that can't work.
 pub fn create_embedder(config: &Config) -> Result<Option<Box<dyn Embedder>>, EmbedError> {
-    Ok(match &config.parse_embed_model {
+    Ok(match &config.embed_model {
         None => None,
         Some(EmbedModel::Folder(folder)) => Some(Box::new(local::LocalEmbedder::new(folder)?)),
         Some(EmbedModel::OpenAi(model)) => {

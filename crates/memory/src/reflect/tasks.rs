@@ -20,8 +20,8 @@ const REVIEW_DAYS: i64 = 30;
 const NAMED_MAX: usize = 7;
 
 /// Returns a line for the active tasks and a line for the backlog, each only if it has tasks.
-pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, parse_owner_chat: ChatRef) -> Vec<String> {
-    let (active, backlog) = (list_owner_tasks(active, parse_owner_chat), list_owner_tasks(backlog, parse_owner_chat));
+pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, owner_chat: ChatRef) -> Vec<String> {
+    let (active, backlog) = (list_owner_tasks(active, owner_chat), list_owner_tasks(backlog, owner_chat));
     let quiet = active.iter().filter_map(|task| {
         let stage = decay::find_task_stage(task, today)?;
         let days = decay::quiet_days(task.touched?, today);
@@ -55,9 +55,9 @@ pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, par
     lines
 }
 
-fn list_owner_tasks(text: &str, parse_owner_chat: ChatRef) -> Vec<Task> {
+fn list_owner_tasks(text: &str, owner_chat: ChatRef) -> Vec<Task> {
     let (list, _) = TaskList::parse(text);
-    list.tasks().iter().filter(|task| view::foreign_chat(task.chat(), parse_owner_chat).is_none()).cloned().collect()
+    list.tasks().iter().filter(|task| view::foreign_chat(task.chat(), owner_chat).is_none()).cloned().collect()
 }
 
 fn to_usize(days: i64) -> usize {

@@ -34,7 +34,7 @@ fn look_knowing(
         asked,
         by_hand,
         noted,
-        parse_owner_chat: OWNER,
+        owner_chat: OWNER,
         disputes: true,
     })
 }

@@ -271,6 +271,7 @@ impl Anthropic {
             let Some(bytes) = piece else { break };
             let is_whole = stream.push(&bytes).map_err(|error| self.redact_error(error))?;
             progress.record_usage(stream.usage());
+            progress.show(stream.take_pieces());
             if is_whole {
                 let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
                 // The turn doesn't depend on the outcome.
@@ -400,8 +401,8 @@ mod tests {
     use super::*;
     use reveille_base::{clock::FixedClock, redact::Secret};
 
-    fn api(base_url: &str, parse_api_key: &str) -> ClaudeRoute {
-        ClaudeRoute::Api { base_url: base_url.into(), parse_api_key: Secret::new(parse_api_key) }
+    fn api(base_url: &str, api_key: &str) -> ClaudeRoute {
+        ClaudeRoute::Api { base_url: base_url.into(), api_key: Secret::new(api_key) }
     }
 
     fn options() -> AnthropicOptions {

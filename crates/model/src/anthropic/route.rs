@@ -39,7 +39,7 @@ pub enum ClaudeRoute {
         /// The server's address, such as `https://api.anthropic.com`.
         base_url: String,
         /// The account's key.
-        parse_api_key: Secret,
+        api_key: Secret,
     },
     /// The Messages API of Amazon Bedrock.
     Bedrock {
@@ -157,7 +157,7 @@ impl Route {
     /// Checks a route to the model with this id.
     pub(super) fn new(route: ClaudeRoute, model: &str) -> Result<Self, OptionsError> {
         match route {
-            ClaudeRoute::Api { base_url, parse_api_key } => Self::for_api(&base_url, &parse_api_key, model),
+            ClaudeRoute::Api { base_url, api_key } => Self::for_api(&base_url, &api_key, model),
             ClaudeRoute::Bedrock { region, base_url, login, clock } => {
                 let base = base_url.unwrap_or_else(|| format!("https://bedrock-mantle.{region}.api.aws/anthropic"));
                 Self::for_bedrock(&base, region, login, clock, model)
@@ -179,11 +179,11 @@ impl Route {
         }
     }
 
-    fn for_api(base_url: &str, parse_api_key: &Secret, model: &str) -> Result<Self, OptionsError> {
+    fn for_api(base_url: &str, api_key: &Secret, model: &str) -> Result<Self, OptionsError> {
         let url = messages_url(base_url, API_WORDS.address)?;
         let mut headers = build_base_headers();
-        headers.insert(HeaderName::from_static("x-api-key"), secret_header(parse_api_key, "", API_WORDS.key)?);
-        let secrets = [parse_api_key.clone()].into_iter().chain(find_password(&url)).collect();
+        headers.insert(HeaderName::from_static("x-api-key"), secret_header(api_key, "", API_WORDS.key)?);
+        let secrets = [api_key.clone()].into_iter().chain(find_password(&url)).collect();
         let (words, first_fields) = (API_WORDS, format_model_field(model));
         Ok(Self { url, words, headers, proof: Proof::None, first_fields, caches_by_itself: true, secrets })
     }

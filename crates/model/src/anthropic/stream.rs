@@ -9,7 +9,7 @@ use reveille_base::types::{Stop, Usage};
 
 use super::{block::Block, error, price};
 use crate::{
-    ModelError, Turn,
+    ModelError, Turn, TurnPiece,
     answer::{AnswerBody, BodyFault, split_json},
 };
 
@@ -41,6 +41,8 @@ pub struct TurnStream {
     stop_reason: Option<String>,
     refusal: Option<String>,
     complete: bool,
+    /// The pieces that arrived since they were last taken.
+    pieces: Vec<TurnPiece>,
 }
 
 impl Default for TurnStream {
@@ -55,6 +57,7 @@ impl Default for TurnStream {
             stop_reason: None,
             refusal: None,
             complete: false,
+            pieces: Vec::new(),
         }
     }
 }
@@ -70,6 +73,11 @@ impl TurnStream {
             self.on_data(&data)?;
         }
         Ok(self.complete)
+    }
+
+    /// Returns the pieces of the turn that arrived since the last call.
+    pub(crate) fn take_pieces(&mut self) -> Vec<TurnPiece> {
+        std::mem::take(&mut self.pieces)
     }
 
     /// Handles the rest at the body's end: everything, if the answer isn't a stream.
@@ -191,6 +199,7 @@ impl TurnStream {
                     // Another message: the server started over.
                     if self.id.is_some() && start.id.is_some() && self.id != start.id {
                         self.blocks.clear();
+                        self.pieces.push(TurnPiece::Restart);
                     }
                     self.id = start.id.or_else(|| self.id.take());
                     self.record_usage(&start.usage.unwrap_or_default());
@@ -198,6 +207,7 @@ impl TurnStream {
             }
             "content_block_start" => {
                 let (index, block) = event.index().zip(event.content_block).ok_or_else(|| self.build_format_error())?;
+                self.pieces.extend(parse_start(block.get()));
                 let block = Block::start(block.get()).map_err(|_| self.build_format_error())?;
                 self.begin_block(index, block)?;
             }
@@ -207,6 +217,7 @@ impl TurnStream {
                 if !self.blocks.iter().any(|(known, _)| *known == index) && delta.get().contains("\"text_delta\"") {
                     self.begin_block(index, Block::start(NO_TEXT).map_err(|_| self.build_format_error())?)?;
                 }
+                self.pieces.extend(parse_delta(delta.get()));
                 let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
                 let applied = block.map(|(_, block)| block.apply(delta.get()));
                 applied.and_then(Result::ok).ok_or_else(|| self.build_format_error())?;
@@ -283,6 +294,37 @@ impl TurnStream {
 }
 
 /// Builds the error for an event that complains.
+/// A block's beginning or a delta, as far as people are shown it.
+#[derive(Deserialize)]
+struct ShownPart<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    partial_json: Cow<'a, str>,
+}
+
+fn parse_start(raw: &str) -> Option<TurnPiece> {
+    let part: ShownPart<'_> = serde_json::from_str(raw).ok()?;
+    match &*part.kind {
+        "tool_use" => Some(TurnPiece::Call(part.name.into_owned())),
+        "text" if !part.text.is_empty() => Some(TurnPiece::Text(part.text.into_owned())),
+        _ => None,
+    }
+}
+
+fn parse_delta(raw: &str) -> Option<TurnPiece> {
+    let part: ShownPart<'_> = serde_json::from_str(raw).ok()?;
+    match &*part.kind {
+        "text_delta" => Some(TurnPiece::Text(part.text.into_owned())),
+        "input_json_delta" => Some(TurnPiece::Arguments(part.partial_json.into_owned())),
+        _ => None,
+    }
+}
+
 fn parse_complaint(data: &str, spent: Usage) -> Option<ModelError> {
     serde_json::from_str::<Value>(data).ok().and_then(|value| error::from_event(&value, spent))
 }

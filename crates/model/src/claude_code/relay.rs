@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use reveille_base::types::Usage;
 
 use crate::{
-    Turn,
+    Turn, TurnPiece,
     anthropic::object_fields,
     content::{INVALID_INPUT_KEY, tool_calls},
 };
@@ -17,6 +17,14 @@ use crate::{
 pub(super) const SERVER: &str = "reveille";
 /// Prefix of our tools' names in the command.
 const PREFIX: &str = "mcp__reveille__";
+
+/// Gives a tool of ours its own name.
+pub(super) fn name_own_tool(piece: TurnPiece) -> TurnPiece {
+    match piece {
+        TurnPiece::Call(tool) => TurnPiece::Call(tool.strip_prefix(PREFIX).unwrap_or(&tool).to_owned()),
+        piece => piece,
+    }
+}
 /// Appended to the name of a foreign tool. No tool of ours can have such a name.
 const FOREIGN: &str = " (not offered)";
 

@@ -210,6 +210,7 @@ impl Run {
                     model = model.or(begins);
                     let is_whole = stream.push_event(&raw)?;
                     progress.record_usage(stream.usage());
+                    progress.show(stream.take_pieces().into_iter().map(relay::name_own_tool).collect());
                     if is_whole {
                         let model = model.filter(|model| !model.is_empty()).unwrap_or_else(|| self.model.clone());
                         return Ok((stream.finish(None)?, model));

@@ -64,7 +64,7 @@ pub struct OpenAiOptions {
     /// Base URL of the API, such as `https://api.openai.com/v1`.
     pub base_url: String,
     /// The API key, if the server needs one.
-    pub parse_api_key: Option<Secret>,
+    pub api_key: Option<Secret>,
     /// The model's name in `MODEL`, with or without [`PREFIX`].
     pub model: String,
     /// Price away from this machine, in US dollars for a million input and output tokens. `None` if unknown.
@@ -126,13 +126,13 @@ impl OpenAi {
     /// # Errors
     /// A message naming the unusable setting.
     pub fn new(options: OpenAiOptions) -> Result<Self, String> {
-        let OpenAiOptions { base_url, parse_api_key, model, usd_per_million, idle_timeout, total_timeout } = options;
+        let OpenAiOptions { base_url, api_key, model, usd_per_million, idle_timeout, total_timeout } = options;
         let model = model.strip_prefix(PREFIX).map_or(model.clone(), str::to_owned);
         if model.is_empty() {
             return Err("MODEL names no model: write openai:NAME, such as openai:qwen3:8b".to_owned());
         }
-        let server = ChatServer::new(&base_url, parse_api_key.as_ref(), (idle_timeout, total_timeout))?;
-        let is_here = config::runs_on_this_machine(&base_url, &model, parse_api_key.is_some());
+        let server = ChatServer::new(&base_url, api_key.as_ref(), (idle_timeout, total_timeout))?;
+        let is_here = config::runs_on_this_machine(&base_url, &model, api_key.is_some());
         let is_small = is_here && is_small(&model);
         let dialect = Dialect { counts_thinking: server.is_openai(), ..Dialect::default() };
         let name = format!("{PREFIX}{model}");
@@ -242,6 +242,11 @@ impl OpenAi {
             let Some(bytes) = piece else { break };
             let is_over = stream.push(&bytes).map_err(|error| self.server.redact_error(error))?;
             progress.record_usage(stream.usage());
+            // In a form for small models, text isn't yet what is said.
+            let pieces = stream.take_pieces();
+            if !self.is_in_form(self.dialect.get()) {
+                progress.show(pieces);
+            }
             if is_over {
                 server::drain_body(&mut response).await;
                 break;
@@ -334,7 +339,7 @@ mod tests {
     fn model(base_url: &str, name: &str) -> OpenAi {
         OpenAi::new(OpenAiOptions {
             base_url: base_url.to_owned(),
-            parse_api_key: None,
+            api_key: None,
             model: name.to_owned(),
             usd_per_million: None,
             idle_timeout: Duration::from_secs(1),
@@ -378,7 +383,7 @@ mod tests {
     fn no_name_is_no_model() {
         let options = |model: &str| OpenAiOptions {
             base_url: "https://example.org".to_owned(),
-            parse_api_key: Some(Secret::new("k\n")),
+            api_key: Some(Secret::new("k\n")),
             model: model.to_owned(),
             usd_per_million: None,
             idle_timeout: Duration::ZERO,

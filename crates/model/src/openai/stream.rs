@@ -20,7 +20,7 @@ use super::{
     error, small, written,
 };
 use crate::{
-    ModelError, Turn,
+    ModelError, Turn, TurnPiece,
     answer::{AnswerBody, BodyFault, split_json},
     anthropic::price,
     complaint::Complaint,
@@ -74,6 +74,8 @@ pub(super) struct ChatStream {
     /// The last event contained just the token count.
     is_counted: bool,
     is_over: bool,
+    /// The pieces that arrived since they were last taken.
+    pieces: Vec<TurnPiece>,
 }
 
 /// A call of a finished answer.
@@ -122,6 +124,11 @@ pub(super) struct ReadAnswer {
 }
 
 impl ChatStream {
+    /// Returns the pieces of the turn that arrived since the last call.
+    pub(super) fn take_pieces(&mut self) -> Vec<TurnPiece> {
+        std::mem::take(&mut self.pieces)
+    }
+
     /// Starts an answer to a prompt of `prompt_bytes` by this server's model.
     pub(super) fn new(server: String, model: &str, prompt_bytes: usize) -> Self {
         Self {
@@ -139,6 +146,7 @@ impl ChatStream {
             usage: None,
             is_counted: false,
             is_over: false,
+            pieces: Vec::new(),
         }
     }
 
@@ -288,7 +296,11 @@ impl ChatStream {
 
     fn add_content(&mut self, mut said: ChatSaid, is_whole_message: bool) {
         let calls = said.take_calls();
-        self.text.push_str(&said.content.as_ref().map(join_text).unwrap_or_default());
+        let text = said.content.as_ref().map(join_text).unwrap_or_default();
+        self.text.push_str(&text);
+        if !text.is_empty() {
+            self.pieces.push(TurnPiece::Text(text));
+        }
         self.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
         for (name, value) in THINKING.into_iter().zip([said.reasoning_content, said.reasoning, said.reasoning_details])
         {
@@ -327,8 +339,14 @@ impl ChatStream {
         }
         if known.name.is_empty() {
             known.name = name;
+            if !known.name.is_empty() {
+                self.pieces.push(TurnPiece::Call(known.name.clone()));
+            }
         }
         known.arguments.push_str(&arguments);
+        if !arguments.is_empty() {
+            self.pieces.push(TurnPiece::Arguments(arguments));
+        }
         known.more = piece.extra_content.or(known.more.take());
     }
 

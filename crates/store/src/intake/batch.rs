@@ -42,7 +42,7 @@ pub struct Batch {
     /// Commands with their orders and the bot's own answers, in order of arrival.
     pub commands: Vec<Ordered>,
     /// The owner's chat, where a typed yes or no can answer a question; `None` to disable that.
-    pub parse_owner_chat: Option<ChatRef>,
+    pub owner_chat: Option<ChatRef>,
     /// Presses of buttons under our messages.
     pub taps: Vec<Tap>,
     /// The message that shows the rule after a press of "always", by the question's nonce.
@@ -113,7 +113,7 @@ impl<S: WriteStore> Inbox<S> {
             let mut accepted = Accepted::default();
         // fault end: batch-confirmed-synced
             for message in &batch.messages {
-                let typed = batch.parse_owner_chat.map(|owner| typed::process_typed_answer(tx, (batch.bot_id, owner), message, now));
+                let typed = batch.owner_chat.map(|owner| typed::process_typed_answer(tx, (batch.bot_id, owner), message, now));
                 if let Some(answer) = typed.transpose()?.flatten() {
                     accepted.has_orders |= answer.has_decided;
                     accepted.answers.extend(answer.said);

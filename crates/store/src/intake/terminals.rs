@@ -141,7 +141,7 @@ impl<S: ReadStore> Terminals<S> {
 
     /// The texts for a desktop notification, oldest first, as (row, text): unshown texts for the terminal (of those moved to the owner's
     /// chat only recent ones), recent reminders in the owner's chat, and open questions there.
-    pub fn to_notify(&self, parse_owner_chat: ChatRef, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
+    pub fn to_notify(&self, owner_chat: ChatRef, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
              WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {IS_ANYBODYS}
@@ -156,7 +156,7 @@ impl<S: ReadStore> Terminals<S> {
              ORDER BY 1"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map((format_rfc3339(now - NEW), parse_owner_chat, format_rfc3339(now)), |row| {
+        let rows = statement.query_map((format_rfc3339(now - NEW), owner_chat, format_rfc3339(now)), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
@@ -263,13 +263,13 @@ impl<S: WriteStore> Terminals<S> {
 impl Terminals<&mut FencedStore<'_>> {
     /// Moves texts for the terminal that no session waits for to the owner's chat. Questions stay: a question is decided in the chat
     /// where it was asked.
-    pub fn send_to_owner(&mut self, parse_owner_chat: ChatRef) -> Result<()> {
+    pub fn send_to_owner(&mut self, owner_chat: ChatRef) -> Result<()> {
         let sql = format!(
             "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'
              WHERE {}",
             for_owner()
         );
-        self.0.write(|tx| Ok(tx.execute(&sql, [parse_owner_chat]).map(drop)?))
+        self.0.write(|tx| Ok(tx.execute(&sql, [owner_chat]).map(drop)?))
     }
 }
 

@@ -14,7 +14,7 @@ pub const PROPOSED: &str = "tell/initiative/";
 impl<S: ReadStore> Outbox<S> {
     /// Returns whether the latest unasked suggestion is still unanswered, by a button or by any later message of the owner. A withdrawn
     /// suggestion needs no answer.
-    pub fn is_proposal_unanswered(&self, parse_owner_chat: ChatRef) -> Result<bool> {
+    pub fn is_proposal_unanswered(&self, owner_chat: ChatRef) -> Result<bool> {
         // Uses the key's index: `0` is the character after `/`. The last time is the greatest.
         let last = "SELECT id, created_at FROM outgoing_messages
                     WHERE key > 'tell/initiative/' AND key < 'tell/initiative0' AND taken_back_at IS NULL
@@ -25,6 +25,6 @@ impl<S: ReadStore> Outbox<S> {
         let is_answered = "SELECT EXISTS (SELECT 1 FROM nudges WHERE outgoing_id = ?1 AND answer IS NOT NULL)
              OR EXISTS (SELECT 1 FROM incoming_messages WHERE chat_id IN (?2, 0) AND received_at > ?3)";
         let mut statement = self.0.conn().prepare(is_answered)?;
-        Ok(!statement.query_row((id, parse_owner_chat, created_at), |row| row.get::<_, bool>(0))?)
+        Ok(!statement.query_row((id, owner_chat, created_at), |row| row.get::<_, bool>(0))?)
     }
 }

@@ -29,7 +29,7 @@ fn what_was_bought_goes_off_the_shopping_list_first() {
 #[test]
 fn only_the_owner_has_lists_and_states_facts() {
     let mut scene = Scene::new();
-    scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.world.foreign_chat().is_some(), "the scene's chat is another");
     for (tool, input) in [
         ("remember_stated", json!({"fact": "my son is called Max"})),

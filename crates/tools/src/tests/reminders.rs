@@ -37,7 +37,7 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
     assert_eq!(done.content, "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00");
     let mut scene = scene;
     scene.world.conversation.chat = None;
-    scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-23 09:00"}));
     assert_eq!((reminder(&done).chat.id, reminder(&done).thread_id), (9, None));
 }
@@ -71,7 +71,7 @@ fn one_chat_does_not_use_up_what_all_have() {
     scene.world.memory.reminders = (0..50).map(|id| kept(id, ChatRef::from_telegram(7), "x")).collect();
     let input = json!({"text": "x", "when": "tomorrow at 9"});
     scene.done("reminder_set", &input);
-    scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     assert!(scene.refused("reminder_set", &input).contains("50 reminders of this chat"));
     scene.world.memory.reminders.truncate(49);
     scene.done("reminder_set", &input);
@@ -201,7 +201,7 @@ fn reminders_of_a_guest_mark_the_owners_cycle() {
 #[test]
 fn another_chat_sees_its_own_reminders_alone() {
     let mut scene = Scene::new();
-    scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     scene.world.memory.reminders =
         vec![kept(1, ChatRef::from_telegram(7), "mine"), kept(2, ChatRef::from_telegram(9), "the owner's")];
     assert!(!scene.done("reminder_list", &json!({})).content.contains("owner"));

@@ -54,7 +54,7 @@ fn a_reply_needs_words_a_chat_and_room() {
 #[test]
 fn telling_goes_to_the_owner_under_a_key() {
     let mut scene = Scene::new();
-    scene.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    scene.world.unasked.owner_chat = ChatRef::from_telegram(9);
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
     assert_eq!((message.chat.id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
@@ -81,7 +81,7 @@ fn telling_is_refused_twice_too_often_and_in_quiet_hours() {
 fn quiet_hours_are_the_persons_and_reach_over_midnight() {
     let mut scene = Scene::new();
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.world.unasked.parse_quiet_hours = Some(QuietHours { from: time(22), until: time(7) });
+    scene.world.unasked.quiet_hours = Some(QuietHours { from: time(22), until: time(7) });
     // Berlin is an hour ahead of UTC in November and two in July.
     for (utc, is_quiet) in [
         ("2026-11-21T20:59:59Z", false),
@@ -133,7 +133,7 @@ fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
     };
     let mut scene = scene_of(BOTH);
     // In quiet hours a reminder asks instead, which leaves no key of a message.
-    scene.world.unasked.parse_quiet_hours =
+    scene.world.unasked.quiet_hours =
         Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     let done = call(&scene).unwrap();
     let [Change::File(file), Change::Handled { key, .. }, Change::AddReminder(_)] = done.changes.as_slice() else {

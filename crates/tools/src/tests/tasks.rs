@@ -206,7 +206,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
         assert!(!why.contains("CANARY") && why.contains("Tasks of other chats"), "{query}: {why}");
     }
     let mut guests = Scene::new().with(ACTIVE, &theirs);
-    guests.world.unasked.parse_owner_chat = ChatRef::from_telegram(9);
+    guests.world.unasked.owner_chat = ChatRef::from_telegram(9);
     guests.world.conversation.chat = Some(Chat { id: ChatRef::from_telegram(5555), thread_id: None, reply_to: None });
     assert_eq!(guests.done("task_done", &json!({"task": "canary"})).taint, None, "to the guest it is their own");
 }

@@ -147,7 +147,7 @@ fn render_head(
     write_line(&mut text, "about", &about);
     write_line(&mut text, "now", &story.started_at.map(format_rfc3339).unwrap_or_default());
     write_line(&mut text, "timezone", config.timezone.name());
-    if view::foreign_chat(row.cycle.chat, config.parse_owner_chat).is_some() {
+    if view::foreign_chat(row.cycle.chat, config.owner_chat).is_some() {
         text.push_str(&format!("owner = {}\n", CHATS.0));
     }
     text.push_str(&format!("autonomy = {}\n", config.autonomy.as_str()));
@@ -163,7 +163,7 @@ fn write_messages(
     for (at, message) in asked.iter().enumerate() {
         text.push_str("\n[[said]]\n");
         write_line(text, "text", &masked(&message.text));
-        if view::foreign_chat(Some(message.chat), config.parse_owner_chat).is_some() {
+        if view::foreign_chat(Some(message.chat), config.owner_chat).is_some() {
             text.push_str(&format!("chat = {}\n", CHATS.1));
         }
         for (key, value) in [("forwarded_from", &message.forwarded_from), ("quoted", &message.quoted)] {

@@ -87,7 +87,7 @@ impl MemoryBefore {
         let (config, cycle) = (context.config, &row.cycle);
         let dir: PathBuf = config.workspace_dir.join(NOWHERE);
         let mut documents = Documents::new(&dir, self.texts.clone());
-        if let Some(chat) = view::foreign_chat(cycle.chat, config.parse_owner_chat)
+        if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
             && !view::is_shared(&documents.text(memory::CLAUDE))
         {
             documents = documents.with_view(View::for_chat(chat));

@@ -58,17 +58,17 @@ impl DueInitiative {
 /// Returns the slot due now.
 pub(crate) fn find_due_slot(
     level: InitiativeLevel,
-    parse_quiet_hours: Option<QuietHours>,
+    quiet_hours: Option<QuietHours>,
     now: DateTime<Utc>,
     tz: Tz,
 ) -> Option<InitiativeSlot> {
     let times: Vec<NaiveTime> = match level {
         InitiativeLevel::Off => return None,
-        InitiativeLevel::Low => parse_quiet_hours.map(|hours| hours.until).or(MORNING).into_iter().collect(),
+        InitiativeLevel::Low => quiet_hours.map(|hours| hours.until).or(MORNING).into_iter().collect(),
         InitiativeLevel::High => THREE_TIMES.into_iter().flatten().collect(),
     };
     let local = now.with_timezone(&tz);
-    if parse_quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
+    if quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
         return None;
     }
     let today = local.date_naive();

@@ -29,11 +29,11 @@ pub(crate) fn find_due(
     config: &Config,
     now: DateTime<Utc>,
 ) -> Result<Option<DueInitiative>, StoreError> {
-    let Some(slot) = find_due_slot(config.initiative, config.parse_quiet_hours, now, config.timezone) else {
+    let Some(slot) = find_due_slot(config.initiative, config.quiet_hours, now, config.timezone) else {
         return Ok(None);
     };
     if store.maintenance().find_handled_value(&DueWork::format_key(&slot.background_job()))?.is_some()
-        || store.outbox().is_proposal_unanswered(config.parse_owner_chat)?
+        || store.outbox().is_proposal_unanswered(config.owner_chat)?
     {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ pub(crate) fn weigh_candidates(
         .into_iter()
         .map(|(name, path)| (name, Project::parse(&documents.text(&path))))
         .collect();
-    let is_owners = |chat| view::foreign_chat(Some(chat), config.parse_owner_chat).is_none();
+    let is_owners = |chat| view::foreign_chat(Some(chat), config.owner_chat).is_none();
     let reminders: Vec<(DateTime<Utc>, String)> = store
         .reminders()
         .list_reminders()?
@@ -87,6 +87,6 @@ pub(crate) fn weigh_candidates(
         context: &documents.text(memory::CONTEXT),
         projects: &projects,
         reminders: &reminders,
-        parse_owner_chat: config.parse_owner_chat,
+        owner_chat: config.owner_chat,
     }))
 }

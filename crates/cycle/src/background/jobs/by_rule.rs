@@ -279,7 +279,7 @@ fn build_message(
     time: MessageTime,
 ) -> (NewOutgoing, MessageTime) {
     let text = session.context.redactor.redact(text);
-    let notice = NewOutgoing::notice(session.context.config.parse_owner_chat, text);
+    let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
     (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, time)
 }
 

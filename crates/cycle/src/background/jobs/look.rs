@@ -60,5 +60,5 @@ pub(crate) fn choose_message_time(config: &Config, now: DateTime<Utc>) -> Messag
 
 /// Returns `true` during quiet hours.
 pub(crate) fn is_quiet(config: &Config, now: DateTime<Utc>) -> bool {
-    config.parse_quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()))
+    config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()))
 }

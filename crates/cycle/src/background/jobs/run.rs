@@ -115,7 +115,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, r
     let is_asked = row.slot.is_none();
     let is_told = is_asked || !is_silent && jobs::decide::is_reportable(notify, &output, before.as_deref());
     let message = is_told.then(|| {
-        let owner = session.context.config.parse_owner_chat;
+        let owner = session.context.config.owner_chat;
         let output = if is_silent { "It ran and had nothing to report." } else { &output };
         let notice = NewOutgoing::notice(owner, format!("**{name}**\n\n{output}"));
         let time = if is_asked {

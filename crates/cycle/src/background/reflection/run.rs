@@ -93,7 +93,7 @@ pub(crate) fn apply_rules(
     let told = session
         .store
         .outbox()
-        .tells_since(config.parse_owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
+        .tells_since(config.owner_chat, crate::decide::budget::day_begin(now, config.timezone))?;
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
     let archive = read_archived_logs(&documents, days);
     let asked = list_past_messages(session)?;
@@ -108,15 +108,15 @@ pub(crate) fn apply_rules(
         asked: &asked,
         by_hand: &collect_hand_edits(repo)?,
         noted: &noted,
-        parse_owner_chat: config.parse_owner_chat,
+        owner_chat: config.owner_chat,
         // If no question may ever be asked, only a mark shows the contradiction.
         disputes: has_room || config.tell_per_day == 0,
     });
     let asking = Asking {
-        parse_owner_chat: config.parse_owner_chat,
+        owner_chat: config.owner_chat,
         now,
         tz: config.timezone,
-        parse_quiet_hours: config.parse_quiet_hours,
+        quiet_hours: config.quiet_hours,
         may_ask: has_room,
     };
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
@@ -141,7 +141,7 @@ fn list_past_messages(session: &Session<'_>) -> Result<Vec<PastMessage>, WakeErr
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();
-            Some(PastMessage { message, chat: view::foreign_chat(Some(chat), config.parse_owner_chat), date, text })
+            Some(PastMessage { message, chat: view::foreign_chat(Some(chat), config.owner_chat), date, text })
         })
         .collect())
 }
@@ -174,7 +174,7 @@ pub(crate) fn render_block(
     text.push_str(&clip(&entries, LOG_CHARS_MAX));
     text.push_str("\n</log>\n<exchanges>");
     let mut said = String::new();
-    let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.parse_owner_chat].into();
+    let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
     let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
     // Local chats are left out, because the results go to the memory, which all models see.
     for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {

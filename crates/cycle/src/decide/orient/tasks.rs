@@ -124,7 +124,7 @@ fn last_days(theirs: &ChatTasks<'_>) -> Vec<Reason> {
 fn list_tasks(observed: &Situation, chat: Option<ChatRef>) -> Vec<&Task> {
     // An unconfirmed task came from untrusted text. It isn't an order, so it never becomes due.
     let is_theirs =
-        |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.parse_owner_chat) == chat;
+        |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).collect()
 }
 
@@ -181,7 +181,7 @@ fn due_times<'a>(theirs: &'a ChatTasks<'_>) -> impl Iterator<Item = DueTime<'a>>
 /// Returns `true` if a task's time was missed. A time in quiet hours that only a rule reports becomes due when they end.
 fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
     let local = at.with_timezone(&theirs.situation.tz).naive_local();
-    let quiet = theirs.situation.parse_quiet_hours.filter(|hours| !theirs.is_thinking && hours.contains(local.time()));
+    let quiet = theirs.situation.quiet_hours.filter(|hours| !theirs.is_thinking && hours.contains(local.time()));
     let due = quiet.map_or(Slot { civil: local, at }, |hours| {
         let is_next_day = hours.until <= local.time();
         let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
@@ -198,7 +198,7 @@ pub(crate) fn agreed_change(observed: &Situation) -> Option<Reason> {
 
 fn is_quiet(observed: &Situation) -> bool {
     let local = observed.now.with_timezone(&observed.tz);
-    observed.parse_quiet_hours.is_some_and(|hours| hours.contains(local.time()))
+    observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
 }
 
 /// Lists neglected tasks. They are mentioned only outside quiet hours, so they become due only then.

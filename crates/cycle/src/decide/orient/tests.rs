@@ -249,8 +249,7 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_model_is_back()
 fn a_reminder_is_due_at_its_instant_whatever_the_model_does() {
     let mut scene = scene();
     scene.model = scene.model.out_of_reach();
-    scene.parse_quiet_hours =
-        Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
+    scene.quiet_hours = Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     scene.reminders = vec![reminder(4, scene.now + TimeDelta::minutes(1))];
     assert_eq!(scene.reasons(), []);
     assert_eq!(scene.later(1).due(), ["reminder 4"]);
@@ -306,7 +305,7 @@ fn decay_waits_for_the_end_of_quiet_hours_over_midnight_too() {
     let mut scene = scene();
     scene.tasks = tasks("## Tax return\n- touched: 2026-11-11\n");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.parse_quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
+    scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     // Berlin is an hour ahead of UTC: 15:00, 21:59, 22:00, 00:30, 07:59, 08:00.
     for (utc, is_due) in [
         ("2026-11-21T14:00:00Z", true),
@@ -452,7 +451,7 @@ fn what_may_not_be_told_at_night_was_not_missed_by_then() {
     let mut scene = scene();
     scene.model = ModelState::for_model("offline");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.parse_quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
+    scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
         scene.tasks = tasks(&format!("## Bread\n- at: {at}\n- missed: skip\n"));
         for (now, expected) in [
@@ -513,7 +512,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     assert_eq!(scene.due(), theirs[..1]);
     scene.handled.insert(by_rule[0].handled_key().unwrap());
     assert_eq!(scene.due(), theirs[1..]);
-    scene.parse_quiet_hours = Some(QuietHours {
+    scene.quiet_hours = Some(QuietHours {
         from: NaiveTime::from_hms_opt(14, 0, 0).unwrap(),
         until: NaiveTime::from_hms_opt(16, 0, 0).unwrap(),
     });

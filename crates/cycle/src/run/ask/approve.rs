@@ -170,7 +170,7 @@ fn may_stand(
     verdict: &Verdict,
 ) -> bool {
     let ToolRequest { name, input, .. } = request;
-    let owner = session.context.config.parse_owner_chat;
+    let owner = session.context.config.owner_chat;
     let is_owners = live.cycle.chat.is_none_or(|chat| chat == ChatRef::TERMINAL || chat == owner);
     let is_private = owner == ChatRef::TERMINAL || owner.person_id().is_some();
     if !is_owners
@@ -278,7 +278,7 @@ fn ask_question(
     // The owner decides about a guest's request; at the terminal the user is the owner.
     let chat = match live.cycle.chat {
         Some(ChatRef::TERMINAL) => ChatRef::TERMINAL,
-        _ => config.parse_owner_chat,
+        _ => config.owner_chat,
     };
     // This reason comes first, so that it appears wherever the question is shown: in a message, a file or a terminal.
     verdict.reasons = name_asking_chat(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();

@@ -159,7 +159,7 @@ pub(crate) fn report_effect(session: &Session<'_>, repo: &Repo, proposal: &Propo
         describe(after),
     );
     let message = NewOutgoing {
-        chat: config.parse_owner_chat,
+        chat: config.owner_chat,
         text: session.context.redactor.redact(&text),
         kind: OutgoingKind::Tell,
         key: Some(format!("tell/{}", Proposal::undone_as(*id))),

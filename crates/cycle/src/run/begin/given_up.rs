@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct Notifier<'a> {
     /// The chat for notices that concern no chat.
-    pub parse_owner_chat: ChatRef,
+    pub owner_chat: ChatRef,
     /// Masks the live secrets.
     pub redactor: &'a Redactor,
 }
@@ -39,7 +39,7 @@ pub fn note_cut_off(
         // The notice quotes the messages, and no journal tells whether they are trusted.
         taint: Some("messages that are on hold".to_owned()),
         ..NewOutgoing::notice(
-            left.chat.unwrap_or(teller.parse_owner_chat),
+            left.chat.unwrap_or(teller.owner_chat),
             teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
         )
     };
@@ -89,7 +89,7 @@ pub(crate) fn given_up(
         thread_id: cycle.thread_id,
         cycle_id: Some(cycle.id.clone()),
         ..NewOutgoing::notice(
-            cycle.chat.unwrap_or(session.context.config.parse_owner_chat),
+            cycle.chat.unwrap_or(session.context.config.owner_chat),
             session.context.redactor.redact(&text),
         )
     })

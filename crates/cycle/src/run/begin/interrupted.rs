@@ -151,7 +151,7 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
 fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
     let preferred = observe::read_model_state(&session.store, session.context)?;
-    if preferred.name() == model && live.cycle.chat == Some(session.context.config.parse_owner_chat) {
+    if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
         return Ok(());
     }
     let since =
@@ -167,7 +167,7 @@ fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(),
 /// the owner, is told even without an open message.
 fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
     let Live { cycle, state, .. } = live;
-    let chat = cycle.chat.unwrap_or(session.context.config.parse_owner_chat);
+    let chat = cycle.chat.unwrap_or(session.context.config.owner_chat);
     let mut changes = Vec::new();
     let (key, text) = match (interrupt, state.open.first()) {
         (Interrupt::OverBudget { cap, most_usd }, open) => {

@@ -1,8 +1,12 @@
 //! A cycle with the model from its start, or its interruption, to its end.
 
+use std::{cell::RefCell, rc::Rc};
+
 use tracing::Instrument as _;
 
+use reveille_base::types::ChatRef;
 use reveille_git::Repo;
+use reveille_live::{LiveFeed, Stage};
 
 use crate::{
     background,
@@ -35,6 +39,7 @@ fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
 /// Drives a cycle to its end, or records the reason for its stop.
 pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
     session.chat = live.cycle.chat;
+    live.feed = Rc::new(RefCell::new(begin_preview(session, &live)));
     // The span for logs of this cycle. It names only ids, never a message's or a model's words.
     let span = tracing::info_span!("cycle", id = %live.cycle.id, chat = live.cycle.chat.map(|chat| chat.id));
     let driven = step::drive(session, &mut live).instrument(span).await;
@@ -47,6 +52,21 @@ pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live
         Err(Halt::Interrupted(interrupt)) => interrupted::record_interrupt(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }
+}
+
+/// Begins the preview of a cycle. Only the owner watches: at the terminal, on the page, and in a private chat.
+fn begin_preview(session: &Session<'_>, live: &Live) -> LiveFeed {
+    let config = session.context.config;
+    let is_watched =
+        |chat: &ChatRef| *chat == ChatRef::TERMINAL || *chat == config.owner_chat && chat.person_id().is_some();
+    // fault: guests-see-previews
+    let chat = live.cycle.chat.filter(is_watched).filter(|_| session.context.stand_in.is_none());
+    let stage = chat.map(|chat| Stage { cycle_id: live.cycle.id.clone(), chat, thread_id: live.cycle.thread_id });
+    let mut feed = LiveFeed::begin(&config.live_path(), stage, session.context.redactor);
+    if !live.state.taints.is_empty() {
+        feed.taint();
+    }
+    feed
 }
 
 /// Ends a cycle that needs nothing more from the model.

@@ -58,7 +58,7 @@ pub(crate) fn build_world(
     let config = session.context.config;
     let now = session.now();
     let mut documents = Documents::new(repo.root(), session.store.journal().list_staged_files(&cycle.id)?);
-    if let Some(chat) = view::foreign_chat(cycle.chat, config.parse_owner_chat)
+    if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
         && !view::is_shared(&documents.text(memory::CLAUDE))
     {
         documents = documents.with_view(View::for_chat(chat));
@@ -75,7 +75,7 @@ pub(crate) fn build_world(
     let mut told_keys = session.store.outbox().told_keys()?;
     told_keys.extend(session.store.maintenance().handled_keys(memory::reflect::CONTRADICTION)?);
     // Uses the current setting, which may have changed during the pull.
-    let lineup = lineup.clone().with_local_chats(session.store.chats().local_chats()?, config.parse_owner_chat);
+    let lineup = lineup.clone().with_local_chats(session.store.chats().local_chats()?, config.owner_chat);
     // Background jobs are the owner's but belong to no chat, so they see nothing of local chats.
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
@@ -113,7 +113,7 @@ pub(crate) fn build_world(
         tooling.catalogue(if documents.root().is_some() { ToolView::Owner } else { ToolView::Guest });
     world.unasked.told_keys = told_keys;
     world.unasked.told_today =
-        u32::try_from(session.store.outbox().tells_since(config.parse_owner_chat, since)?).unwrap_or(u32::MAX);
+        u32::try_from(session.store.outbox().tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX);
     world.unasked.unwoken = find_wake_warning(session, cycle);
     world.memory = MemorySnapshot {
         documents,
@@ -145,7 +145,7 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
 
 /// Lists the steps a cycle may undo: any step for the owner, its own steps for another chat.
 fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
-    let foreign = view::foreign_chat(cycle.chat, session.context.config.parse_owner_chat);
+    let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
     let known = session.store.undos().all_undoable(&chats, MAX_UNDOABLE)?;
     let own = session.store.undos().persons_commits(&chats, MAX_UNDOABLE)?;
@@ -155,7 +155,7 @@ fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>
 /// Returns the step that "undo that" means in this chat, as for `/undo`: its newest, or the terminal's if the chat is the owner's.
 fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
     let Some(chat) = cycle.chat else { return Ok(None) };
-    let is_owners = view::foreign_chat(Some(chat), session.context.config.parse_owner_chat).is_none();
+    let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
     let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
     Ok(match find_undoable(&session.store, &chats, None, &[])? {
         Choice::Wake(row) => {

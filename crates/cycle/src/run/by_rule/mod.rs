@@ -55,7 +55,7 @@ pub(crate) async fn run(
     for reason in reasons {
         let (reason, chat) = match reason {
             Reason::OfGuest { chat, what } => (&**what, *chat),
-            owners => (owners, session.context.config.parse_owner_chat),
+            owners => (owners, session.context.config.owner_chat),
         };
         deeds = deeds.merge(match reason {
             Reason::Pressed { nudge } => {
@@ -127,7 +127,7 @@ fn apply_rule(
             let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
             let due = task.and_then(Task::due_date).map(|due| format!(" It is {}.", due_in_words(due, today)));
             // Only the owner may turn nudges off.
-            let may_stop = told == session.context.config.parse_owner_chat;
+            let may_stop = told == session.context.config.owner_chat;
             let text = format!("{}{}", stage.format_reminder(title, days), due.unwrap_or_default());
             tell_by_rule(session, told, key, &text, (title, may_stop))
         }
@@ -187,7 +187,7 @@ fn tell_by_rule(
         nudge: Some(NewNudge { task: Some(title.to_owned()), zone, may_stop, proposal: None }),
         ..NewOutgoing::default()
     };
-    let whom = if chat == session.context.config.parse_owner_chat { String::new() } else { format!(" chat {chat}") };
+    let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
     RuleEffects {
         changes: vec![Change::Send(message)],
         ..RuleEffects::from_receipts(vec![format!("Told{whom}: {text}")])

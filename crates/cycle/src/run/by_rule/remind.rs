@@ -83,10 +83,7 @@ pub(crate) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
             let text = describe_zone_change(&noted, zone, &session.store.reminders().list_reminders()?);
             let day = now.with_timezone(&zone).date_naive();
             let key = Some(format!("zone/{noted}/{zone}/{day}"));
-            Some(NewOutgoing {
-                key,
-                ..NewOutgoing::notice(config.parse_owner_chat, session.context.redactor.redact(&text))
-            })
+            Some(NewOutgoing { key, ..NewOutgoing::notice(config.owner_chat, session.context.redactor.redact(&text)) })
         }
         None => None,
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tracing::{Instrument as _, field::Empty};
 
-use reveille_base::clock::format_rfc3339;
+use reveille_base::{approval_text, clock::format_rfc3339};
 use reveille_memory::outside;
 use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
 use reveille_tools::{Assignment, Done, Outcome, Refusal, Registry};
@@ -147,6 +147,23 @@ pub(crate) fn settle_with_entries(
     Ok(())
 }
 
+/// Shows calls and results in the preview.
+fn preview_entries(live: &Live, entries: &[Entry]) {
+    let mut feed = live.feed.borrow_mut();
+    if !live.state.taints.is_empty() {
+        feed.taint();
+    }
+    for entry in entries {
+        match entry {
+            Entry::Called { call, name, input, .. } => {
+                feed.note_call(call, &approval_text::describe_action(name, input).sentence());
+            }
+            Entry::Outcome { call, is_error, .. } => feed.note_result(call, *is_error),
+            _ => {}
+        }
+    }
+}
+
 /// Journals an entry with its changes, and updates the state and the world.
 pub(crate) fn record_entry(
     session: &mut Session<'_>,
@@ -167,6 +184,7 @@ pub(crate) fn record_all(
     // fault: couldnt-journalled-taken-done
     session.store.journal_mut().record_all(&live.cycle.id, entries, changes)?;
     entries.iter().for_each(|entry| live.state.apply(entry));
+    preview_entries(live, entries);
     for change in changes {
         match change {
             Change::File(file) => live.world.memory.documents.apply(file),

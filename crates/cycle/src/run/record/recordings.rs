@@ -50,9 +50,9 @@ pub(crate) fn similar_work(
 ) -> Result<String, WakeError> {
     let config = session.context.config;
     let encoder = meant.map(Meant::model);
-    let chats = match view::foreign_chat(cycle.chat, config.parse_owner_chat) {
+    let chats = match view::foreign_chat(cycle.chat, config.owner_chat) {
         Some(guest) => vec![Some(guest)],
-        None => vec![Some(config.parse_owner_chat), Some(ChatRef::TERMINAL), None],
+        None => vec![Some(config.owner_chat), Some(ChatRef::TERMINAL), None],
     };
     let recorded = session.store.recordings().recorded_requests(&chats, encoder)?;
     if recorded.is_empty() {

@@ -201,7 +201,7 @@ fn send_final_answer(
         // Nobody asked for this work, so the owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
             key: Some(format!("ended/{}", live.cycle.id)),
-            ..NewOutgoing::notice(live.world.unasked.parse_owner_chat, text)
+            ..NewOutgoing::notice(live.world.unasked.owner_chat, text)
         })],
     };
     let changes = record::fit_to_leave(session, changes);
@@ -288,7 +288,7 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
     let not_done = verify::list_missing_steps(plan, &live.state.receipts);
     let world = &live.world;
     let (chat, thread_id) =
-        world.conversation.chat.map_or((world.unasked.parse_owner_chat, None), |chat| (chat.id, chat.thread_id));
+        world.conversation.chat.map_or((world.unasked.owner_chat, None), |chat| (chat.id, chat.thread_id));
     let notice = verify::render_notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
         Change::Send(NewOutgoing {
             key: Some(format!("not-done/{}", live.cycle.id)),

@@ -1,10 +1,11 @@
 //! One turn of the model. Its possible cost is reserved before the request, and the actual cost is booked afterwards. Between retries it
 //! waits as long as the error says. An order to stop takes effect at once.
 
-use std::time::Duration;
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use reveille_base::{types::Usage, words};
-use reveille_model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry};
+use reveille_live::LiveFeed;
+use reveille_model::{Known, ModelError, Progress, TOO_LONG, Turn, TurnPiece, Watcher, anthropic::retry};
 use reveille_store::{Entry, Reservation, Settlement, Spent, StoreError};
 
 use crate::{
@@ -84,7 +85,8 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
         let set_aside = reserve_cost(session, live)?;
         let reservation = set_aside.reservation;
         live.work.start();
-        let progress = Progress::default();
+        live.feed.borrow_mut().begin_turn();
+        let progress = Progress::watched_by(watch_turn(&live.feed));
         let error = match request_turn(session, &live.state, set_aside, &progress).await {
             Ok(Ok(turn)) => {
                 session.store.maintenance_mut().record_model_answer(&live.cycle.model)?;
@@ -94,11 +96,16 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
                 entries.extend(live.work.stop());
                 let spent = price_usage(session, usage, cost_usd);
                 book_cost(session, live, Settlement::kept(reservation, spent), &entries)?;
+                live.feed.borrow_mut().end_turn();
                 checkpoint(session, live);
                 return Ok(AskEnd::Answered);
             }
-            Ok(Err(error)) => error,
+            Ok(Err(error)) => {
+                live.feed.borrow_mut().withdraw_turn();
+                error
+            }
             Err(halt) => {
+                live.feed.borrow_mut().withdraw_turn();
                 if matches!(halt, Halt::Interrupted(_)) {
                     book_cut_off(session, live, set_aside, progress.state())?;
                 }
@@ -133,6 +140,20 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
         }
     }
     Err(Interrupt::OutOfTime.into())
+}
+
+/// Passes the pieces of a turn on to the cycle's preview.
+fn watch_turn(feed: &Rc<RefCell<LiveFeed>>) -> Watcher {
+    let feed = Rc::clone(feed);
+    Box::new(move |piece| {
+        let mut feed = feed.borrow_mut();
+        match piece {
+            TurnPiece::Text(text) => feed.add_text(&text),
+            TurnPiece::Call(tool) => feed.begin_call(&tool),
+            TurnPiece::Arguments(json) => feed.add_arguments(&json),
+            TurnPiece::Restart => feed.withdraw_turn(),
+        }
+    })
 }
 
 /// Returns `true` if a retry would only delay others: this model was in trouble before and another is available; or there is no network,

@@ -18,7 +18,7 @@ use std::{
 };
 
 use editor::{DecisionPrompt, MessageEditor, Typed, TypedDecision};
-use meanwhile::{Meanwhile, News};
+use meanwhile::News;
 use pause::Interrupts;
 use steps::Steps;
 

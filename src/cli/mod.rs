@@ -5,6 +5,7 @@
 
 mod approvals;
 mod arguments;
+mod background;
 mod backup;
 mod bot;
 mod chat;
@@ -32,6 +33,7 @@ mod out;
 mod page;
 mod pair;
 mod policy;
+mod preview;
 mod prompt;
 mod provenance;
 mod queue;

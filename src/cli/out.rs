@@ -4,7 +4,7 @@
 use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},
     process::ExitCode,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use reveille_base::approval_text::remove_hidden;
@@ -16,7 +16,7 @@ use super::{EXIT_FAILED, EXIT_OK};
 static FAILED: OnceLock<io::Error> = OnceLock::new();
 /// The last text on standard output.
 static PRINTED: Mutex<String> = Mutex::new(String::new());
-/// The temporary text on the terminal's last line.
+/// The temporary text on the terminal's last lines.
 static LINE: Mutex<Option<String>> = Mutex::new(None);
 
 /// The form of a command's output.
@@ -117,6 +117,22 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TerminalSize {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+/// Returns the size of the terminal on standard error. `None` if it is none, or can't move its cursor.
+pub(super) fn terminal_size() -> Option<TerminalSize> {
+    static MOVES: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("TERM").is_ok_and(|term| !matches!(&*term, "" | "dumb")));
+    let size =
+        rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| *MOVES && size.ws_row > 0 && size.ws_col > 0)?;
+    Some(TerminalSize { columns: usize::from(size.ws_col), rows: usize::from(size.ws_row) })
+}
+
 /// Returns the number of the terminal's columns; 0 if unknown.
 pub(super) fn columns() -> usize {
     rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col))
@@ -192,11 +208,15 @@ fn draw_line(line: &Option<String>) {
     }
 }
 
-/// Overwrites with blanks: a terminal without colours may not support control sequences.
+/// Overwrites a line with blanks: a terminal without colours may not support control sequences. Several lines are shown only where it
+/// does.
 fn clear_line(line: &Option<String>) {
-    if let Some(text) = line {
-        write!(io::stderr().lock(), "\r{}\r", " ".repeat(text.chars().count())).ok();
-    }
+    let Some(text) = line else { return };
+    let clear = match text.matches('\n').count() {
+        0 => format!("\r{}\r", " ".repeat(text.chars().count())),
+        above => format!("\r\x1b[{above}A\x1b[J"),
+    };
+    io::stderr().lock().write_all(clear.as_bytes()).ok();
 }
 
 fn lock_line() -> MutexGuard<'static, Option<String>> {

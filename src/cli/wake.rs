@@ -25,7 +25,9 @@ use super::{
     arguments::{Arguments, WakeCommand},
     backup, chat, complain, cost, history, jobs, log, logs, mcp, memory, name,
     out::{self, Working},
-    page, policy, queue, recordings, remind, report_failure,
+    page, policy,
+    preview::TerminalPreview,
+    queue, recordings, remind, report_failure,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, report_failed_wake, show_report, what_to_do},
@@ -163,6 +165,7 @@ fn send_statement(config: &Config, view: &ReportView, reason: &str, words: &[Str
     with_context(config, async |context| {
         (context.at_work)();
         let working = Working::start(WORKING);
+        let preview = TerminalPreview::show_until_dropped(config, WORKING);
         let said = match say::say_and_wait(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
             Err(error) => {
@@ -170,6 +173,7 @@ fn send_statement(config: &Config, view: &ReportView, reason: &str, words: &[Str
                 return report_failed_wake(context, view, &error, &kept);
             }
         };
+        drop(preview);
         drop(working);
         let Said { mut store, session, report, .. } = said;
         let code = match report {

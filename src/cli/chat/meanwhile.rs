@@ -2,11 +2,7 @@
 //! of other wakes.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -15,41 +11,10 @@ use reveille_cycle as cycle;
 use reveille_store::{Store, StoreError, TerminalSession};
 
 use super::render_for_terminal;
-use crate::bot::DueWatch;
+use crate::{bot::DueWatch, cli::background::BackgroundThread};
 
 /// How often to check for news.
 pub(super) const NEWS_EVERY: Duration = Duration::from_secs(1);
-
-/// A background thread that runs until this value is dropped.
-pub(super) struct Meanwhile {
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Meanwhile {
-    /// Repeats the work at intervals. Its output is a courtesy, lost if the thread can't be started.
-    pub(super) fn repeat_until_dropped(pause: Duration, mut work: impl FnMut() + Send + 'static) -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let is_over_there = Arc::clone(&is_over);
-        let thread = std::thread::Builder::new().name("meanwhile".to_owned()).spawn(move || {
-            while !is_over_there.load(Ordering::SeqCst) {
-                work();
-                std::thread::park_timeout(pause);
-            }
-        });
-        Self { is_over, thread: thread.ok() }
-    }
-}
-
-impl Drop for Meanwhile {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            thread.join().ok();
-        }
-    }
-}
 
 /// Messages to this terminal from wakes outside the conversation, such as reminders and late answers.
 pub(super) struct News {
@@ -61,9 +26,9 @@ pub(super) struct News {
 
 impl News {
     /// Prints news until the returned value is dropped. `print` returns `true` if it has shown a text.
-    pub(super) fn watch(self, mut print: impl FnMut(String) -> bool + Send + 'static) -> Meanwhile {
+    pub(super) fn watch(self, mut print: impl FnMut(String) -> bool + Send + 'static) -> BackgroundThread {
         let mut store = None;
-        Meanwhile::repeat_until_dropped(NEWS_EVERY, move || {
+        BackgroundThread::repeat_until_dropped(NEWS_EVERY, move || {
             self.watch.lock().unwrap_or_else(PoisonError::into_inner).tick(&self.config);
             if store.is_none() {
                 store = cycle::open_store(&self.config).ok();

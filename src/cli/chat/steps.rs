@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use reveille_base::{
@@ -19,10 +18,12 @@ use reveille_cycle::context::{Context, WakeError};
 use reveille_store::{Entry, Store, wake_lock};
 use reveille_tools::Plan;
 
-use super::{Meanwhile, WORKING, complain, out};
+use super::{WORKING, complain, out};
+use crate::cli::{
+    background::BackgroundThread,
+    preview::{self, TerminalPreview},
+};
 
-/// How often to check for new steps.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Maximum characters of a line, since a wrapped line can't be removed.
 const MAX_CHARS: usize = 76;
 /// Calls without a line, since their results are visible: the plan is printed, and the answer follows.
@@ -43,13 +44,20 @@ struct Inside {
     cycle: Option<String>,
     /// The number of journal entries shown, by cycle.
     shown: BTreeMap<String, usize>,
+    preview: TerminalPreview,
 }
 
 impl Steps {
     /// Opens a second connection to the store, for the thread that reads while the wake works.
     pub(super) fn open(context: Context<'_>) -> Result<Self, WakeError> {
         let store = cycle::open_store(context.config)?;
-        let inside = Inside { store, message: None, cycle: None, shown: BTreeMap::new() };
+        let inside = Inside {
+            store,
+            message: None,
+            cycle: None,
+            shown: BTreeMap::new(),
+            preview: TerminalPreview::new(context.config),
+        };
         Ok(Self {
             inside: Mutex::new(inside),
             lock_path: context.config.lock_path(),
@@ -58,16 +66,16 @@ impl Steps {
     }
 
     /// Shows the steps for a message, or for resumed work.
-    pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Meanwhile {
+    pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> BackgroundThread {
         steps.inside.lock().unwrap_or_else(PoisonError::into_inner).message = message;
         let steps = Arc::clone(steps);
-        Meanwhile::repeat_until_dropped(LOOK_EVERY, move || steps.show_new())
+        BackgroundThread::repeat_until_dropped(preview::LOOK_EVERY, move || steps.show_new())
     }
 
     /// Prints the steps since the last call, and shows the current one.
     pub(super) fn show_new(&self) {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inside { store, message, cycle, shown } = &mut *inside;
+        let Inside { store, message, cycle, shown, preview } = &mut *inside;
         let by_message = message.and_then(|message| store.terminals().find_claiming_cycle(message).ok().flatten());
         let by_lock =
             || wake_lock::read_holder(&self.lock_path).filter(|holder| holder.chat == Some(ChatRef::TERMINAL));
@@ -80,8 +88,8 @@ impl Steps {
         for line in render_lines(&calls, from) {
             complain(&self.redactor.redact(&line));
         }
-        let under_way = under_way(&calls).map(|step| self.redactor.redact(&format!("working: {step}…")));
-        out::say_instead(under_way.as_deref().unwrap_or(WORKING));
+        let under_way = || under_way(&calls).map(|step| self.redactor.redact(&format!("working: {step}…")));
+        out::say_instead(preview.render().or_else(under_way).as_deref().unwrap_or(WORKING));
     }
 }
 

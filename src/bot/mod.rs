@@ -14,6 +14,7 @@ mod answers;
 mod batch;
 mod commands;
 mod door;
+mod draft;
 mod due_watch;
 mod gap;
 pub mod media;
@@ -179,6 +180,7 @@ pub async fn run(
     let inbox = (mode == BotMode::Turn).then(|| Inbox::at_path(outside.config.inbox_dir()));
     let mut bot = Bot::new(outside, store, wake, told, (turn.clone(), inbox))?;
     let lock_path = outside.config.lock_path();
+    let (live_path, drafts) = (outside.config.live_path(), draft::ShownDrafts::default());
     let asked = stop.clone();
 
     let work = async {
@@ -195,7 +197,8 @@ pub async fn run(
         receipt::acknowledge(outside.telegram, to_acknowledge),
         answer_presses(outside, &aside, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),
-        progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
+        draft::show(outside.telegram, live_path, &drafts, running.clone()),
+        progress::show(outside.telegram, &aside, &lock_path, (outside.redactor, &drafts), running),
     );
     // The lease has to be released before this machine's lock.
     drop(keeper);

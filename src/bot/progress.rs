@@ -19,6 +19,7 @@ use reveille_memory::render::{self, RenderedPart};
 use reveille_store::{Entry, Store, StoreError};
 use reveille_tools::Plan;
 
+use super::draft::ShownDrafts;
 use super::typing::{AtWork, read_running_cycle};
 
 /// A shorter cycle needs no line.
@@ -37,7 +38,7 @@ pub(super) async fn show(
     channel: &dyn Presence,
     store: &RefCell<Store>,
     lock_path: &Path,
-    redactor: &Redactor,
+    (redactor, drafts): (&Redactor, &ShownDrafts),
     mut is_running: watch::Receiver<bool>,
 ) {
     let mut not_before = None;
@@ -53,7 +54,7 @@ pub(super) async fn show(
         let ended = loop {
             // The end of a wake doesn't cancel a look, or a line could be sent without its id being known.
             tokio::select! {
-                () = show_if_due(channel, store, lock_path, redactor, &mut pace, &mut not_before) => {}
+                () = show_if_due(channel, store, (lock_path, redactor, drafts), &mut pace, &mut not_before) => {}
                 () = &mut bots_end => return,
             }
             tokio::select! {
@@ -87,8 +88,7 @@ pub(super) async fn wait_past_end(mut is_running: watch::Receiver<bool>) {
 async fn show_if_due(
     channel: &dyn Presence,
     store: &RefCell<Store>,
-    lock_path: &Path,
-    redactor: &Redactor,
+    (lock_path, redactor, drafts): (&Path, &Redactor, &ShownDrafts),
     pace: &mut Pace,
     not_before: &mut Option<Instant>,
 ) {
@@ -98,6 +98,9 @@ async fn show_if_due(
         take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
+    if drafts.has(&at_work.cycle_id) {
+        return;
+    }
     // A guest whose pairing was revoked isn't told about steps either.
     if store.borrow().people().is_unpaired(at_work.chat.number()).unwrap_or(true) {
         return;
@@ -363,6 +366,10 @@ mod tests {
 
         fn edit_message<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing is changed here")
+        }
+
+        fn show_draft<'a>(&'a self, _: &'a reveille_channels::Draft) -> DoneFuture<'a> {
+            panic!("nothing is shown here")
         }
 
         fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {

@@ -262,6 +262,10 @@ mod tests {
             panic!("nothing is changed here")
         }
 
+        fn show_draft<'a>(&'a self, _: &'a reveille_channels::Draft) -> DoneFuture<'a> {
+            panic!("nothing is shown here")
+        }
+
         fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing is deleted here")
         }

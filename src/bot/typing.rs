@@ -92,6 +92,10 @@ mod tests {
             panic!("no message was sent here")
         }
 
+        fn show_draft<'a>(&'a self, _: &'a reveille_channels::Draft) -> DoneFuture<'a> {
+            panic!("nothing is shown here")
+        }
+
         fn delete_message<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("no message was sent here")
         }

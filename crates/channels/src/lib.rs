@@ -37,6 +37,13 @@ pub trait Presence: Channel {
     /// Replaces the text of one of our messages, without formatting.
     fn edit_message<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
+    /// Shows what is being written in a private chat. A later draft of the same number replaces it; a message ends it, and so does half a
+    /// minute.
+    ///
+    /// # Errors
+    /// [`SendError::Never`] if the channel has no drafts.
+    fn show_draft<'a>(&'a self, draft: &'a Draft) -> DoneFuture<'a>;
+
     /// Deletes one of our messages.
     fn delete_message<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 }
@@ -48,6 +55,19 @@ pub trait Buttons: Presence {
 
     /// Answers the press of a button.
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a>;
+}
+
+/// A message that is still being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The private chat.
+    pub chat: ChatRef,
+    /// The forum topic in the chat.
+    pub thread_id: Option<i64>,
+    /// The draft's number, not 0.
+    pub number: u32,
+    /// The formatted text, as [`reveille_memory::render::RenderedPart::html`].
+    pub html: String,
 }
 
 /// A part of a message, ready for delivery.

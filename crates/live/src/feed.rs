@@ -4,6 +4,12 @@ use std::{
     fs::{self, File},
     io::Write as _,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
 };
 
 use reveille_base::{
@@ -18,6 +24,9 @@ use crate::{LiveEvent, Stage, answer::AnswerText};
 const REPLY: &str = "reply";
 /// Maximum bytes of a feed. What comes after isn't previewed.
 const MAX_FEED_BYTES: usize = 1024 * 1024;
+/// Maximum wait for whoever passes the preview on.
+const READERS_TIMEOUT: Duration = Duration::from_secs(2);
+const READERS_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum length of a call's description, in characters.
 const MAX_WHAT_CHARS: usize = 120;
 
@@ -159,7 +168,20 @@ impl LiveFeed {
 impl Drop for LiveFeed {
     fn drop(&mut self) {
         if self.written > 0 {
+            wait_for_readers(&self.path);
             remove_stale(&self.path);
+        }
+    }
+}
+
+/// Waits until nobody passes the preview on, such as to Telegram: what comes after the answer would be shown beside it.
+fn wait_for_readers(path: &Path) {
+    let Ok(file) = File::open(path) else { return };
+    let begun = Instant::now();
+    while begun.elapsed() < READERS_TIMEOUT {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(READERS_PAUSE),
+            _ => return,
         }
     }
 }

@@ -16,7 +16,7 @@ use reveille_base::types::ChatRef;
 
 pub use self::{
     feed::{LiveFeed, remove_stale},
-    reader::{LiveReader, Preview, PreviewStep},
+    reader::{HeldPreview, LiveReader, Preview, PreviewStep},
 };
 
 /// A cycle that is watched.

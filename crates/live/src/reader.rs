@@ -7,6 +7,8 @@ use std::{
     path::PathBuf,
 };
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::{LiveEvent, Stage};
 
 /// Maximum bytes read at once.
@@ -79,6 +81,10 @@ impl Preview {
     }
 }
 
+/// A preview that doesn't end yet; see [`LiveReader::hold`].
+#[derive(Debug)]
+pub struct HeldPreview(#[expect(dead_code, reason = "its lock is held")] File);
+
 /// Follows the feed of a workspace. A look costs one call to the system while nothing is written.
 #[derive(Debug)]
 pub struct LiveReader {
@@ -99,6 +105,16 @@ impl LiveReader {
     /// Returns the preview by now. `None` while no cycle is watched.
     pub fn preview(&self) -> Option<&Preview> {
         self.preview.as_ref()
+    }
+
+    /// Keeps the preview from ending while it is passed on, until the returned value is dropped. `None` if it has ended, or ends.
+    pub fn hold(&self) -> Option<HeldPreview> {
+        let file = File::open(&self.path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+        // Removed since: the answer may be on its way.
+        let is_there = std::fs::symlink_metadata(&self.path)
+            .is_ok_and(|found| self.place.is_some_and(|(dev, ino, _)| (dev, ino) == (found.dev(), found.ino())));
+        is_there.then_some(HeldPreview(file))
     }
 
     /// Reads what was written since, and returns `true` if the preview has changed.

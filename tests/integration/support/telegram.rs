@@ -65,6 +65,19 @@ pub(crate) struct SentMessage {
     pub(crate) file: Option<String>,
 }
 
+/// A draft that the server showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownDraft {
+    pub(crate) chat_id: i64,
+    pub(crate) number: i64,
+    /// The text as it was sent.
+    pub(crate) text: String,
+    /// What a reader sees.
+    pub(crate) visible: String,
+    /// The number of messages that the chat had by then.
+    pub(crate) sent: usize,
+}
+
 pub(crate) struct FakeTelegram {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -93,6 +106,11 @@ impl FakeTelegram {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The drafts shown so far.
+    pub(crate) fn drafts(&self) -> Vec<ShownDraft> {
+        self.shared.lock().drafts.clone()
     }
 
     /// Queues a text from a person: private, or from a group if the chat's id is negative. Returns the update's id.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     telegram::SENT_AT,
-    telegram::{Fault, SentMessage, TOKEN},
+    telegram::{Fault, SentMessage, ShownDraft, TOKEN},
     telegram_files::{self, Files},
     telegram_spec::{Spec, visible_text},
 };
@@ -23,6 +23,7 @@ pub(super) struct State {
     pub(super) files: Files,
     pub(super) next_update_id: i64,
     pub(super) sent: Vec<SentMessage>,
+    pub(super) drafts: Vec<ShownDraft>,
     /// The bot's messages that weren't deleted: chat, id and present text.
     pub(super) standing: Vec<((i64, i64), String)>,
     pub(super) actions: Vec<(i64, Option<i64>, String)>,
@@ -201,6 +202,10 @@ impl Shared {
                 }
                 json!(true)
             }
+            "sendMessageDraft" => match take_draft(&mut state, request) {
+                Ok(()) => json!(true),
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
             "sendChatAction" => {
                 let thread_id = request["message_thread_id"].as_i64();
                 let action = request["action"].as_str().unwrap().to_owned();
@@ -277,6 +282,29 @@ fn send_document(state: &mut State, request: &Value) -> Result<Value, String> {
     let sent = send_message(state, &message)?;
     state.sent.last_mut().unwrap().file = file.as_str().map(str::to_owned);
     Ok(sent)
+}
+
+/// Takes a draft, as the real server does: in private chats alone, and with a text that a message may have.
+fn take_draft(state: &mut State, request: &Value) -> Result<(), String> {
+    let (chat_id, number) = (request["chat_id"].as_i64().unwrap(), request["draft_id"].as_i64().unwrap());
+    if chat_id <= 0 {
+        return Err("drafts are for private chats".to_owned());
+    }
+    if number == 0 {
+        return Err("DRAFT_ID_INVALID".to_owned());
+    }
+    let text = request["text"].as_str().unwrap_or_default();
+    let visible = if request["parse_mode"] == "HTML" {
+        visible_text(text).map_err(|error| format!("can't parse entities: {error}"))?
+    } else {
+        text.to_owned()
+    };
+    if visible.encode_utf16().count() > 4096 {
+        return Err("message is too long".to_owned());
+    }
+    let sent = state.sent.iter().filter(|message| message.chat_id == chat_id).count();
+    state.drafts.push(ShownDraft { chat_id, number, text: text.to_owned(), visible, sent });
+    Ok(())
 }
 
 fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {

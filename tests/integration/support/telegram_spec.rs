@@ -142,6 +142,8 @@ fn built_in() -> Value {
                 field("text", "String", true), field("parse_mode", "String", false),
                 field("link_preview_options", "LinkPreviewOptions", false), field("disable_notification", "Boolean", false),
                 field("reply_parameters", "ReplyParameters", false), field("reply_markup", "InlineKeyboardMarkup", false)]},
+            "sendMessageDraft": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
+                field("draft_id", "Integer", true), field("text", "String", false), field("parse_mode", "String", false)]},
             "sendDocument": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
                 field("document", "String", true), field("caption", "String", false), field("parse_mode", "String", false),
                 field("reply_parameters", "ReplyParameters", false), field("reply_markup", "InlineKeyboardMarkup", false)]},

@@ -35,11 +35,11 @@ use teloxide_core::{
     requests::Payload,
     types::{
         CallbackQueryId, ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId,
-        ReactionType, ReplyMarkup, ThreadId,
+        ReactionType, ReplyMarkup, ThreadId, True,
     },
 };
 
-use super::{Buttons, DoneFuture, Presence, SendError};
+use super::{Buttons, DoneFuture, Draft, Presence, SendError};
 
 /// The reaction to a received message, from the set allowed by default in every chat.
 const SEEN: &str = "👀";
@@ -99,6 +99,23 @@ fn label_choice(choice: &ButtonChoice) -> &'static str {
     }
 }
 
+/// `sendMessageDraft` of Bot API 9.3, which the library doesn't know.
+#[derive(Debug, Clone, Serialize)]
+struct SendMessageDraft<'a> {
+    chat_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i64>,
+    draft_id: u32,
+    text: &'a str,
+    parse_mode: &'static str,
+}
+
+impl Payload for SendMessageDraft<'_> {
+    type Output = True;
+
+    const NAME: &'static str = "SendMessageDraft";
+}
+
 impl Presence for Telegram {
     fn show_typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a> {
         let action = SendChatAction::new(to_chat_id(chat), ChatAction::Typing);
@@ -117,6 +134,16 @@ impl Presence for Telegram {
         self.call_ignoring_result(
             edit.map(|edit| EditMessageText { link_preview_options: Some(without_preview()), ..edit }),
         )
+    }
+
+    fn show_draft<'a>(&'a self, draft: &'a Draft) -> DoneFuture<'a> {
+        self.call_ignoring_result(Ok(SendMessageDraft {
+            chat_id: draft.chat.id,
+            message_thread_id: draft.thread_id,
+            draft_id: draft.number,
+            text: &draft.html,
+            parse_mode: "HTML",
+        }))
     }
 
     fn delete_message<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {

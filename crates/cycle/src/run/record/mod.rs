@@ -147,6 +147,9 @@ pub(crate) fn settle_with_entries(
     Ok(())
 }
 
+/// Calls without a line in the preview: they speak, and what they say is shown.
+const SPEAKING: [&str; 2] = ["plan", "reply"];
+
 /// Shows calls and results in the preview.
 fn preview_entries(live: &Live, entries: &[Entry]) {
     let mut feed = live.feed.borrow_mut();
@@ -155,7 +158,7 @@ fn preview_entries(live: &Live, entries: &[Entry]) {
     }
     for entry in entries {
         match entry {
-            Entry::Called { call, name, input, .. } => {
+            Entry::Called { call, name, input, .. } if !SPEAKING.contains(&name.as_str()) => {
                 feed.note_call(call, &approval_text::describe_action(name, input).sentence());
             }
             Entry::Outcome { call, is_error, .. } => feed.note_result(call, *is_error),

@@ -128,9 +128,9 @@ pub(super) struct TerminalSize {
 pub(super) fn terminal_size() -> Option<TerminalSize> {
     static MOVES: LazyLock<bool> =
         LazyLock::new(|| std::env::var("TERM").is_ok_and(|term| !matches!(&*term, "" | "dumb")));
-    let size =
-        rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| *MOVES && size.ws_row > 0 && size.ws_col > 0)?;
-    Some(TerminalSize { columns: usize::from(size.ws_col), rows: usize::from(size.ws_row) })
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|_| *MOVES)?;
+    let known = |size: u16, usual| if size == 0 { usual } else { usize::from(size) };
+    Some(TerminalSize { columns: known(size.ws_col, 80), rows: known(size.ws_row, 24) })
 }
 
 /// Returns the number of the terminal's columns; 0 if unknown.

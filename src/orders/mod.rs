@@ -44,7 +44,7 @@ pub enum OrderError {
 /// Returns the command that shows a list.
 fn list_command(list: NamedList) -> &'static str {
     match list {
-        NamedList::Tasks => "wake task list",
+        NamedList::Tasks | NamedList::NumberedTasks => "wake task list",
         NamedList::Reminders => "wake remind list",
     }
 }

@@ -106,6 +106,8 @@ mod lease;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod local;
 #[cfg(test)]
 mod logs;

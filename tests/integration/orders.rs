@@ -87,7 +87,7 @@ fn what_cannot_be_done_is_said_with_what_to_type_and_changes_nothing() {
             &["task", "done", "nothing"][..],
             "There is no task “nothing”. Nothing was done; `wake task list` shows them.",
         ),
-        (&["task", "done", "3"], "say the task's name. Nothing was done; `wake task list` shows them"),
+        (&["task", "done", "3"], "yet. Nothing was done; `wake task list` shows them"),
         (&["task", "add", "x", "--due", "soonish"], "due: “soonish” isn't understood as a time. Try"),
         (&["task", "add", "x", "--at", "every friday"], "set a reminder for that"),
         (&["task", "show", "x"], "`wake task list` shows them"),

@@ -389,3 +389,116 @@ pub fn describe_decider(decision: &CallDecision, what: &str) -> String {
     };
     format!("{by} {} {what}.", if decision.is_approved { "allowed" } else { "refused" })
 }
+
+#[cfg(test)]
+mod tests {
+    use reveille_base::types::ChatRef;
+    use reveille_store::Spent;
+
+    use super::*;
+    use crate::story::{AskedMessage, StoryTurn};
+
+    fn at(minute: u32) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp(1_795_269_600 + i64::from(minute) * 60, 0)
+    }
+
+    fn story(steps: Vec<StoryStep>) -> WakeStory {
+        WakeStory {
+            wake_id: "20261121T140000Z-1".to_owned(),
+            state: "parked",
+            trigger: "say".to_owned(),
+            reasons: Vec::new(),
+            chat: Some(ChatRef::TERMINAL),
+            model: Some("large".to_owned()),
+            started_at: at(0),
+            ended_at: None,
+            resumed: 2,
+            error: Some("the disk was full".to_owned()),
+            commit: None,
+            undone: None,
+            asked: vec![AskedMessage {
+                id: 1,
+                chat: ChatRef::TERMINAL,
+                from: None,
+                at: at(0),
+                text: "tidy up".to_owned(),
+                taint: None,
+            }],
+            journal: JournalState::Damaged { lines: 3 },
+            taints: Vec::new(),
+            plan: None,
+            not_done: None,
+            steps,
+            said: Vec::new(),
+            recording: None,
+            spent: Spent::default(),
+            reserved_usd: 0.25,
+        }
+    }
+
+    #[test]
+    fn everything_that_rarely_happens_in_a_cycle_is_told() {
+        let decided = |is_approved| CallDecision { is_approved, by: None, at: at(9), why: String::new() };
+        let limit =
+            |decided| StoryStep::Limit { at: at(4), reasons: vec!["50 rounds are my limit.".to_owned()], decided };
+        let usage = Usage { input: 10, output: 5, ..Usage::default() };
+        let text = render_story(
+            &story(vec![
+                StoryStep::Heard { at: at(1), messages: vec![4, 5] },
+                StoryStep::Discarded { at: at(2), why: "cut off".to_owned(), usage, cost_usd: None },
+                limit(None),
+                limit(Some(decided(true))),
+                limit(Some(decided(false))),
+                StoryStep::Folded { at: at(5), messages: 40, before: 90_000, after: 12_000 },
+                StoryStep::Handed { at: at(6), from: "small".to_owned(), model: "large".to_owned() },
+                StoryStep::Answered { at: at(7), messages: Vec::new() },
+                StoryStep::ByRule { at: at(7), receipts: vec!["Finished “tea”".to_owned()] },
+                StoryStep::Asking { at: at(8) },
+            ]),
+            StoryOptions { tz: Tz::UTC, is_whole: false },
+        );
+        for told in [
+            "more came in: message 4, 5",
+            "waits for your answer",
+            "It was allowed.",
+            "Nobody allowed it.",
+            "its last text was sent",
+            "Finished “tea”",
+            "the model was asked and hasn't answered",
+            "3 lines of its journal can't be read",
+            "Trouble: the disk was full",
+            "It was cut off 2 times and continued.",
+            "$0.2500 of that is set aside",
+            "small, then large",
+        ] {
+            assert!(text.contains(told), "{told}\n{text}");
+        }
+    }
+
+    #[test]
+    fn each_way_a_turn_ends_has_its_words() {
+        let ended = |stop| {
+            let turn = StoryTurn {
+                number: 1,
+                asked_at: at(0),
+                at: at(1),
+                took_ms: None,
+                stop,
+                text: String::new(),
+                calls: Vec::new(),
+                usage: Usage::default(),
+                cost_usd: None,
+            };
+            render_story(&story(vec![StoryStep::Turn(turn)]), StoryOptions { tz: Tz::UTC, is_whole: true })
+        };
+        for (stop, told) in [
+            (Stop::MaxTokens, "cut off at the longest answer"),
+            (Stop::ContextExceeded, "the conversation was too long"),
+            (Stop::PauseTurn, "(paused)"),
+            (Stop::Refusal("no".to_owned()), "(declined: no)"),
+            (Stop::Unknown("tired".to_owned()), "(ended as tired)"),
+        ] {
+            assert!(ended(stop).contains(told), "{told}");
+        }
+    }
+}

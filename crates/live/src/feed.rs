@@ -18,7 +18,7 @@ use reveille_base::{
     words::{one_line, truncate_text},
 };
 
-use crate::{LiveEvent, Stage, answer::AnswerText};
+use crate::{LiveEvent, WatchedCycle, answer::AnswerText};
 
 /// The name of the answering tool.
 const REPLY: &str = "reply";
@@ -53,8 +53,8 @@ impl LiveFeed {
     }
 
     /// Begins the feed of a cycle, in place of an earlier one. Without a stage nothing is written.
-    pub fn begin(path: &Path, stage: Option<Stage>, redactor: &Redactor) -> Self {
-        let new = |_: &Stage| {
+    pub fn begin(path: &Path, stage: Option<WatchedCycle>, redactor: &Redactor) -> Self {
+        let new = |_: &WatchedCycle| {
             remove_stale(path);
             file::create_private(path).ok()
         };

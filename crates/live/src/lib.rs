@@ -21,7 +21,7 @@ pub use self::{
 
 /// A cycle that is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct WatchedCycle {
     /// The cycle.
     pub cycle_id: String,
     /// The chat that it works for.
@@ -35,7 +35,7 @@ pub struct Stage {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum LiveEvent {
     /// The cycle begins, or goes on.
-    Begin(Stage),
+    Begin(WatchedCycle),
     /// The cycle has read untrusted text: from here on links are shown as text.
     Taint,
     /// The model begins a turn. What it said before stays or was narration.

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{LiveEvent, Stage};
+use crate::{LiveEvent, WatchedCycle};
 
 /// Maximum bytes read at once.
 const MAX_READ_BYTES: u64 = 256 * 1024;
@@ -18,7 +18,7 @@ const MAX_READ_BYTES: u64 = 256 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// The cycle.
-    pub stage: Stage,
+    pub stage: WatchedCycle,
     /// True if links must be shown as text.
     pub is_tainted: bool,
     /// What the model says between calls, in the present turn.
@@ -42,7 +42,7 @@ pub struct PreviewStep {
 }
 
 impl Preview {
-    fn new(stage: Stage) -> Self {
+    fn new(stage: WatchedCycle) -> Self {
         let (narration, answer) = (String::new(), String::new());
         Self { stage, is_tainted: false, narration, answer, steps: Vec::new(), answer_before: 0 }
     }
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::LiveFeed;
 
-    fn stage(cycle_id: &str) -> Stage {
-        Stage { cycle_id: cycle_id.to_owned(), chat: ChatRef::TERMINAL, thread_id: None }
+    fn stage(cycle_id: &str) -> WatchedCycle {
+        WatchedCycle { cycle_id: cycle_id.to_owned(), chat: ChatRef::TERMINAL, thread_id: None }
     }
 
     fn feed(path: &Path, cycle_id: &str) -> LiveFeed {

@@ -9,7 +9,7 @@ use reveille_base::types::Effect;
 use reveille_config::Autonomy;
 
 use super::{
-    Access, Circumstances, Consent, Decision, NO_SANDBOX, Reach, Reason, Risk, Rules, Subject, Verdict, What,
+    Access, Circumstances, Consent, Decision, NO_SANDBOX, PolicyReason, Reach, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
     rules::{self, RuleQuestion},
 };
@@ -78,18 +78,18 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
 /// The reasons so far, for and against a call.
 #[derive(Debug, Default)]
 struct Scales {
-    said: Vec<(Decision, Reason)>,
+    said: Vec<(Decision, PolicyReason)>,
 }
 
 impl Scales {
-    fn record_decision(&mut self, decision: Decision, why: impl Into<Reason>) {
+    fn record_decision(&mut self, decision: Decision, why: impl Into<PolicyReason>) {
         let why = why.into();
         if !self.said.iter().any(|(_, said)| *said == why) {
             self.said.push((decision, why));
         }
     }
 
-    fn ask(&mut self, why: impl Into<Reason>) {
+    fn ask(&mut self, why: impl Into<PolicyReason>) {
         self.record_decision(Decision::Ask, why);
     }
 
@@ -256,7 +256,7 @@ fn judge_shell(
     }
     // fault: sandbox-command-neednt-ask
     if !circumstances.is_sandboxed {
-        scales.ask(Reason::with_consent(NO_SANDBOX, Consent::UnconfinedCommand));
+        scales.ask(PolicyReason::with_consent(NO_SANDBOX, Consent::UnconfinedCommand));
     }
     risk
 }

@@ -146,27 +146,27 @@ pub enum Consent {
 
 /// A reason for a decision, in a plain sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
+pub struct PolicyReason {
     /// The sentence.
     pub words: String,
     /// The consent that an approval gives, where the reason asks for one.
     pub consent: Option<Consent>,
 }
 
-impl Reason {
+impl PolicyReason {
     /// Creates a reason whose approval also gives this consent.
     pub fn with_consent(words: impl Into<String>, consent: Consent) -> Self {
         Self { words: words.into(), consent: Some(consent) }
     }
 }
 
-impl From<String> for Reason {
+impl From<String> for PolicyReason {
     fn from(words: String) -> Self {
         Self { words, consent: None }
     }
 }
 
-impl From<&str> for Reason {
+impl From<&str> for PolicyReason {
     fn from(words: &str) -> Self {
         words.to_owned().into()
     }
@@ -185,7 +185,7 @@ impl Verdict {
 
     /// Raises the decision to at least [`Decision::Ask`], and adds a reason. The reasons of an earlier [`Decision::Allow`] are dropped.
     #[must_use]
-    pub fn raise_to_ask(mut self, why: Reason) -> Self {
+    pub fn raise_to_ask(mut self, why: PolicyReason) -> Self {
         if self.decision == Decision::Allow {
             self.decision = Decision::Ask;
             self.reasons.clear();

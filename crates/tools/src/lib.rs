@@ -54,7 +54,7 @@ use reveille_base::{
 };
 use reveille_config::Autonomy;
 use reveille_policy as policy;
-use reveille_policy::{Circumstances, Reach, Reason, Subject, Verdict, What};
+use reveille_policy::{Circumstances, PolicyReason, Reach, Subject, Verdict, What};
 use reveille_sandbox::exec::Exec;
 use reveille_store::Change;
 
@@ -133,8 +133,10 @@ pub struct Refusal {
 /// A list that helps to name one of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedList {
-    /// The tasks.
+    /// The tasks, by their titles.
     Tasks,
+    /// The tasks, by their numbers.
+    NumberedTasks,
     /// The reminders.
     Reminders,
 }
@@ -155,8 +157,10 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let why = &self.why;
         match self.list {
-            None => f.write_str(why),
-            Some(NamedList::Tasks) => write!(f, "{why}. Send “list tasks” to see them. Nothing was done."),
+            None | Some(NamedList::Tasks) => f.write_str(why),
+            Some(NamedList::NumberedTasks) => {
+                write!(f, "{why}, so please say the task's name, or “list tasks” to see them. Nothing was done.")
+            }
             Some(NamedList::Reminders) => write!(f, "{why}. Send “list reminders” to see them. Nothing was done."),
         }
     }
@@ -220,7 +224,7 @@ pub struct Tool {
 }
 
 /// Additional reasons to ask for an approval, besides the policy's.
-pub type Asks = Box<dyn Fn(&World) -> Vec<Reason> + Send + Sync>;
+pub type Asks = Box<dyn Fn(&World) -> Vec<PolicyReason> + Send + Sync>;
 
 /// A tool defined elsewhere, which checks its own arguments.
 pub struct Foreign {
@@ -472,7 +476,7 @@ impl Tool {
         self.asks
             .iter()
             .flat_map(|asks| asks(world))
-            .chain(of_jobs.into_iter().map(Reason::from))
+            .chain(of_jobs.into_iter().map(PolicyReason::from))
             .fold(verdict, Verdict::raise_to_ask)
     }
 }

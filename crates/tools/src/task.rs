@@ -570,7 +570,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
         format!("There is no task {number} any more in the list that I showed you last")
     };
     // The title in that list isn't mentioned, because the task may be another chat's.
-    let unknown = || Refusal::with_list(format!("{why}, so please say the task's name"), NamedList::Tasks);
+    let unknown = || Refusal::with_list(&why, NamedList::NumberedTasks);
     let shown = number.checked_sub(1).and_then(|at| world.conversation.shown_tasks.get(at)).ok_or_else(unknown)?;
     let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
     let other = if first == List::Active { List::Backlog } else { List::Active };

@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 mod blocks;
 mod files;
 mod folded;
-mod memories;
+pub(crate) mod memories;
 mod projects;
 mod recalled;
 mod shrunk;
@@ -18,7 +18,7 @@ mod text;
 use blocks::{kept_block, text_block, user_blocks, with_blocks};
 pub use files::{File, FileView, with_images};
 pub use folded::{FoldedBrief, carry_over_blocks, render_folded_opening};
-use memories::render_memories;
+use memories::{MemoryExtent, render_memories};
 pub use projects::{SpokenProject, spoken_projects};
 pub use recalled::Recollection;
 pub use shrunk::shrink_message;
@@ -223,22 +223,6 @@ fn last_days(documents: &Documents, today: NaiveDate) -> String {
         }
     }
     text
-}
-
-/// The extent to which an opening shows the memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MemoryExtent {
-    /// All that fits.
-    Whole,
-    /// Less, because search results are shown too.
-    BesideHits,
-}
-
-impl MemoryExtent {
-    /// The extent beside these search results, if any.
-    pub(crate) fn beside_hits(recalled: Option<&[Recollection]>) -> Self {
-        if recalled.is_some() { Self::BesideHits } else { Self::Whole }
-    }
 }
 
 /// Returns the recent exchange entries shown in an opening.

@@ -82,7 +82,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         }),
         ("say_held_job_messages", |s| s.jobs_mut().say_held_job_messages().map(drop)),
         ("fail_lost_job_runs", |s| s.jobs_mut().fail_lost_job_runs().map(drop)),
-        ("file_missing", |s| s.attachments_mut().record_missing_file(1)),
+        ("record_missing_file", |s| s.attachments_mut().record_missing_file(1)),
         ("forget_words", |s| s.retention_mut().forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
         ("put_request_vectors", |s| s.recordings_mut().put_request_vectors("m", &[(1, vec![1.0])])),
         ("forget_files", |s| s.attachments_mut().forget_files(&["a.jpg".to_owned()])),

@@ -134,6 +134,7 @@ struct ScriptedTurn {
 enum End {
     Whole,
     Cut(usize),
+    CutAt(usize, Gate),
     Error(usize, Value),
     Stall(usize, Gate),
 }
@@ -251,6 +252,11 @@ impl Reply {
         self.ending(End::Cut(events))
     }
 
+    /// Closes the connection after this number of events, once the gate opens.
+    pub(crate) fn cut_at(self, events: usize, gate: &Gate) -> Self {
+        self.ending(End::CutAt(events, gate.clone()))
+    }
+
     /// Sends an `error` event after this number of events.
     pub(crate) fn error_event_after(self, events: usize, kind: &str) -> Self {
         self.ending(End::Error(events, json!({"type": "error", "error": {"type": kind, "message": "Broken off"}})))
@@ -286,6 +292,10 @@ impl ScriptedTurn {
             End::Cut(count) => {
                 is_whole = false;
                 [sent(&events[..count]), vec![Step::Close]].concat()
+            }
+            End::CutAt(count, gate) => {
+                is_whole = false;
+                [sent(&events[..count]), vec![Step::Wait(gate), Step::Close]].concat()
             }
             End::Error(count, error) => {
                 is_whole = false;

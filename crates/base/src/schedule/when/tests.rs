@@ -460,3 +460,27 @@ fn a_day_alone_may_be_today_whatever_the_time() {
         assert_eq!(read(text), expected, "{text}");
     }
 }
+#[test]
+fn recurrences_with_ends_and_rare_days() {
+    check_all(
+        saturday(),
+        &[
+            ("every day at 9 for 5 days", "every day at 09:00, until Thu 26 November 2026"),
+            ("every day at 9 three times", "every day at 09:00, until Tue 24 November 2026"),
+            ("every monday at 9, 4 times", "every Monday at 09:00, until Mon 14 December 2026"),
+            ("every weekday at 9 until friday", "every weekday at 09:00, until Fri 27 November 2026"),
+            ("every mother's day", "every year on the 2nd Sunday of May at 09:00"),
+            ("every thanksgiving at noon", "every year on the 4th Thursday of November at 12:00"),
+            ("every second sunday of may at 10", "every year on the 2nd Sunday of May at 10:00"),
+            ("the first monday of march every year", "every year on the 1st Monday of March at 09:00"),
+            ("every 30 minutes between 9 and 10", "every day at 09:00, 09:30 and 10:00"),
+            ("every 3 hours from 9am until midnight", "every day at 09:00, 12:00, 15:00, 18:00 and 21:00"),
+            ("every 2 hours from 10 to 2", "every day at 10:00, 12:00 and 14:00"),
+            ("every day at 9 berlin time", "every day at 09:00"),
+            ("every day at 9 london time", "Unsupported"),
+            ("every day at 9 or 10", "Unsupported"),
+            ("every 20 minutes 3 times", "Unsupported"),
+            ("every year on the 31st of june", "NoSuchDay"),
+        ],
+    );
+}

@@ -17,9 +17,8 @@ use reveille_model::conversation::{ContentBlock, SpokenMessage};
 use reveille_tools::Documents;
 
 use crate::decide::brief::{
-    MemoryExtent,
     blocks::{text_block, with_blocks},
-    memories::render_memories,
+    memories::{MemoryExtent, render_memories},
     text::{clip, escape},
 };
 use crate::decide::{

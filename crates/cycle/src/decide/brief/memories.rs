@@ -13,10 +13,23 @@ use reveille_memory::{
 };
 use reveille_tools::Documents;
 
-use crate::decide::{
-    brief::{MemoryExtent, text::escape},
-    tokens::TokenRate,
-};
+use crate::decide::{brief::text::escape, tokens::TokenRate};
+
+/// The extent to which an opening shows the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryExtent {
+    /// All that fits.
+    Whole,
+    /// Less, because search results are shown too.
+    BesideHits,
+}
+
+impl MemoryExtent {
+    /// The extent beside these search results, if any.
+    pub(crate) fn beside_hits<T>(recalled: Option<&[T]>) -> Self {
+        if recalled.is_some() { Self::BesideHits } else { Self::Whole }
+    }
+}
 
 /// Documents that most wakes leave unchanged. They come first, so that the next wake's prompt begins the same way.
 const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];

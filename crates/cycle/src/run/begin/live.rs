@@ -6,7 +6,7 @@ use tracing::Instrument as _;
 
 use reveille_base::types::ChatRef;
 use reveille_git::Repo;
-use reveille_live::{LiveFeed, Stage};
+use reveille_live::{LiveFeed, WatchedCycle};
 
 use crate::{
     background,
@@ -65,7 +65,8 @@ fn begin_preview(session: &Session<'_>, live: &Live) -> LiveFeed {
         |chat: &ChatRef| *chat == ChatRef::TERMINAL || *chat == config.owner_chat && chat.person_id().is_some();
     // fault: guests-see-previews
     let chat = live.cycle.chat.filter(is_watched).filter(|_| session.context.stand_in.is_none());
-    let stage = chat.map(|chat| Stage { cycle_id: live.cycle.id.clone(), chat, thread_id: live.cycle.thread_id });
+    let stage =
+        chat.map(|chat| WatchedCycle { cycle_id: live.cycle.id.clone(), chat, thread_id: live.cycle.thread_id });
     let mut feed = LiveFeed::begin(&config.live_path(), stage, session.context.redactor);
     if !live.state.taints.is_empty() {
         feed.taint();

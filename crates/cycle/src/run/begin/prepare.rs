@@ -25,7 +25,7 @@ use crate::{
     context::WakeError,
     decide::{
         brief,
-        brief::MemoryExtent,
+        brief::memories::MemoryExtent,
         budget::{Budget, day_begin},
         lineup::ModelState,
         machine::Cycle,

@@ -371,3 +371,31 @@ fn parse_timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     }
     set(&begun.part_until(at), &behind)
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone as _;
+
+    use super::*;
+
+    #[test]
+    fn the_distance_to_a_facts_day_is_counted_from_today() {
+        let now = Tz::UTC.with_ymd_and_hms(2026, 11, 21, 14, 0, 0).unwrap();
+        for (fact, said) in [
+            ("The concert is on 24 November 2026", Some("That is in 3 days: Tuesday, 24 November 2026.")),
+            (
+                "The concert is today (memory/agent-memory/semantic-memory.md)",
+                Some("That is today: Saturday, 21 November 2026."),
+            ),
+            (
+                "The concert is tomorrow (said on Friday, 20 November 2026)",
+                Some("That is today: Saturday, 21 November 2026."),
+            ),
+            ("The concert was on 3 May 2026", None),
+            ("The bins go out every friday", None),
+            ("Tea is green", None),
+        ] {
+            assert_eq!(describe_day_distance(fact, now).as_deref(), said, "{fact}");
+        }
+    }
+}

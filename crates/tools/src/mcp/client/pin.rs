@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use reveille_base::{approval_text::render_code_block, file};
 use reveille_config::read_private;
-use reveille_policy::{Consent, Reason};
+use reveille_policy::{Consent, PolicyReason};
 
 use super::{schema::ToolArguments, settings::Server};
 
@@ -290,9 +290,12 @@ impl Pin {
     }
 
     /// Returns the question with the consent that its answer gives: to the list with just this digest.
-    pub fn ask_acceptance(&self, server: &str) -> Option<Reason> {
+    pub fn ask_acceptance(&self, server: &str) -> Option<PolicyReason> {
         let sha256 = self.found.as_ref()?.sha256();
-        Some(Reason::with_consent(self.question(server)?, Consent::ServerTools { server: server.to_owned(), sha256 }))
+        Some(PolicyReason::with_consent(
+            self.question(server)?,
+            Consent::ServerTools { server: server.to_owned(), sha256 },
+        ))
     }
 
     /// Loads a server's pin. A missing or damaged file accepts nothing.

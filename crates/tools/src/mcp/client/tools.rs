@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use reveille_base::types::Effect;
 use reveille_config::Config;
-use reveille_policy::{Consent, Reach, Reason};
+use reveille_policy::{Consent, PolicyReason, Reach};
 use reveille_sandbox::exec::Shelter;
 
 use super::{
@@ -104,13 +104,13 @@ fn build_tool(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> 
 
 impl Target {
     /// Returns the reasons to ask besides the policy's.
-    fn list_reasons_to_ask(&self, shelter: &Shelter) -> Vec<Reason> {
+    fn list_reasons_to_ask(&self, shelter: &Shelter) -> Vec<PolicyReason> {
         let changed = Pin::load(&self.pins, &self.server.name).ask_acceptance(&self.server.name);
         // fault: sandbox-mcp-call-neednt
         let is_loose = matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there();
         changed
             .into_iter()
-            .chain(is_loose.then(|| Reason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)))
+            .chain(is_loose.then(|| PolicyReason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)))
             .collect()
     }
 }
@@ -437,7 +437,7 @@ mod tests {
         let (shelter, target) = (missing_shelter(dir.path()), target(dir.path()));
         assert_eq!(
             target.list_reasons_to_ask(&shelter),
-            [Reason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)]
+            [PolicyReason::with_consent(NOT_CONFINED, Consent::UnconfinedServer)]
         );
         let ran = dir.path().join("mcp/s/ran");
         let mut servers = Servers::default();

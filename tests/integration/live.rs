@@ -1,0 +1,194 @@
+//! Answers while they are written: at a terminal, and as a draft on Telegram.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::support::{
+    claude::{Block, FakeClaude, Reply},
+    env::{CHAT, Running, Talk, TestEnv, eventually},
+    http::Gate,
+    story::{reply, start_wake, wait_for_request, with_claude},
+    telegram::Fault,
+};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+const PROMPT: &str = "\x1b[?2004h";
+const BOB: i64 = 5555;
+
+/// The number of events after which two thirds of a turn's only block are sent.
+const TWO_THIRDS: usize = 5;
+
+fn start_bot(env: &TestEnv) -> Running {
+    env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", WAKE])
+}
+
+fn end(bot: Running) {
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+}
+
+/// A chat at a terminal, with a model.
+fn open_chat() -> (FakeClaude, TestEnv, Talk) {
+    let (claude, mut env) = (FakeClaude::start(), TestEnv::new());
+    env.set("TERM", "xterm");
+    env.think_with(&claude);
+    let mut talk = env.talk(WAKE, &["chat"]);
+    talk.wait_for_text(PROMPT);
+    (claude, env, talk)
+}
+
+fn preview_file(env: &TestEnv) -> Option<String> {
+    fs::read_to_string(env.workspace().join(".live")).ok()
+}
+
+#[test]
+fn an_answer_grows_on_the_screen_and_is_printed_once_when_it_is_complete() {
+    let (claude, env, mut talk) = open_chat();
+    let gate = Gate::default();
+    let text = "The sky is blue because short waves are scattered more than long ones by the air.";
+    claude.expect(reply("t1", text).stalled_after(TWO_THIRDS, &gate));
+    claude.expect(Reply::text("Done."));
+    talk.types("why is the sky blue?\r");
+    talk.wait_for_text("writing…\n  │ The sky is blue because");
+    assert!(env.outbox().is_empty(), "a preview is no message");
+    gate.open();
+    talk.wait_for_text(&format!("{text}\n"));
+    talk.wait_for_text(PROMPT);
+    assert_eq!((env.outbox().len(), preview_file(&env)), (1, None));
+    env.check_sound();
+}
+
+#[test]
+fn a_discarded_turn_disappears_from_the_screen() {
+    let (claude, env, mut talk) = open_chat();
+    let gate = Gate::default();
+    claude.expect(reply("t1", "It is the sea that colours the sky, they say.").cut_at(TWO_THIRDS, &gate));
+    claude.expect(reply("t2", "Short waves are scattered more."));
+    claude.expect(Reply::text("Done."));
+    talk.types("why is the sky blue?\r");
+    talk.wait_for_text("  │ It is the sea that");
+    gate.open();
+    talk.wait_for_text("Short waves are scattered more.\n");
+    assert_eq!(env.outbox().len(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn the_owner_sees_a_growing_draft_and_none_after_the_answer() {
+    let (telegram, claude, env) = with_claude();
+    let (first, second) = (Gate::default(), Gate::default());
+    claude.expect(
+        Reply::tools(vec![
+            Block::text("Let me look at the tasks first, please."),
+            Block::tool("t1", "task_list", json!({})),
+        ])
+        .stalled_after(4, &first),
+    );
+    claude.expect(
+        reply("t2", "You have **no** tasks, see https://example.org/tasks for more.")
+            .stalled_after(TWO_THIRDS, &second),
+    );
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there to do?");
+    eventually("what it says first", || {
+        telegram.drafts().iter().any(|draft| draft.visible.starts_with("Let me look "))
+    });
+    first.open();
+    eventually("its answer", || {
+        telegram.drafts().iter().any(|draft| draft.visible.starts_with("You have no tasks, see"))
+    });
+    second.open();
+    telegram.wait_for_sent(1, std::time::Duration::from_secs(60));
+    eventually("the preview ends", || preview_file(&env).is_none());
+    end(bot);
+    let drafts = telegram.drafts();
+    assert!(
+        drafts.iter().all(|draft| draft.sent == 0 && draft.chat_id == CHAT && draft.number == drafts[0].number),
+        "{drafts:?}"
+    );
+    assert_eq!(telegram.sent().len(), 1);
+    assert!(telegram.calls("sendMessage").len() == 1, "no line of progress beside the draft");
+    env.check_sound();
+}
+
+#[test]
+fn a_server_without_drafts_is_asked_once_and_answers_come_whole() {
+    let (telegram, claude, env) = with_claude();
+    telegram.fail_next("sendMessageDraft", Fault::Status(404, None));
+    let bot = start_bot(&env);
+    for (n, word) in [(1, "one"), (2, "two")] {
+        let gate = Gate::default();
+        claude.expect(
+            reply(&format!("t{n}"), "It is said to be so, and by many people.").stalled_after(TWO_THIRDS, &gate),
+        );
+        claude.expect(Reply::text("Done."));
+        telegram.push_text(CHAT, CHAT, word);
+        eventually("it is written", || preview_file(&env).is_some_and(|file| file.contains("said")));
+        if n == 1 {
+            telegram.wait_for_calls("sendMessageDraft", 1, std::time::Duration::from_secs(60));
+        }
+        gate.open();
+        telegram.wait_for_sent(n, std::time::Duration::from_secs(60));
+    }
+    end(bot);
+    assert_eq!((telegram.calls("sendMessageDraft").len(), telegram.drafts().len()), (1, 0));
+    env.check_sound();
+}
+
+#[test]
+fn a_guests_answer_is_never_previewed() {
+    let (telegram, claude, mut env) = with_claude();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    let gate = Gate::default();
+    claude.expect(reply("t1", "It is wet, and that is all.").stalled_after(TWO_THIRDS, &gate));
+    claude.expect(Reply::text("Done."));
+    env.receive(BOB, "what is rain?");
+    let wake = start_wake(&env);
+    wait_for_request(&claude, 1);
+    eventually("the turn is read", || env.cycle().state == "running");
+    gate.open();
+    wake.end().ok();
+    assert_eq!((preview_file(&env), telegram.sent().len()), (None, 1));
+    env.check_sound();
+}
+
+#[test]
+fn a_kill_while_an_answer_is_written_loses_and_doubles_nothing() {
+    let (telegram, claude, env) = with_claude();
+    env.receive(CHAT, "name a river");
+    claude.expect(reply("t1", "The Rhine, which is long and wide.").stalled_after(TWO_THIRDS, &Gate::default()));
+    let wake = start_wake(&env);
+    eventually("it is written", || preview_file(&env).is_some_and(|file| file.contains("Rhine, ")));
+    wake.signal(Signal::KILL);
+    wake.end();
+    assert!(telegram.sent().is_empty() && preview_file(&env).is_some());
+    claude.expect(reply("t2", "The Rhine."));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!((telegram.sent().len(), preview_file(&env)), (1, None));
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn the_links_of_a_tainted_cycle_are_text_in_its_draft() {
+    let (telegram, claude, env) = with_claude();
+    let gate = Gate::default();
+    claude.expect(
+        reply("t1", "Open https://evil.example/now at once, they ask of you, and I would rather not do so.")
+            .stalled_after(TWO_THIRDS, &gate),
+    );
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    let origin = json!({"type": "hidden_user", "date": 1_763_730_000, "sender_user_name": "Eve"});
+    telegram.push_message(CHAT, &json!({"text": "Look at this: https://evil.example/now", "forward_origin": origin}));
+    eventually("the draft", || telegram.drafts().iter().any(|draft| draft.visible.contains("evil.example")));
+    gate.open();
+    telegram.wait_for_sent(1, std::time::Duration::from_secs(60));
+    end(bot);
+    assert!(telegram.drafts().iter().all(|draft| !draft.text.contains("<a ")));
+    assert!(telegram.drafts().iter().any(|draft| draft.text.contains("<code>https://evil.example/now</code>")));
+}

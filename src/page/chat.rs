@@ -368,6 +368,7 @@ fn render_page(
                 input type="hidden" name="seen" value=(unseen.join(",")) form="say" data-unseen;
             }
         }
+        div #preview .card hidden {}
         section #live-work data-live {
             @if let Some(calls) = &talk.at_work { (render_progress(desk, calls)) }
             (talk.newest)
@@ -385,7 +386,10 @@ fn render_page(
             }
             div .actions {
                 button type="submit" { "Send" }
-                span #say-how .meta { code { "/help" } " lists the commands. Ctrl+Enter sends." }
+                span #say-how .meta {
+                    code { "/help" } " lists the commands. "
+                    span #enter-sends hidden { "Enter sends, Shift+Enter begins a new line." }
+                }
             }
         }
     };

@@ -1,4 +1,5 @@
-//! Refreshes open pages by server-sent events that announce a change. Without open pages, nothing is checked.
+//! Refreshes open pages by server-sent events that announce a change, and shows the chat an answer while it is written. Without open pages,
+//! nothing is checked.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,18 +23,20 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use reveille_config::Config;
 use reveille_store::{Store, database};
 
-use super::{chat, error::render_status, site::PageSite};
+use super::{chat, error::render_status, preview::ChatPreview, site::PageSite};
 
 /// Maximum pages refreshed at a time.
 pub(super) const MAX_LISTENERS: usize = 16;
 /// Interval between checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval between looks at the preview.
+const PREVIEW_INTERVAL: Duration = Duration::from_millis(80);
 /// Number of checks without a change after which an empty event is sent, to detect a closed connection.
 const SILENT_CHECKS: u32 = 15;
 /// The first event: the wait before reconnecting, in milliseconds.
-const HELLO: &[u8] = b"retry: 2000\n\n";
-const CHANGED: &[u8] = b"event: changed\ndata:\n\n";
-const STILL_HERE: &[u8] = b":\n\n";
+const HELLO: Bytes = Bytes::from_static(b"retry: 2000\n\n");
+const CHANGED: Bytes = Bytes::from_static(b"event: changed\ndata:\n\n");
+const STILL_HERE: Bytes = Bytes::from_static(b":\n\n");
 
 /// The query of `/live`: the path of the page that listens.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -63,11 +66,12 @@ async fn announce_changes(
     site: Arc<PageSite>,
     is_chat: bool,
     mut seen: SeenState,
-    events: mpsc::Sender<&'static [u8]>,
+    events: mpsc::Sender<Bytes>,
     _place: OwnedSemaphorePermit,
 ) {
     let mut silent = 0;
     let mut next = HELLO;
+    let mut preview = is_chat.then(|| ChatPreview::new(&site));
     loop {
         if is_chat {
             site.chat.record_visit();
@@ -78,14 +82,28 @@ async fn announce_changes(
         tokio::select! {
             () = events.closed() => return,
             () = tokio::time::sleep(CHECK_INTERVAL) => {}
+            () = show_preview(&mut preview, &events) => return,
         }
         let has_changed = seen.has_changed(&site).await;
         silent = if has_changed { 0 } else { silent + 1 };
         next = match (has_changed, silent % SILENT_CHECKS) {
             (true, _) => CHANGED,
             (false, 0) => STILL_HERE,
-            (false, _) => b"",
+            (false, _) => Bytes::new(),
         };
+    }
+}
+
+/// Shows the preview as it grows, until nobody listens.
+async fn show_preview(preview: &mut Option<ChatPreview>, events: &mpsc::Sender<Bytes>) {
+    let Some(preview) = preview else { return std::future::pending().await };
+    loop {
+        if let Some(event) = preview.next_event()
+            && events.send(event).await.is_err()
+        {
+            return;
+        }
+        tokio::time::sleep(PREVIEW_INTERVAL).await;
     }
 }
 
@@ -151,7 +169,7 @@ async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) 
 }
 
 /// A response body that lasts as long as the events.
-struct Events(mpsc::Receiver<&'static [u8]>);
+struct Events(mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Events {
     type Data = Bytes;
@@ -161,6 +179,6 @@ impl hyper::body::Body for Events {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(Bytes::from_static(event)))))
+        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
     }
 }

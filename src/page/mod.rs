@@ -19,6 +19,7 @@ mod markdown;
 mod memory;
 mod notes;
 mod parts;
+mod preview;
 mod questions;
 mod settings;
 mod site;

@@ -1,5 +1,5 @@
-// What a page does beyond its HTML: it renews itself when something has changed, and sends by Ctrl+Enter. Everything works
-// without it.
+// What a page does beyond its HTML: it renews itself when something has changed, shows an answer while it is written, and
+// sends by Enter. Everything works without it.
 "use strict";
 
 (() => {
@@ -57,6 +57,7 @@
         if (opened.has(named(details))) details.open = true;
       }
       if (focused !== null) refocus(section, focused);
+      if (section.id === "live-chat") hidePreview();
       if (followed) scrollTo(0, document.documentElement.scrollHeight);
     }
     tellSeen();
@@ -72,6 +73,25 @@
     const told = fetch("/chat/seen", { method: "POST", body, redirect: "error" });
     // What couldn't be told is told with the next renewal.
     told.then((answer) => answer.ok && unseen?.remove()).catch(() => {});
+  }
+
+  // The answer while it is written. Its end leaves it until the answer itself is here, which takes a moment.
+  const preview = document.getElementById("preview");
+  const LINGER_MS = 3000;
+  let isOver = false;
+  function hidePreview() {
+    if (!preview || !isOver) return;
+    preview.hidden = true;
+    preview.replaceChildren();
+  }
+  function showPreview(event) {
+    if (!preview) return;
+    isOver = event.data === "";
+    if (isOver) return void setTimeout(hidePreview, LINGER_MS);
+    const followed = isAtEnd();
+    preview.innerHTML = event.data;
+    preview.hidden = false;
+    if (followed) scrollTo(0, document.documentElement.scrollHeight);
   }
 
   let isBusy = false;
@@ -107,6 +127,7 @@
       isLost = false;
     };
     mine.addEventListener("changed", refresh);
+    mine.addEventListener("preview", showPreview);
     mine.onerror = () => {
       isLost = true;
       connection.hidden = false;
@@ -123,11 +144,16 @@
 
   document.addEventListener("keydown", (event) => {
     const field = event.target;
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !field.matches?.("textarea")) return;
+    if (event.key !== "Enter" || event.isComposing || !field.matches?.("textarea")) return;
+    // In the chat Enter alone sends, but for a keyboard on a screen, where nothing else begins a new line.
+    const isChat = field.form?.id === "say" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
+    if (!isChat && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     field.form?.requestSubmit();
   });
 
+  const hint = document.getElementById("enter-sends");
+  if (hint) hint.hidden = matchMedia("(pointer: coarse)").matches;
   if (sections().length === 0) return;
   for (const section of sections()) section.dataset.was = section.innerHTML;
   document.addEventListener("visibilitychange", () => {

@@ -13,6 +13,7 @@ use crate::{
         claude::{FakeClaude, Reply},
         env::{NOW, eventually},
         http::{Gate, HttpServer, Response},
+        story::reply,
     },
 };
 
@@ -373,4 +374,34 @@ fn pictures_for_the_documents() {
         browser.go(&at(&page, path));
         browser.view(&pictures().join(format!("docs/page-{name}.png")));
     }
+}
+
+#[test]
+fn an_answer_grows_in_the_chat_and_enter_sends() {
+    let Some(mut browser) = Chromium::start() else { return };
+    let (claude, mut env) = (FakeClaude::start(), TestEnv::new());
+    env.think_with(&claude);
+    let gate = Gate::default();
+    let text = "It is **blue**, since short waves are scattered more, as `sky.rs` knows.";
+    claude.expect(reply("t1", text).stalled_after(5, &gate));
+    claude.expect(Reply::text("Done."));
+    let page = ServedPage::open(&env);
+    enter(&mut browser, &page);
+    browser.go(&at(&page, "/chat"));
+    browser.eval("document.querySelector('#text').focus()");
+    browser.types("why is");
+    browser.press("Enter", 13, 8);
+    browser.types(" the sky blue?");
+    assert_eq!(browser.eval("document.querySelector('#text').value"), "why is the sky blue?", "nothing was sent");
+    browser.press("Enter", 13, 0);
+    browser.until("document.querySelector('#preview strong')?.innerText === 'blue'");
+    assert!(
+        browser.eval("document.querySelector('#preview').innerText").as_str().unwrap().contains("Reveille is writing…")
+    );
+    browser.view(&pictures().join("chat-preview.png"));
+    gate.open();
+    browser.until("document.querySelector('#live-chat').innerText.includes('as sky.rs knows.')");
+    browser.until("document.querySelector('#preview').hidden");
+    assert_eq!(browser.problems(), [""; 0]);
+    page.end();
 }

@@ -220,7 +220,7 @@ fn run_once(config: &Config, arguments: &RunArguments, mode: BotMode) -> Option<
     let outside = BotContext { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, (wake.clone(), transcriber.clone()), mode).await
+        Box::pin(bot::run(outside, stop, (wake.clone(), transcriber.clone()), mode)).await
     });
     Some(match ended {
         Ok(BotEnd::Restart) => return None,

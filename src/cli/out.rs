@@ -4,7 +4,7 @@
 use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},
     process::ExitCode,
-    sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use reveille_base::approval_text::remove_hidden;
@@ -124,11 +124,9 @@ pub(super) struct TerminalSize {
     pub(super) rows: usize,
 }
 
-/// Returns the size of the terminal on standard error. `None` if it is none, or can't move its cursor.
+/// Returns the size of the terminal on standard error. `None` if it is none.
 pub(super) fn terminal_size() -> Option<TerminalSize> {
-    static MOVES: LazyLock<bool> =
-        LazyLock::new(|| std::env::var("TERM").is_ok_and(|term| !matches!(&*term, "" | "dumb")));
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|_| *MOVES)?;
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     let known = |size: u16, usual| if size == 0 { usual } else { usize::from(size) };
     Some(TerminalSize { columns: known(size.ws_col, 80), rows: known(size.ws_row, 24) })
 }

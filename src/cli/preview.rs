@@ -23,11 +23,15 @@ const MARGIN: &str = "  │ ";
 const OTHER_ROWS: usize = 4;
 
 /// Follows the preview of this terminal's cycle.
-pub(super) struct TerminalPreview(LiveReader);
+pub(super) struct TerminalPreview {
+    reader: LiveReader,
+    /// A plain terminal may not support the control sequences that remove several lines.
+    is_plain: bool,
+}
 
 impl TerminalPreview {
     pub(super) fn new(config: &Config) -> Self {
-        Self(LiveReader::new(config.live_path()))
+        Self { reader: LiveReader::new(config.live_path()), is_plain: config.no_color }
     }
 
     /// Shows the preview in place of the temporary line until the returned value is dropped. `None` without a terminal.
@@ -39,8 +43,11 @@ impl TerminalPreview {
 
     /// Renders the text by now. `None` if nothing is being written.
     pub(super) fn render(&mut self) -> Option<String> {
-        self.0.refresh();
-        let preview = self.0.preview().filter(|preview| preview.stage.chat == ChatRef::TERMINAL)?;
+        if self.is_plain {
+            return None;
+        }
+        self.reader.refresh();
+        let preview = self.reader.preview().filter(|preview| preview.stage.chat == ChatRef::TERMINAL)?;
         render_preview(preview, out::terminal_size()?)
     }
 }

@@ -443,7 +443,7 @@ fn render_progress(desk: &PageContext<'_>, calls: &[Entry]) -> Markup {
     });
     let step = |what: &str| desk.clean_text(&escape_hidden(&truncate_text(&one_line(what), STEP_CHARS)));
     html! {
-        div .card {
+        div .card .idle[planned.is_none()] {
             p { (step(&progress_line(calls))) }
             @if let Some(plan) = planned.filter(|plan| !plan.steps.is_empty()) {
                 details {

@@ -13,7 +13,7 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 
 use reveille_base::words::{last_chars, one_line, truncate_text};
-use reveille_channels::{Draft, Presence, SendError};
+use reveille_channels::{DraftMessage, Presence, SendError};
 use reveille_live::{LiveReader, Preview};
 use reveille_memory::render::{self, Links};
 
@@ -90,7 +90,8 @@ async fn show_if_due(channel: &dyn Presence, reader: &LiveReader, pace: &mut Dra
     // The wake that ends this preview waits until the draft has left.
     let Some(held) = reader.hold() else { return true };
     let stage = &preview.stage;
-    let draft = Draft { chat: stage.chat, thread_id: stage.thread_id, number: number_draft(&stage.cycle_id), html };
+    let draft =
+        DraftMessage { chat: stage.chat, thread_id: stage.thread_id, number: number_draft(&stage.cycle_id), html };
     let called = tokio::time::timeout(CALL_TIMEOUT, channel.show_draft(&draft)).await;
     drop(held);
     let Ok(called) = called else {

@@ -368,7 +368,7 @@ mod tests {
             panic!("nothing is changed here")
         }
 
-        fn show_draft<'a>(&'a self, _: &'a reveille_channels::Draft) -> DoneFuture<'a> {
+        fn show_draft<'a>(&'a self, _: &'a reveille_channels::DraftMessage) -> DoneFuture<'a> {
             panic!("nothing is shown here")
         }
 

@@ -42,7 +42,7 @@ pub trait Presence: Channel {
     ///
     /// # Errors
     /// [`SendError::Never`] if the channel has no drafts.
-    fn show_draft<'a>(&'a self, draft: &'a Draft) -> DoneFuture<'a>;
+    fn show_draft<'a>(&'a self, draft: &'a DraftMessage) -> DoneFuture<'a>;
 
     /// Deletes one of our messages.
     fn delete_message<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
@@ -59,7 +59,7 @@ pub trait Buttons: Presence {
 
 /// A message that is still being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct DraftMessage {
     /// The private chat.
     pub chat: ChatRef,
     /// The forum topic in the chat.

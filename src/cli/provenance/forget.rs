@@ -53,7 +53,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         Ok(plan) => plan,
         Err(error) => return report_refusal(&error),
     };
-    let consent = if arguments.yes { Consent::Given } else { Consent::Missing };
+    let consent = if arguments.yes { PurgeConsent::Given } else { PurgeConsent::Missing };
     show_plan(config, &plan);
     if plan.rows.is_blocked() || !plan.unwritable.is_empty() {
         show_blocks(&plan);
@@ -120,7 +120,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
 
 /// The person's consent before anything is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Consent {
+enum PurgeConsent {
     /// Given by `--yes`.
     Given,
     /// Still to be asked for.
@@ -128,7 +128,7 @@ enum Consent {
 }
 
 /// Removes the words from git's history after the person has agreed, and reports the result.
-fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: Consent) -> ExitCode {
+fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: PurgeConsent) -> ExitCode {
     let holding = match forget::find_holding_commits(repo, sought) {
         Ok(found) => found.commits.len(),
         Err(error) => {
@@ -184,12 +184,12 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: Co
 }
 
 /// Asks before the words are removed. `None` if nobody can be asked.
-fn confirm_removal(consent: Consent) -> Option<bool> {
+fn confirm_removal(consent: PurgeConsent) -> Option<bool> {
     confirm(consent, "Remove it? It can't be restored in the database. [y/N]")
 }
 
-fn confirm(consent: Consent, question: &str) -> Option<bool> {
-    if consent == Consent::Given {
+fn confirm(consent: PurgeConsent, question: &str) -> Option<bool> {
+    if consent == PurgeConsent::Given {
         return Some(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

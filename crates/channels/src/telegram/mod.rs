@@ -39,7 +39,7 @@ use teloxide_core::{
     },
 };
 
-use super::{Buttons, DoneFuture, Draft, Presence, SendError};
+use super::{Buttons, DoneFuture, DraftMessage, Presence, SendError};
 
 /// The reaction to a received message, from the set allowed by default in every chat.
 const SEEN: &str = "👀";
@@ -136,7 +136,7 @@ impl Presence for Telegram {
         )
     }
 
-    fn show_draft<'a>(&'a self, draft: &'a Draft) -> DoneFuture<'a> {
+    fn show_draft<'a>(&'a self, draft: &'a DraftMessage) -> DoneFuture<'a> {
         self.call_ignoring_result(Ok(SendMessageDraft {
             chat_id: draft.chat.id,
             message_thread_id: draft.thread_id,

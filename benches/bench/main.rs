@@ -14,6 +14,8 @@ mod fleet;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod measure;
 #[cfg(test)]
 mod memory;
@@ -54,6 +56,7 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("bot", 1, bot::measure),
     ("commands", 10, commands::measure),
     ("stop", 5, stop::measure),
+    ("live", 10, live::measure),
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
     ("searching", 50, searching::measure),
@@ -63,7 +66,7 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("fleet", 3, fleet::measure),
 ];
 
-const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|searching|offering|sizes|voice|fleet]...\n";
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|live|storing|memory|searching|offering|sizes|voice|fleet]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

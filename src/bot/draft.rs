@@ -152,10 +152,11 @@ fn render_draft(preview: &Preview) -> Option<String> {
     let end = last_chars(text, MAX_CHARS);
     let text = if end.len() < text.len() { format!("…{end}") } else { text.to_owned() };
     let step = preview.running_step().map(|step| truncate_text(&one_line(&step.what), MAX_STEP_CHARS));
+    let joined = preview.joined.as_ref().map(|joined| render::render_verbatim(&format!("➕ {joined}")).html);
     let step = step.map(|step| render::render_verbatim(&format!("⏳ {step}")).html);
     let links = if preview.is_tainted { Links::AsText } else { Links::Clickable };
     let text = render::render_with_links(&text, links).pop().map(|part| part.html);
-    let parts: Vec<String> = text.into_iter().chain(step).collect();
+    let parts: Vec<String> = text.into_iter().chain(joined).chain(step).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 

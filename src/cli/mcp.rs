@@ -148,11 +148,12 @@ impl ServerLook<'_> {
                 to_exit_code(is_good)
             }
             Action::Try { server, tool, arguments, unconfined } => {
-                let (Some(server), Ok(arguments @ serde_json::Value::Object(_))) =
-                    (settings.get(server), serde_json::from_str(arguments))
-                else {
+                let Some(server) = settings.get(server) else {
                     unknown(server);
-                    complain("Or the arguments aren't a JSON object. Nothing was called.");
+                    return ExitCode::from(super::EXIT_USAGE);
+                };
+                let Ok(arguments @ serde_json::Value::Object(_)) = serde_json::from_str(arguments) else {
+                    complain("The arguments aren't a JSON object, such as '{\"city\": \"Oslo\"}'. Nothing was called.");
                     return ExitCode::from(super::EXIT_USAGE);
                 };
                 match client::try_out(server, &shelter, choose_confinement(*unconfined), (tool, &arguments)).await {

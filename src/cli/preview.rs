@@ -54,7 +54,10 @@ impl TerminalPreview {
 
 fn render_preview(preview: &Preview, size: TerminalSize) -> Option<String> {
     let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
-    let text = escape_hidden(text.trim());
+    let joined = preview.joined.as_ref().map(|joined| format!("(added: {joined})"));
+    let parts: Vec<&str> =
+        [text.trim(), joined.as_deref().unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+    let text = escape_hidden(&parts.join("\n"));
     if text.is_empty() {
         return None;
     }

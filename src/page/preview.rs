@@ -45,11 +45,12 @@ fn render_preview(preview: &Preview) -> Option<Markup> {
     let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
     let step = preview.running_step();
     let by = if preview.is_tainted { WrittenBy::Others } else { WrittenBy::Own };
-    let is_empty = text.trim().is_empty() && step.is_none();
+    let is_empty = text.trim().is_empty() && step.is_none() && preview.joined.is_none();
     (!is_empty).then(|| {
         html! {
             p .meta { "Reveille is writing…" }
             (render_markdown(text.trim(), by))
+            @if let Some(joined) = &preview.joined { p .meta { "Added: " (escape_hidden(joined)) } }
             @if let Some(step) = step { p .meta { (escape_hidden(&step.what)) "…" } }
         }
     })

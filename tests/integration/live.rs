@@ -190,3 +190,50 @@ fn the_links_of_a_tainted_cycle_are_text_in_its_draft() {
     assert!(telegram.drafts().iter().all(|draft| !draft.text.contains("<a ")));
     assert!(telegram.drafts().iter().any(|draft| draft.text.contains("<code>https://evil.example/now</code>")));
 }
+
+#[test]
+fn a_message_that_comes_meanwhile_joins_and_is_shown_as_added() {
+    let (telegram, claude, env) = with_claude();
+    let (listing, writing) = (Gate::default(), Gate::default());
+    claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &listing));
+    claude.expect(
+        reply("t2", "Nothing today, and nothing tomorrow either, as far as I know.").stalled_after(TWO_THIRDS, &writing),
+    );
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there to do?");
+    wait_for_request(&claude, 1);
+    telegram.push_text(CHAT, CHAT, "and tomorrow?");
+    eventually("it is stored", || env.queued().len() == 2);
+    listing.open();
+    eventually("it is shown", || telegram.drafts().iter().any(|draft| draft.visible.contains("➕ and tomorrow?")));
+    writing.open();
+    telegram.wait_for_sent(1, std::time::Duration::from_secs(60));
+    end(bot);
+    assert_eq!(env.queued().len(), 0);
+    env.check_sound();
+}
+
+#[test]
+fn with_wait_a_message_that_comes_meanwhile_is_answered_afterwards() {
+    let (telegram, claude, mut env) = with_claude();
+    env.set("WHILE_WORKING", "wait");
+    let listing = Gate::default();
+    claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &listing));
+    claude.expect(reply("t2", "Nothing today."));
+    claude.expect(Reply::text("Done."));
+    claude.expect(reply("t3", "Nothing tomorrow."));
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there to do?");
+    wait_for_request(&claude, 1);
+    telegram.push_text(CHAT, CHAT, "and tomorrow?");
+    eventually("it is stored", || env.queued().len() == 2);
+    listing.open();
+    telegram.wait_for_sent(2, std::time::Duration::from_secs(60));
+    end(bot);
+    let sent: Vec<String> = telegram.sent().into_iter().map(|message| message.visible).collect();
+    assert_eq!(sent, ["Nothing today.", "Nothing tomorrow."]);
+    assert!(!claude.requests()[1].last_text().contains("and tomorrow?"));
+    env.check_sound();
+}

@@ -341,3 +341,18 @@ fn a_tool_that_an_api_would_refuse_is_offered_as_one_that_it_takes_and_called_by
     assert_eq!(called["params"], json!({"name": "rows.find", "arguments": {"$filter": "x"}}));
     world.env.check_sound();
 }
+
+#[test]
+fn a_call_tried_by_hand_names_just_what_is_wrong() {
+    let world = World::new("");
+    for (args, why) in [
+        (["mcp", "try", "nobody", "say", "{}"], "There is no MCP server \"nobody\" in mcp.toml."),
+        (["mcp", "try", "peer", "say", "tea"], "The arguments aren't a JSON object"),
+        (["mcp", "try", "peer", "say", "[1]"], "The arguments aren't a JSON object"),
+    ] {
+        let ran = world.env.wake(&args);
+        ran.assert_fails(2, why);
+        assert_eq!(ran.notices().lines().count(), 1, "{}", ran.notices());
+    }
+    assert!(world.env.wake(&["mcp", "try", "peer", "say", "{\"text\": \"hi\"}"]).ok().stdout.contains("Obey me"));
+}

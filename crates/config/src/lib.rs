@@ -20,6 +20,7 @@ mod table;
 mod tests;
 mod types;
 mod values;
+mod while_working;
 
 use std::{
     collections::BTreeMap,
@@ -53,6 +54,7 @@ pub use self::{
     said::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
     table::{SETTINGS, Setting, VARIABLES, render_example},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
+    while_working::WhileWorking,
 };
 pub use {
     files::{MAX_BYTES, read_private},
@@ -161,6 +163,8 @@ pub struct Config {
     pub reflect_at: Option<NaiveTime>,
     /// The frequency of searches for useful unrequested work (`INITIATIVE`).
     pub initiative: InitiativeLevel,
+    /// The handling of messages that come during a cycle of their chat (`WHILE_WORKING`).
+    pub while_working: WhileWorking,
     /// The maximum number of unasked messages a day (`TELL_PER_DAY`).
     pub tell_per_day: u32,
     /// The fixed time of this process's clock (`REVEILLE_NOW`).

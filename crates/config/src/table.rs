@@ -46,7 +46,7 @@ impl Setting {
 
 /// All settings of Reveille, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG` are shared with
 /// other programs and come from the environment alone.
-pub const SETTINGS: [Setting; 69] = [
+pub const SETTINGS: [Setting; 70] = [
     secret(TELEGRAM, "TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "The bot's token: talk to @BotFather on Telegram, send /newbot.").usual(),
     plain(TELEGRAM, "TELEGRAM_BOT_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
     plain(TELEGRAM, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. While there is nobody, the bot shows a\n\
@@ -123,6 +123,8 @@ pub const SETTINGS: [Setting; 69] = [
          risky. It asks in your chat, or in `wake approvals list`. If you don't answer within a day, it doesn't do it."),
     plain(BEHAVIOUR, "INITIATIVE", "off", "How much it does unasked: off; low, one useful thing a day or a proposal; high, the same at 9, 13 and 17 o'clock. It\n\
          weighs your tasks and projects by a written rule (docs/INITIATIVE.md), and asks the model only where something is worth it."),
+    plain(BEHAVIOUR, "WHILE_WORKING", "join", "What becomes of a message that comes while it works on another of the same chat: join, it is read after the present step;\n\
+         wait, it is answered afterwards. /stop stops at once in any case."),
     plain(BEHAVIOUR, "QUIET_HOURS", "22:00-07:00", "When it doesn't speak unasked, by your clock; none for no such hours."),
     plain(BEHAVIOUR, "REFLECT_AT", "03:30", "The time of day from which it reflects on the days before, if nobody waits and something happened: it sums up each chat's day\n\
          and tidies its memory, within the budget, in one commit that `wake undo` can undo. none: never."),

@@ -125,6 +125,12 @@ impl LiveFeed {
         self.write(&LiveEvent::Withdraw);
     }
 
+    /// Notes that a message of the person has joined the conversation.
+    pub fn note_joined(&mut self, text: &str) {
+        let text = self.redactor.redact(&truncate_text(&one_line(text), MAX_WHAT_CHARS));
+        self.write(&LiveEvent::Joined { text });
+    }
+
     /// Notes that a call is carried out.
     pub fn note_call(&mut self, id: &str, what: &str) {
         let what = self.redactor.redact(&truncate_text(&one_line(what), MAX_WHAT_CHARS));

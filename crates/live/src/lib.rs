@@ -52,6 +52,11 @@ pub(crate) enum LiveEvent {
     },
     /// The turn is discarded, and its text disappears.
     Withdraw,
+    /// A message has joined the conversation.
+    Joined {
+        /// Its beginning, on one line.
+        text: String,
+    },
     /// A call begins.
     Call {
         /// The call's id.

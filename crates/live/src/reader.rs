@@ -25,6 +25,8 @@ pub struct Preview {
     pub narration: String,
     /// Its answer so far.
     pub answer: String,
+    /// The last message that has joined the conversation since it began.
+    pub joined: Option<String>,
     /// The calls of this wake, in order.
     pub steps: Vec<PreviewStep>,
     /// The length of the answer at the beginning of the turn.
@@ -44,7 +46,7 @@ pub struct PreviewStep {
 impl Preview {
     fn new(stage: WatchedCycle) -> Self {
         let (narration, answer) = (String::new(), String::new());
-        Self { stage, is_tainted: false, narration, answer, steps: Vec::new(), answer_before: 0 }
+        Self { stage, is_tainted: false, narration, answer, joined: None, steps: Vec::new(), answer_before: 0 }
     }
 
     /// Returns the call that runs now.
@@ -71,6 +73,7 @@ impl Preview {
                 self.narration.clear();
                 self.answer.truncate(self.answer_before);
             }
+            LiveEvent::Joined { text } => self.joined = Some(text),
             LiveEvent::Call { id, what } => self.steps.push(PreviewStep { what, is_error: None, id }),
             LiveEvent::Result { id, is_error } => {
                 if let Some(step) = self.steps.iter_mut().rfind(|step| step.id == id) {

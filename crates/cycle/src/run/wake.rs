@@ -74,6 +74,7 @@ pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError
 /// Does upkeep, then runs cycles. Returns `true` if anything was done, so that an empty look ends the wake.
 pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Result<bool, WakeError> {
     let repo = ready::open_repo(session)?;
+    reveille_live::remove_stale(&session.context.config.live_path());
     // The lock of a killed git would otherwise block every fetch.
     let removed = repo.housekeeping().remove_stale_locks();
     if !removed.is_empty() {

@@ -9,7 +9,7 @@ pub(crate) mod turn;
 use chrono::{DateTime, Utc};
 
 use reveille_base::{words, zone::Tz};
-use reveille_config::OFFLINE_MODEL;
+use reveille_config::{OFFLINE_MODEL, WhileWorking};
 use reveille_store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing};
 use reveille_tools::{Refusal, Registry, answer_open_messages};
 
@@ -242,6 +242,9 @@ fn say_with_news(
     live: &mut Live,
     say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
 ) -> Result<bool, WakeError> {
+    if session.context.config.while_working == WhileWorking::Wait {
+        return Ok(false);
+    }
     let model = observe::read_model_state(&session.store, session.context)?;
     let (queued, open_cycles) = (session.store.inbox().list_queued_messages()?, session.store.cycles().open_cycles()?);
     let now = session.now();
@@ -273,6 +276,9 @@ fn say_with_news(
         return Ok(false);
     }
     live.state.apply(&said);
+    for message in &new {
+        live.feed.borrow_mut().note_joined(&message.text);
+    }
     if let Some(chat) = &mut live.world.conversation.chat {
         chat.reply_to = reply_to.or(chat.reply_to);
     }

@@ -197,7 +197,8 @@ fn a_message_that_comes_meanwhile_joins_and_is_shown_as_added() {
     let (listing, writing) = (Gate::default(), Gate::default());
     claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &listing));
     claude.expect(
-        reply("t2", "Nothing today, and nothing tomorrow either, as far as I know.").stalled_after(TWO_THIRDS, &writing),
+        reply("t2", "Nothing today, and nothing tomorrow either, as far as I know.")
+            .stalled_after(TWO_THIRDS, &writing),
     );
     claude.expect(Reply::text("Done."));
     let bot = start_bot(&env);

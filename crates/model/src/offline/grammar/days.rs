@@ -268,9 +268,9 @@ fn parse_day(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
         return None;
     }
     let text = body.text();
-    // A date with its year may be in the past.
-    if let Some(Err(TimeTrouble::Past)) = parse_only_day(text, now)
-        && let Some(day) = parse_past_day(text)
+    // A date with its year may be in the past, or today at a time that is over.
+    if matches!(parse_only_day(text, now), Some(Err(TimeTrouble::Past) | Ok(_)))
+        && let Some(day) = parse_past_day(text.strip_prefix("on ").unwrap_or(text))
     {
         return Some(day);
     }
@@ -384,7 +384,7 @@ mod tests {
         for (fact, said) in [
             ("The concert is on 24 November 2026", Some("That is in 3 days: Tuesday, 24 November 2026.")),
             (
-                "The concert is today (memory/agent-memory/semantic-memory.md)",
+                "The concert is on 21 November 2026 (memory/agent-memory/semantic-memory.md)",
                 Some("That is today: Saturday, 21 November 2026."),
             ),
             (

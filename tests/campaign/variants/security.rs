@@ -335,6 +335,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "if !circumstances.is_sandboxed && false {",
     ),
     story(
+        "reveille_base::redact::tests::a_growing_text_shows_nothing_that_its_whole_hides",
+        "the beginning of a secret is previewed",
+        "beginning-secret-shown",
+        "let settled = text.len().max(spelled);",
+    ),
+    story(
+        "integration::live::a_guests_answer_is_never_previewed",
+        "a guest's answer is previewed",
+        "guests-see-previews",
+        "let chat = live.cycle.chat.filter(|chat| is_watched(chat) || true).filter(|_| session.context.stand_in.is_none());",
+    ),
+    story(
         "integration::exec_shell::a_yes_to_a_confined_command_is_none_to_an_unconfined_one",
         "a yes to a confined command runs it unconfined",
         "yes-confined-command-runs",

@@ -45,9 +45,7 @@ pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live
     let driven = step::drive(session, &mut live).instrument(span).await;
     session.chat = None;
     // The preview ends before the answer is delivered, so nobody sees both.
-    // fault: preview-stays-beside-answer
     live.feed.replace(LiveFeed::unwatched());
-    // fault end: preview-stays-beside-answer
     match driven {
         Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Others),
         Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Others),

@@ -101,7 +101,8 @@ impl SettingGroup {
             "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "DATABASE_URL" | "DATABASE_PASSWORD" | "MEDIA_DIR"
             | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" | "LEASE" | "LEASE_REF" | "LEASE_NAME"
             | "LEASE_TERM_S" | "LEASE_DUTY" => Self::Storage,
-            "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
+            "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "WHILE_WORKING" | "QUIET_HOURS" | "REFLECT_AT"
+            | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
             "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
             _ => return None,
@@ -213,6 +214,7 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
         "TIMEZONE" => Some(config.timezone.to_string()),
         "AUTONOMY" => Some(config.autonomy.as_str().to_owned()),
         "INITIATIVE" => Some(config.initiative.as_str().to_owned()),
+        "WHILE_WORKING" => Some(config.while_working.as_str().to_owned()),
         "QUIET_HOURS" => config.quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
         "REFLECT_AT" => config.reflect_at.map(time),
         "TELL_PER_DAY" => Some(config.tell_per_day.to_string()),

@@ -10,10 +10,17 @@ pub enum WhileWorking {
     Wait,
 }
 
-pub(super) fn parse_while_working(value: &str) -> Result<WhileWorking, String> {
-    match value.to_ascii_lowercase().as_str() {
-        "join" => Ok(WhileWorking::Join),
-        "wait" => Ok(WhileWorking::Wait),
-        _ => Err("join or wait".to_owned()),
+impl WhileWorking {
+    /// The value of `WHILE_WORKING`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Join => "join",
+            Self::Wait => "wait",
+        }
     }
+}
+
+pub(super) fn parse_while_working(value: &str) -> Result<WhileWorking, String> {
+    let found = [WhileWorking::Join, WhileWorking::Wait].into_iter().find(|it| value.eq_ignore_ascii_case(it.as_str()));
+    found.ok_or_else(|| "join or wait".to_owned())
 }

@@ -37,7 +37,16 @@ impl TerminalPreview {
     /// Shows the preview in place of the temporary line until the returned value is dropped. `None` without a terminal.
     pub(super) fn show_until_dropped(config: &Config, otherwise: &'static str) -> Option<BackgroundThread> {
         let mut preview = out::terminal_size().map(|_| Self::new(config))?;
-        let show = move || out::say_instead(preview.render().as_deref().unwrap_or(otherwise));
+        let mut has_shown = false;
+        // Another temporary line stays, unless a preview has replaced it.
+        let show = move || match preview.render() {
+            Some(text) => {
+                has_shown = true;
+                out::say_instead(&text);
+            }
+            None if std::mem::take(&mut has_shown) => out::say_instead(otherwise),
+            None => {}
+        };
         Some(BackgroundThread::repeat_until_dropped(LOOK_EVERY, show))
     }
 

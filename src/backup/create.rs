@@ -37,10 +37,11 @@ const LEFT_OUT_REASONS: [(&str, &str); 4] = [
     ("models", "they can be downloaded again"),
 ];
 /// Parts that need no mention: they are recreated, or belong to this machine and moment.
-const RECREATED: [&str; 14] = [
+const RECREATED: [&str; 15] = [
     SETTINGS,
     ".ballast",
     "snapshots",
+    ".live",
     ".wake-lock",
     ".bot-lock",
     ".chat-lock",

@@ -29,9 +29,10 @@ use super::{
 };
 
 /// Entries that a workspace may contain before a restore.
-const ALLOWED_ENTRIES: [&str; 9] = [
+const ALLOWED_ENTRIES: [&str; 10] = [
     SETTINGS,
     "logs",
+    ".live",
     ".wake-lock",
     ".bot-lock",
     ".chat-lock",

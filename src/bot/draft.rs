@@ -145,7 +145,7 @@ impl DraftPace {
     }
 }
 
-/// Renders the text by now with the running step. `None` without either.
+/// Renders the text by now with the running step. `None` without text: the line of progress says more then.
 fn render_draft(preview: &Preview) -> Option<String> {
     let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
     let text = text.trim();
@@ -156,8 +156,11 @@ fn render_draft(preview: &Preview) -> Option<String> {
     let step = step.map(|step| render::render_verbatim(&format!("⏳ {step}")).html);
     let links = if preview.is_tainted { Links::AsText } else { Links::Clickable };
     let text = render::render_with_links(&text, links).pop().map(|part| part.html);
+    if text.is_none() && joined.is_none() {
+        return None;
+    }
     let parts: Vec<String> = text.into_iter().chain(joined).chain(step).collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+    Some(parts.join("\n\n"))
 }
 
 /// Returns the number of a cycle's draft: the same for its whole length, and never 0.

@@ -98,10 +98,10 @@ async fn announce_changes(
 async fn show_preview(preview: &mut Option<ChatPreview>, events: &mpsc::Sender<Bytes>) {
     let Some(preview) = preview else { return std::future::pending().await };
     loop {
-        if let Some(event) = preview.next_event()
-            && events.send(event).await.is_err()
-        {
-            return;
+        // Nothing is read before there is room for it: this may be cut off while it waits.
+        let Ok(room) = events.reserve().await else { return };
+        if let Some(event) = preview.next_event() {
+            room.send(event);
         }
         tokio::time::sleep(PREVIEW_INTERVAL).await;
     }

@@ -1,10 +1,13 @@
 //! The answer in the chat while it is written. It is replaced by the answer itself, and counts for nothing.
 
+use std::path::{Path, PathBuf};
+
 use axum::body::Bytes;
 use maud::{Markup, html};
 
 use reveille_base::{approval_text::escape_hidden, types::ChatRef};
 use reveille_live::{LiveReader, Preview};
+use reveille_store::wake_lock;
 
 use super::{
     markdown::{WrittenBy, render_markdown},
@@ -14,12 +17,20 @@ use super::{
 /// Follows the preview for one open page.
 pub(super) struct ChatPreview {
     reader: LiveReader,
+    lock_path: PathBuf,
+    /// Whether a wake is alive that holds this lock. A killed one leaves its preview to the next.
+    is_written: fn(&Path) -> bool,
     has_shown: bool,
 }
 
 impl ChatPreview {
     pub(super) fn new(site: &PageSite) -> Self {
-        Self { reader: LiveReader::new(site.config().live_path()), has_shown: false }
+        Self {
+            reader: LiveReader::new(site.config().live_path()),
+            lock_path: site.config().lock_path(),
+            is_written: |path| wake_lock::read_holder(path).is_some_and(|holder| holder.identity().is_alive()),
+            has_shown: false,
+        }
     }
 
     /// Returns the event that shows what is new, or that nothing is written any more. `None` without news.
@@ -27,7 +38,10 @@ impl ChatPreview {
         if !self.reader.refresh() {
             return None;
         }
-        let preview = self.reader.preview().filter(|preview| preview.stage.chat == ChatRef::TERMINAL);
+        let preview = self
+            .reader
+            .preview()
+            .filter(|preview| preview.stage.chat == ChatRef::TERMINAL && (self.is_written)(&self.lock_path));
         let html = preview.and_then(render_preview).map(Markup::into_string).unwrap_or_default();
         let had_shown = std::mem::replace(&mut self.has_shown, !html.is_empty());
         if html.is_empty() && !had_shown {
@@ -67,7 +81,12 @@ mod tests {
     fn a_growing_answer_is_told_and_its_end_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("live");
-        let mut chat = ChatPreview { reader: LiveReader::new(path.clone()), has_shown: false };
+        let mut chat = ChatPreview {
+            reader: LiveReader::new(path.clone()),
+            lock_path: PathBuf::new(),
+            is_written: |_| true,
+            has_shown: false,
+        };
         let mut next = || chat.next_event().map(|event| String::from_utf8(event.to_vec()).unwrap());
         assert_eq!(next(), None);
         let cycle = WatchedCycle { cycle_id: "c".to_owned(), chat: ChatRef::TERMINAL, thread_id: None };

@@ -130,6 +130,9 @@
     mine.addEventListener("preview", showPreview);
     mine.onerror = () => {
       isLost = true;
+      // A preview that goes on is shown again by the next stream.
+      isOver = true;
+      hidePreview();
       connection.hidden = false;
       if (mine.readyState !== EventSource.CLOSED || stream !== mine) return;
       stream = null;
@@ -138,6 +141,8 @@
   }
 
   function rest() {
+    isOver = true;
+    hidePreview();
     stream?.close();
     stream = null;
   }

@@ -127,13 +127,14 @@ impl LiveFeed {
 
     /// Notes that a message of the person has joined the conversation.
     pub fn note_joined(&mut self, text: &str) {
-        let text = self.redactor.redact(&truncate_text(&one_line(text), MAX_WHAT_CHARS));
+        // Before anything is cut: half a key is no longer known as one.
+        let text = truncate_text(&one_line(&self.redactor.redact(text)), MAX_WHAT_CHARS);
         self.write(&LiveEvent::Joined { text });
     }
 
     /// Notes that a call is carried out.
     pub fn note_call(&mut self, id: &str, what: &str) {
-        let what = self.redactor.redact(&truncate_text(&one_line(what), MAX_WHAT_CHARS));
+        let what = truncate_text(&one_line(&self.redactor.redact(what)), MAX_WHAT_CHARS);
         self.write(&LiveEvent::Call { id: id.to_owned(), what });
     }
 
@@ -174,26 +175,29 @@ impl LiveFeed {
 impl Drop for LiveFeed {
     fn drop(&mut self) {
         if self.written > 0 {
-            wait_for_readers(&self.path);
+            let locked = wait_for_readers(&self.path);
             remove_stale(&self.path);
+            drop(locked);
         }
     }
 }
 
 /// Waits until nobody passes the preview on, such as to Telegram: what comes after the answer would be shown beside it.
-fn wait_for_readers(path: &Path) {
-    let Ok(file) = File::open(path) else { return };
+///
+/// Returns the locked file: until it is removed, no reader may begin anew.
+fn wait_for_readers(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
     let begun = Instant::now();
     while begun.elapsed() < READERS_TIMEOUT {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => std::thread::sleep(READERS_PAUSE),
-            _ => return,
+            _ => break,
         }
     }
+    Some(file)
 }
 
 /// Removes the feed that a killed wake has left. For the holder of the wake lock.
 pub fn remove_stale(path: &Path) {
-    // A reader notices a feed of another cycle by its first line.
     fs::remove_file(path).ok();
 }

@@ -2,9 +2,9 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Seek as _, SeekFrom},
+    io::Read as _,
     os::unix::fs::MetadataExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use rustix::fs::{FlockOperation, flock};
@@ -88,12 +88,28 @@ impl Preview {
 #[derive(Debug)]
 pub struct HeldPreview(#[expect(dead_code, reason = "its lock is held")] File);
 
+/// The feed that is read.
+#[derive(Debug)]
+struct OpenFeed {
+    file: File,
+    /// The device and the number of the file.
+    id: (u64, u64),
+}
+
+impl OpenFeed {
+    fn open(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let found = file.metadata().ok()?;
+        Some(Self { file, id: (found.dev(), found.ino()) })
+    }
+}
+
 /// Follows the feed of a workspace. A look costs one call to the system while nothing is written.
 #[derive(Debug)]
 pub struct LiveReader {
     path: PathBuf,
-    /// The file that is read: device, number, and the bytes read of it.
-    place: Option<(u64, u64, u64)>,
+    /// The file that is read. While it is open, no later feed can have its number.
+    open: Option<OpenFeed>,
     /// The beginning of a line.
     begun: Vec<u8>,
     preview: Option<Preview>,
@@ -102,7 +118,7 @@ pub struct LiveReader {
 impl LiveReader {
     /// Follows the feed at this path.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, place: None, begun: Vec::new(), preview: None }
+        Self { path, open: None, begun: Vec::new(), preview: None }
     }
 
     /// Returns the preview by now. `None` while no cycle is watched.
@@ -116,36 +132,27 @@ impl LiveReader {
         flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
         // Removed since: the answer may be on its way.
         let is_there = std::fs::symlink_metadata(&self.path)
-            .is_ok_and(|found| self.place.is_some_and(|(dev, ino, _)| (dev, ino) == (found.dev(), found.ino())));
+            .is_ok_and(|found| self.open.as_ref().is_some_and(|open| open.id == (found.dev(), found.ino())));
         is_there.then_some(HeldPreview(file))
     }
 
     /// Reads what was written since, and returns `true` if the preview has changed.
     pub fn refresh(&mut self) -> bool {
         let Ok(found) = std::fs::symlink_metadata(&self.path) else {
-            self.place = None;
+            self.open = None;
             return self.preview.take().is_some();
         };
         let mut has_changed = false;
-        let (dev, ino, read) = match self.place {
-            Some(place @ (dev, ino, _)) if (dev, ino) == (found.dev(), found.ino()) => place,
-            _ => {
-                self.begun.clear();
-                has_changed = self.preview.take().is_some();
-                (found.dev(), found.ino(), 0)
-            }
-        };
-        self.place = Some((dev, ino, read));
-        if found.len() <= read {
+        if self.open.as_ref().is_none_or(|open| open.id != (found.dev(), found.ino())) {
+            self.begun.clear();
+            has_changed = self.preview.take().is_some();
+            self.open = OpenFeed::open(&self.path);
+        }
+        let Some(OpenFeed { file, .. }) = &mut self.open else { return has_changed };
+        let mut bytes = Vec::new();
+        if file.take(MAX_READ_BYTES).read_to_end(&mut bytes).is_err() {
             return has_changed;
         }
-        let mut bytes = Vec::new();
-        let count = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(read))?;
-            file.take(MAX_READ_BYTES).read_to_end(&mut bytes)
-        });
-        let Ok(count) = count else { return has_changed };
-        self.place = Some((dev, ino, read + u64::try_from(count).unwrap_or_default()));
         self.begun.extend(bytes);
         while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.begun.drain(..=end).collect();
@@ -164,8 +171,6 @@ impl LiveReader {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use reveille_base::{
         redact::{Redactor, Secret},
         types::ChatRef,

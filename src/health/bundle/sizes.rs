@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 /// Known names in a workspace.
-const KNOWN: [&str; 28] = [
+const KNOWN: [&str; 29] = [
     ".env",
     "messages.db",
     "messages.db-wal",
@@ -13,6 +13,7 @@ const KNOWN: [&str; 28] = [
     "index.db",
     "index.db-wal",
     "index.db-shm",
+    ".live",
     ".wake-lock",
     ".bot-lock",
     ".chat-lock",

@@ -62,6 +62,7 @@ const ENDING_BOUND: Duration = Duration::from_secs(
 /// wake's maximum duration. The order matters, since the old line is the only evidence of that kill.
 pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
+    reveille_live::remove_stale(&session.context.config.live_path());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {
         let teller = Notifier { owner_chat: session.context.config.owner_chat, redactor: session.context.redactor };
         given_up::note_cut_off(&mut session.store, left, cycle_id, teller)?;
@@ -74,7 +75,6 @@ pub(crate) fn register_holder(session: &mut Session<'_>) -> Result<(), WakeError
 /// Does upkeep, then runs cycles. Returns `true` if anything was done, so that an empty look ends the wake.
 pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Result<bool, WakeError> {
     let repo = ready::open_repo(session)?;
-    reveille_live::remove_stale(&session.context.config.live_path());
     // The lock of a killed git would otherwise block every fetch.
     let removed = repo.housekeeping().remove_stale_locks();
     if !removed.is_empty() {

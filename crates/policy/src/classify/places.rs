@@ -95,7 +95,7 @@ fn is_sensitive_name(word: &str, name: &str) -> bool {
 }
 
 /// Parts of a path out of reach for every tool, whatever is granted.
-const PRIVATE: [&str; 23] = [
+const PRIVATE: [&str; 24] = [
     ".git",
     ".env",
     ".ssh",
@@ -115,6 +115,7 @@ const PRIVATE: [&str; 23] = [
     "mcp.toml",
     "mcp-pins",
     "mcp-token",
+    ".live",
     "messages.db",
     "messages.db-wal",
     "messages.db-shm",

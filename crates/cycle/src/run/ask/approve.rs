@@ -370,6 +370,7 @@ pub(crate) async fn run_approved_call(
         return Ok(record::settle_call(session, live, request, Err(Refusal::new(why.to_owned())))?);
     }
     live.state.apply(&entry);
+    record::preview_entries(live, entries);
     live.exec.approve(consents, held);
     let carried_out = record::carry_out(session, live, registry, request).await;
     live.exec.revoke_approval();

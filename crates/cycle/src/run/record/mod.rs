@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tracing::{Instrument as _, field::Empty};
 
-use reveille_base::{approval_text, clock::format_rfc3339};
+use reveille_base::clock::format_rfc3339;
 use reveille_memory::outside;
 use reveille_store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile};
 use reveille_tools::{Assignment, Done, Outcome, Refusal, Registry};
@@ -151,15 +151,15 @@ pub(crate) fn settle_with_entries(
 const SPEAKING: [&str; 2] = ["plan", "reply"];
 
 /// Shows calls and results in the preview.
-fn preview_entries(live: &Live, entries: &[Entry]) {
+pub(crate) fn preview_entries(live: &Live, entries: &[Entry]) {
     let mut feed = live.feed.borrow_mut();
     if !live.state.taints.is_empty() {
         feed.taint();
     }
     for entry in entries {
         match entry {
-            Entry::Called { call, name, input, .. } if !SPEAKING.contains(&name.as_str()) => {
-                feed.note_call(call, &approval_text::describe_action(name, input).sentence());
+            Entry::Called { call, name, .. } if !SPEAKING.contains(&name.as_str()) => {
+                feed.note_call(call, &name.trim_start_matches("mcp__").replace("__", ": ").replace('_', " "));
             }
             Entry::Outcome { call, is_error, .. } => feed.note_result(call, *is_error),
             _ => {}

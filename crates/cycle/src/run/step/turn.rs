@@ -85,6 +85,9 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
         let set_aside = reserve_cost(session, live)?;
         let reservation = set_aside.reservation;
         live.work.start();
+        if !live.state.taints.is_empty() {
+            live.feed.borrow_mut().taint();
+        }
         live.feed.borrow_mut().begin_turn();
         let progress = Progress::watched_by(watch_turn(&live.feed));
         let error = match request_turn(session, &live.state, set_aside, &progress).await {

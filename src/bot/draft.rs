@@ -89,9 +89,13 @@ async fn show_if_due(channel: &dyn Presence, reader: &LiveReader, pace: &mut Dra
     }
     // The wake that ends this preview waits until the draft has left.
     let Some(held) = reader.hold() else { return true };
-    let stage = &preview.stage;
-    let draft =
-        DraftMessage { chat: stage.chat, thread_id: stage.thread_id, number: number_draft(&stage.cycle_id), html };
+    let watched = &preview.watched;
+    let draft = DraftMessage {
+        chat: watched.chat,
+        thread_id: watched.thread_id,
+        number: number_draft(&watched.cycle_id),
+        html,
+    };
     let called = tokio::time::timeout(CALL_TIMEOUT, channel.show_draft(&draft)).await;
     drop(held);
     let Ok(called) = called else {
@@ -100,7 +104,7 @@ async fn show_if_due(channel: &dyn Presence, reader: &LiveReader, pace: &mut Dra
     };
     match called {
         Ok(()) => {
-            *shown.cycle_id.borrow_mut() = Some(stage.cycle_id.clone());
+            *shown.cycle_id.borrow_mut() = Some(watched.cycle_id.clone());
             pace.set_shown(draft.html, Instant::now());
             true
         }
@@ -147,8 +151,7 @@ impl DraftPace {
 
 /// Renders the text by now with the running step. `None` without text: the line of progress says more then.
 fn render_draft(preview: &Preview) -> Option<String> {
-    let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
-    let text = text.trim();
+    let text = preview.words();
     let end = last_chars(text, MAX_CHARS);
     let text = if end.len() < text.len() { format!("…{end}") } else { text.to_owned() };
     let step = preview.running_step().map(|step| truncate_text(&one_line(&step.what), MAX_STEP_CHARS));

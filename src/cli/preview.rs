@@ -56,16 +56,15 @@ impl TerminalPreview {
             return None;
         }
         self.reader.refresh();
-        let preview = self.reader.preview().filter(|preview| preview.stage.chat == ChatRef::TERMINAL)?;
+        let preview = self.reader.preview().filter(|preview| preview.watched.chat == ChatRef::TERMINAL)?;
         render_preview(preview, out::terminal_size()?)
     }
 }
 
 fn render_preview(preview: &Preview, size: TerminalSize) -> Option<String> {
-    let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
     let joined = preview.joined.as_ref().map(|joined| format!("(added: {joined})"));
     let parts: Vec<&str> =
-        [text.trim(), joined.as_deref().unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+        [preview.words(), joined.as_deref().unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
     let text = escape_hidden(&parts.join("\n"));
     if text.is_empty() {
         return None;

@@ -41,7 +41,7 @@ impl ChatPreview {
         let preview = self
             .reader
             .preview()
-            .filter(|preview| preview.stage.chat == ChatRef::TERMINAL && (self.is_written)(&self.lock_path));
+            .filter(|preview| preview.watched.chat == ChatRef::TERMINAL && (self.is_written)(&self.lock_path));
         let html = preview.and_then(render_preview).map(Markup::into_string).unwrap_or_default();
         let had_shown = std::mem::replace(&mut self.has_shown, !html.is_empty());
         if html.is_empty() && !had_shown {
@@ -56,14 +56,14 @@ impl ChatPreview {
 }
 
 fn render_preview(preview: &Preview) -> Option<Markup> {
-    let text = if preview.answer.is_empty() { &preview.narration } else { &preview.answer };
+    let text = preview.words();
     let step = preview.running_step();
     let by = if preview.is_tainted { WrittenBy::Others } else { WrittenBy::Own };
-    let is_empty = text.trim().is_empty() && step.is_none() && preview.joined.is_none();
+    let is_empty = text.is_empty() && step.is_none() && preview.joined.is_none();
     (!is_empty).then(|| {
         html! {
             p .meta { "Reveille is writing…" }
-            (render_markdown(text.trim(), by))
+            (render_markdown(text, by))
             @if let Some(joined) = &preview.joined { p .meta { "Added: " (escape_hidden(joined)) } }
             @if let Some(step) = step { p .meta { (escape_hidden(&step.what)) "…" } }
         }

@@ -52,8 +52,8 @@ impl LiveFeed {
         Self::begin(Path::new(""), None, &Redactor::default())
     }
 
-    /// Begins the feed of a cycle, in place of an earlier one. Without a stage nothing is written.
-    pub fn begin(path: &Path, stage: Option<WatchedCycle>, redactor: &Redactor) -> Self {
+    /// Begins the feed of a cycle, in place of an earlier one. `None` writes nothing.
+    pub fn begin(path: &Path, watched: Option<WatchedCycle>, redactor: &Redactor) -> Self {
         let new = |_: &WatchedCycle| {
             remove_stale(path);
             file::create_private(path).ok()
@@ -61,15 +61,15 @@ impl LiveFeed {
         let mut feed = Self {
             path: path.to_owned(),
             redactor: redactor.clone(),
-            file: stage.as_ref().and_then(new),
+            file: watched.as_ref().and_then(new),
             written: 0,
             is_tainted: false,
             narration: GrowingText::new(redactor.clone()),
             answer: GrowingText::new(redactor.clone()),
             arguments: None,
         };
-        if let Some(stage) = stage {
-            feed.write(&LiveEvent::Begin(stage));
+        if let Some(watched) = watched {
+            feed.write(&LiveEvent::Begin(watched));
         }
         feed
     }

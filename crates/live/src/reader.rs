@@ -17,8 +17,8 @@ const MAX_READ_BYTES: u64 = 256 * 1024;
 /// The preview of a cycle by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// The cycle.
-    pub stage: WatchedCycle,
+    /// The watched cycle.
+    pub watched: WatchedCycle,
     /// True if links must be shown as text.
     pub is_tainted: bool,
     /// What the model says between calls, in the present turn.
@@ -44,9 +44,14 @@ pub struct PreviewStep {
 }
 
 impl Preview {
-    fn new(stage: WatchedCycle) -> Self {
+    fn new(watched: WatchedCycle) -> Self {
         let (narration, answer) = (String::new(), String::new());
-        Self { stage, is_tainted: false, narration, answer, joined: None, steps: Vec::new(), answer_before: 0 }
+        Self { watched, is_tainted: false, narration, answer, joined: None, steps: Vec::new(), answer_before: 0 }
+    }
+
+    /// Returns the words to show: the answer, or before it has begun, what the model says between calls.
+    pub fn words(&self) -> &str {
+        if self.answer.is_empty() { self.narration.trim() } else { self.answer.trim() }
     }
 
     /// Returns the call that runs now.
@@ -56,7 +61,7 @@ impl Preview {
 
     fn apply(&mut self, event: LiveEvent) {
         match event {
-            LiveEvent::Begin(stage) => *self = Self::new(stage),
+            LiveEvent::Begin(watched) => *self = Self::new(watched),
             LiveEvent::Taint => self.is_tainted = true,
             LiveEvent::Turn => {
                 self.narration.clear();
@@ -161,7 +166,7 @@ impl LiveReader {
             has_changed = true;
             match (&mut self.preview, event) {
                 (Some(preview), event) => preview.apply(event),
-                (None, LiveEvent::Begin(stage)) => self.preview = Some(Preview::new(stage)),
+                (None, LiveEvent::Begin(watched)) => self.preview = Some(Preview::new(watched)),
                 (None, _) => {}
             }
         }
@@ -179,12 +184,12 @@ mod tests {
     use super::*;
     use crate::LiveFeed;
 
-    fn stage(cycle_id: &str) -> WatchedCycle {
+    fn watched(cycle_id: &str) -> WatchedCycle {
         WatchedCycle { cycle_id: cycle_id.to_owned(), chat: ChatRef::TERMINAL, thread_id: None }
     }
 
     fn feed(path: &Path, cycle_id: &str) -> LiveFeed {
-        LiveFeed::begin(path, Some(stage(cycle_id)), &Redactor::default())
+        LiveFeed::begin(path, Some(watched(cycle_id)), &Redactor::default())
     }
 
     fn seen(reader: &mut LiveReader) -> (String, String) {
@@ -240,7 +245,7 @@ mod tests {
         let mut next = feed(&path, "c2");
         next.add_text("Whole. ");
         assert_eq!(seen(&mut reader).0, "Whole. ");
-        assert_eq!(reader.preview().unwrap().stage, stage("c2"));
+        assert_eq!(reader.preview().unwrap().watched, watched("c2"));
     }
 
     #[test]
@@ -248,7 +253,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("live");
         let redactor = Redactor::new([&Secret::new("hunter2hunter2")]);
-        let mut feed = LiveFeed::begin(&path, Some(stage("c1")), &redactor);
+        let mut feed = LiveFeed::begin(&path, Some(watched("c1")), &redactor);
         feed.begin_turn();
         feed.begin_call("reply");
         for piece in ["{\"text\": \"The key is hun", "ter2", "hunter2", " by the", " way.\"}"] {

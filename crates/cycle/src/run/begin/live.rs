@@ -63,9 +63,9 @@ fn begin_preview(session: &Session<'_>, live: &Live) -> LiveFeed {
         |chat: &ChatRef| *chat == ChatRef::TERMINAL || *chat == config.owner_chat && chat.person_id().is_some();
     // fault: guests-see-previews
     let chat = live.cycle.chat.filter(is_watched).filter(|_| session.context.stand_in.is_none());
-    let stage =
+    let watched =
         chat.map(|chat| WatchedCycle { cycle_id: live.cycle.id.clone(), chat, thread_id: live.cycle.thread_id });
-    let mut feed = LiveFeed::begin(&config.live_path(), stage, session.context.redactor);
+    let mut feed = LiveFeed::begin(&config.live_path(), watched, session.context.redactor);
     if !live.state.taints.is_empty() {
         feed.taint();
     }

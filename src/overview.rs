@@ -97,7 +97,7 @@ impl Overview {
     /// # Errors
     /// If the store fails.
     pub fn read(store: &Store, config: &Config, now: DateTime<Utc>, viewer: Viewer) -> Result<Self, StoreError> {
-        let state = cycle::model_state(store, &load_effective_config(config, store)?, now)?;
+        let state = cycle::read_model_state(store, &load_effective_config(config, store)?, now)?;
         let messages = store.inbox().list_queued_messages()?;
         let questions = store.approvals().pending_approvals(now)?;
         Ok(Self {

@@ -101,7 +101,7 @@ async fn replay_cycle(context: Context<'_>, arguments: &ReplayArguments) -> Resu
 /// Returns `true` if the cycle's content must not go to models elsewhere.
 pub(super) fn is_kept_local(store: &Store, context: Context<'_>, row: &CycleRow) -> Result<bool, ExitCode> {
     let lineup =
-        cycle::model_state(store, context.config, context.clock.now()).map_err(|error| report_failure(&error))?;
+        cycle::read_model_state(store, context.config, context.clock.now()).map_err(|error| report_failure(&error))?;
     Ok(lineup.is_local(row.cycle.chat))
 }
 

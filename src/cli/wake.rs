@@ -310,7 +310,7 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
         return Some(why.to_owned());
     }
     let config = load_effective_config(context.config, store).ok()?;
-    let model = cycle::model_state(store, &config, context.clock.now()).ok()?;
+    let model = cycle::read_model_state(store, &config, context.clock.now()).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
     if model.find_model(ChatRef::TERMINAL).is_some() {
         return None;

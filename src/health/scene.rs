@@ -95,7 +95,7 @@ impl<'a> Scene<'a> {
 
     /// Returns the state of the configured model, as a wake would see it now.
     pub(super) fn model_state(&self, store: &Store) -> Result<ModelState, StoreError> {
-        cycle::model_state(store, &load_effective_config(self.config, store)?, self.now)
+        cycle::read_model_state(store, &load_effective_config(self.config, store)?, self.now)
     }
 
     /// Returns the settings in force. Falls back to the plain settings if the database can't be read, which the check `database` reports.

@@ -26,7 +26,7 @@ pub use decide::{
     uptake::{CutOff, GivingUp, MAX_TRIES, Uptake, decide_resumption},
 };
 pub use look::{
-    observe::{find_retry_time, model_state, read_model_state},
+    observe::{find_retry_time, read_model_state},
     undoable::{Choice, describe_wake_step, find_undoable, what_they_did, which_change},
     waiting::{DueItem, Waiting, read_waiting_work},
 };

@@ -31,10 +31,12 @@ use crate::{
     context::{Context, Report, WakeError},
     decide::{
         interrupt::Interrupt,
+        lineup::ModelState,
         machine::{Cycle, Receipt},
         situation::Reason,
         verify::Account,
     },
+    look::observe,
     plan_file::PlanFile,
     sharing::Sharing,
     tooling::{Means, Tooling},
@@ -66,6 +68,8 @@ pub(super) struct Session<'a> {
     means: &'a Means<'a>,
     /// The model given to the wake.
     given: &'a dyn Model,
+    /// The state of the models, as of the last look or [`Session::refresh_models`].
+    models: Rc<ModelState>,
 }
 
 /// The repository's sync state; see [`crate::maintain::sync`].
@@ -262,6 +266,7 @@ impl<'a> Session<'a> {
             index: IndexPlace::from_config(context.config).kept_open(),
             means,
             given: context.model,
+            models: Rc::new(ModelState::for_model(context.model.name())),
         })
     }
 
@@ -348,6 +353,23 @@ impl<'a> Session<'a> {
         Rc::new(client::build_shelter(self.context.config, rules, &self.tooling().servers))
     }
 
+    /// Returns the state of the models. It stays the same within a look and within a step of a cycle, so that all decisions of one step
+    /// agree.
+    pub(crate) fn models(&self) -> Rc<ModelState> {
+        Rc::clone(&self.models)
+    }
+
+    /// Takes over the state of the models that a look has read.
+    pub(crate) fn set_models(&mut self, models: ModelState) {
+        self.models = Rc::new(models);
+    }
+
+    /// Reads the state of the models again: before each step of a cycle, and after a model's failure.
+    pub(crate) fn refresh_models(&mut self) -> Result<(), StoreError> {
+        self.models = Rc::new(observe::read_model_state(&self.store, self.context.config, self.now())?);
+        Ok(())
+    }
+
     /// Returns the tools and servers as this wake has read them.
     pub(crate) fn tooling(&self) -> Rc<Tooling> {
         self.means.tooling(self.context)
@@ -362,6 +384,7 @@ impl<'a> Session<'a> {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(model = name, %why, "a model can't be asked");
                 self.store.maintenance_mut().record_model_failure(name, ModelFault::Account, &why, None)?;
+                self.refresh_models()?;
                 Ok(Some(why))
             }
             Err(error) => Err(error),

@@ -115,7 +115,7 @@ impl Situation {
         let mut handled = handled_of_tasks(store)?;
         handled.extend(told.handles);
         let stopped_chats: BTreeSet<ChatRef> = store.chats().stopped_chats()?.into_keys().collect();
-        let model = model_state(store, config, now)?;
+        let model = read_model_state(store, config, now)?;
         Ok(Self {
             messages: remove_stopped(store.inbox().list_queued_messages()?, &stopped_chats),
             open_cycles: store.cycles().open_cycles()?,
@@ -222,11 +222,6 @@ pub(crate) fn has_texts_for_owner(store: &Store, context: Context<'_>) -> Result
     Ok(context.instead_of_terminal().is_some() && store.terminals().has_for_owner()?)
 }
 
-/// Reads the state of the configured models, as the gate uses it.
-pub fn read_model_state(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
-    model_state(store, context.config, context.clock.now())
-}
-
 /// Returns the next retry time among the chain's failing models. `None` if no retry is pending.
 pub fn find_retry_time(
     store: &Store,
@@ -239,8 +234,8 @@ pub fn find_retry_time(
     Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
 }
 
-/// Reads the state of the configured models without a wake's context.
-pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
+/// Reads the state of the configured models, as the gate uses it.
+pub fn read_model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
     let breakers = store.maintenance().list_breakers()?;
     let lined_up = |name: &str| {
         let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));

@@ -36,7 +36,6 @@ use crate::{
         uptake::OUTSIDE,
         verify::Account,
     },
-    look::observe,
     maintain::{ready, sync, trouble},
     run::{
         begin::{live, prepare},
@@ -338,7 +337,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
     let mut account = Account::default();
     sync::take_in_person_edits(session, &repo, &mut account)?;
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    session.refresh_models()?;
+    let lineup = session.models();
     let mut world = prepare::build_world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
     world.cycle.taint = Some(TAINT.to_owned());
     // Tools write nothing themselves, so an impossible call leaves no cycle behind.

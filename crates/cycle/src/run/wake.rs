@@ -100,6 +100,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     while cycles_left > 0 {
         cycles_left -= 1;
         let observation = Situation::read(&session.store, Some(&repo), session.context)?;
+        session.set_models(observation.model.clone());
         let (reasons, is_more_due) = orient::without_backlog(orient::list_due_reasons(&observation), backlog);
         let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;

@@ -15,7 +15,6 @@ use crate::{
         orient,
         uptake::GivingUp,
     },
-    look::observe,
     maintain::sync,
     plan_file::PlanFile,
     run::{begin::given_up, finish, step::turn},
@@ -72,8 +71,9 @@ pub(crate) async fn record_interrupt(
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
             session.store.maintenance_mut().record_model_failure(&cycle.model, *fault, &why, at_least)?;
+            session.refresh_models()?;
             let is_missing = *is_model_gone && state.turns > 0;
-            if is_missing && taken_over(session, live)? == TakenOver::Not {
+            if is_missing && find_successor(session, live)? == TakenOver::Not {
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
                     .await
@@ -87,10 +87,11 @@ pub(crate) async fn record_interrupt(
             let mark = Budget::read(&session.store, session.context.config, now)?.format_request_mark(*cap, *most_usd);
             let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
             session.store.journal_mut().apply_changes(&cycle.id, &[no_room])?;
+            session.refresh_models()?;
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
-    let taken_over = taken_over(session, live)?;
+    let taken_over = find_successor(session, live)?;
     match taken_over {
         TakenOver::Whole => (session.report.outcome, session.report.error) = before,
         TakenOver::Not | TakenOver::InPart if interrupt == Interrupt::KeptLocal => {
@@ -126,9 +127,9 @@ enum TakenOver {
 }
 
 /// Finds another model for the cycle or its messages. The asking chat is told when that model begins.
-fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
+fn find_successor(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
     let Live { cycle, state, .. } = live;
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
     let others = lineup.without_model(&cycle.model);
     let stage = if has_begun { WorkStage::Begun } else { WorkStage::New };
@@ -150,8 +151,7 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
 /// from the switch itself isn't told twice.
 fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
-    let preferred = observe::read_model_state(&session.store, session.context)?;
-    if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
+    if session.models().name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
         return Ok(());
     }
     let since =

@@ -14,7 +14,6 @@ use crate::{
         uptake::{CutOff, GivingUp, MAX_TRIES, Uptake, decide_resumption},
         verify::Account,
     },
-    look::observe,
     maintain::sync,
     plan_file::PlanFile,
     run::{
@@ -93,7 +92,7 @@ pub(crate) async fn run(
             .await
             .map(|()| Next::Others);
     }
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let model = choose_model(&lineup, &row);
     let unusable = session.try_model(model)?;
     let uptake = decide_resumption(&row, &journal, model, CutOff { is_committed: commit.is_some(), has_crashed });

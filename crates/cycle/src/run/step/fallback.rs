@@ -19,7 +19,6 @@ use crate::{
         lineup::ModelState,
         orient,
     },
-    look::observe,
     run::{begin::prepare, record},
     session::{Live, Session},
 };
@@ -29,7 +28,7 @@ pub(crate) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> Result<bool
     if live.state.plan.as_ref().is_none_or(|plan| plan.complexity == Complexity::Quick) {
         return Ok(false);
     }
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let Some(model) = lineup.find_larger_model(&live.cycle.model, live.cycle.chat) else { return Ok(false) };
     Ok(session.try_model(model)?.is_none())
 }
@@ -42,7 +41,7 @@ pub(crate) fn say_unusable(
     message: Option<i64>,
     why: &str,
 ) -> Result<(), WakeError> {
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let goes_on = asking.map_or(lineup.find_background_model(), |(chat, _)| lineup.find_model(chat)).is_some();
     if goes_on {
         return Ok(());
@@ -78,7 +77,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
     // The content went through the redactor when it arrived.
     let raw = brief::carry_over_blocks(&raw, &state.conversation.messages, &state.open).unwrap_or(raw);
     let from = cycle.model.clone();
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let notice =
         cycle.chat.map(|chat| build_notice(session, &lineup, (chat, cycle.thread_id), &model)).transpose()?.flatten();
     let entry = Entry::Handed { from: from.clone(), model: model.clone(), system, tools, raw };

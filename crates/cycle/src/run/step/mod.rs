@@ -27,7 +27,6 @@ use crate::{
         uptake::OUTSIDE,
         verify,
     },
-    look::observe,
     run::{
         ask::approve::{self, Judged, build_call_entry},
         begin::{attached, prepare},
@@ -73,6 +72,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
         if let Some(interrupt) = session.find_interrupt()? {
             return Err(interrupt.into());
         }
+        session.refresh_models()?;
         let step = match live.state.next(&limits) {
             Step::Call(call) if registry.is_acting(&call.name) => {
                 live.state.check_call(&call, &limits).unwrap_or(Step::Call(call))
@@ -168,9 +168,8 @@ fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     if session.store.reminders().list_reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
         return Ok(true);
     }
-    let model = observe::read_model_state(&session.store, session.context)?;
     let (queued, open_cycles) = (session.store.inbox().list_queued_messages()?, session.store.cycles().open_cycles()?);
-    Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
+    Ok(orient::is_any_due(&queued, &open_cycles, &session.models(), now))
 }
 
 /// Runs one call: journalled before with its permission, and afterwards with outcome and changes in one transaction. An interrupted call
@@ -245,12 +244,11 @@ fn say_with_news(
     if session.context.config.while_working == WhileWorking::Wait {
         return Ok(false);
     }
-    let model = observe::read_model_state(&session.store, session.context)?;
     let (queued, open_cycles) = (session.store.inbox().list_queued_messages()?, session.store.cycles().open_cycles()?);
     let now = session.now();
     let terminal = session.store.terminals().find_cycle_session(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
-    let mut new = orient::list_new_messages(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
+    let mut new = orient::list_new_messages(&queued, &live.cycle, terminal, knows, &open_cycles, &session.models(), now);
     // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
     if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
         && let Some(start) = session.store.inbox().fresh_start(chat, live.cycle.thread_id)?

@@ -16,7 +16,6 @@ use crate::{
         lineup::{ModelState, WorkStage},
         machine::Cycle,
     },
-    look::observe,
     session::{Halt, Live, Session},
     stop,
 };
@@ -166,7 +165,7 @@ fn is_retry_useless(session: &Session<'_>, live: &Live, is_probe: bool, known: K
     if !(is_probe || is_unsent) {
         return Ok(false);
     }
-    let lineup = observe::read_model_state(&session.store, session.context)?;
+    let lineup = session.models();
     let stage = if live.state.turns > 0 { WorkStage::Begun } else { WorkStage::New };
     let has_other = is_probe && lineup.without_model(&live.cycle.model).has_other_model(stage, live.cycle.chat);
     Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)

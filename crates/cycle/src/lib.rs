@@ -18,7 +18,7 @@ pub mod stop;
 mod tooling;
 pub mod workspace;
 
-pub use background::look::is_step_held;
+pub use background::steps::look::is_step_held;
 pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeError, WakeOutcome};
 pub use decide::merge::merge_texts;
 pub use decide::{

@@ -4,7 +4,6 @@
 pub(crate) mod begun;
 pub(crate) mod initiative;
 pub(crate) mod jobs;
-pub(crate) mod look;
 pub(crate) mod reflection;
 pub(crate) mod run;
 pub(crate) mod steps;

@@ -26,7 +26,7 @@ pub(crate) fn begin(
             let days = *from..*until;
             let (rule, found) = reflection::run::apply_rules(session, repo, cycle, &days)?;
             Ok(StartedJob {
-                block: reflection::run::render_block(session, repo, &days, &found)?,
+                block: reflection::run::build_block(session, repo, &days, &found)?,
                 rule,
                 ..StartedJob::default()
             })

@@ -4,10 +4,9 @@ mod backlog;
 mod messages;
 mod own_work;
 mod tasks;
-mod unasked;
 
 use reveille_base::{clock::is_over, types::ChatRef};
-use reveille_store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo};
+use reveille_store::{CycleRow, CycleState, NewCycle, Undo};
 
 pub use self::{
     backlog::{Backlog, without_backlog},
@@ -18,11 +17,16 @@ pub use self::{
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, due_key, task_key},
 };
-use crate::decide::{
-    lineup::ModelState,
-    situation::{DueWork, Reason, Situation},
+use crate::{
+    background::{
+        initiative,
+        reflection::{self, decide::reflects_by_rule},
+    },
+    decide::{
+        lineup::ModelState,
+        situation::{DueWork, Reason, Situation},
+    },
 };
-use chrono::NaiveDate;
 
 /// Lists all due reasons, the most urgent first. Undo comes before work that builds on the wake, and works even while all else is stopped:
 /// undo is the likely next step of a person who stopped a mistake.
@@ -66,10 +70,10 @@ pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
         reasons.extend(due_own_work(observed).take(1));
     }
     if reasons.is_empty() {
-        reasons.extend(unasked::find_reason(observed));
+        reasons.extend(initiative::decide::find_reason(observed));
     }
-    if observed.model.for_reflection().is_some() || looks_back_by_rule(&observed.model) {
-        reasons.extend(find_reflection(observed).filter(|_| reasons.is_empty()));
+    if observed.model.for_reflection().is_some() || reflects_by_rule(&observed.model) {
+        reasons.extend(reflection::decide::find_reason(observed).filter(|_| reasons.is_empty()));
     }
     reasons
 }
@@ -126,7 +130,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } | Reason::Own { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking(),
-        Reason::Reflection { .. } => looks_back_by_rule(model),
+        Reason::Reflection { .. } => reflects_by_rule(model),
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.partition(is_mechanical);
     if !mechanical.is_empty() {
@@ -148,11 +152,6 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
 }
 
-/// Returns `true` if no configured model could reflect.
-fn looks_back_by_rule(model: &ModelState) -> bool {
-    !model.is_thinking() && model.reflect.is_none()
-}
-
 /// Returns `true` if the work is a background job.
 pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
     match work {
@@ -162,21 +161,6 @@ pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
         }
         Work::Undo(_) | Work::Mechanical(_) => false,
     }
-}
-
-/// The key marking a day's reflection as handled.
-pub fn reflection_key(today: NaiveDate) -> String {
-    format!("{REFLECTED}{today}")
-}
-
-/// Returns the due reflection. Reflection runs only if nothing else is due and no reflection is open.
-fn find_reflection(observed: &Situation) -> Option<Reason> {
-    if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
-        return None;
-    }
-    let days = observed.to_reflect.clone()?;
-    let key = reflection_key(days.end);
-    (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })
 }
 
 /// Lists due background jobs. An open cycle of the same task or job comes first.

@@ -22,7 +22,7 @@ use reveille_model::offline::Offline;
 use reveille_store::{CycleReports, HEAD_SEEN, Incoming, Store, StoreError, UpkeepKind};
 
 use crate::{
-    background::{self, initiative, jobs, reflection},
+    background::{initiative, jobs, reflection, steps},
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
@@ -126,8 +126,7 @@ impl Situation {
             tells_left: count_tells_left(store, (config, now), config.owner_chat)?,
             quiet_hours: config.quiet_hours,
             holds_nudges,
-            own_work: [background::look::list_due_jobs(store)?, background::look::remove_handled(store, steps)?]
-                .concat(),
+            own_work: [jobs::look::list_due_jobs(store)?, steps::look::remove_handled(store, steps)?].concat(),
             to_reflect: reflection::look::find_due_days(store, config, now)?,
             undos: store.undos().open_undos()?,
             pressed: store.reminders().open_nudges()?,
@@ -337,7 +336,7 @@ pub(crate) fn list_due_steps(
     config: &Config,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    background::look::list_due_steps(tasks, config.owner_chat, read)
+    steps::look::list_due_steps(tasks, config.owner_chat, read)
 }
 
 /// Returns `true` if the person's context holds nudges back. The context is read only if there is something to nudge about.

@@ -114,7 +114,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         has_worked = true;
         // Long work must not delay scheduled jobs.
         if orient::is_own(&work, &observation.open_cycles) {
-            jobs::by_rule::check_due_jobs(session, &repo).await?;
+            jobs::check::check_due_jobs(session, &repo).await?;
         }
         let is_answer = work.is_answer();
         // A turn among many assistants covers an answer and some of the reminders behind it. Otherwise no reminder would ever come.
@@ -135,7 +135,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     proposal::delete_old_branches(session, &repo)?;
     // Only while nobody waits. The next look finds work for the model.
     if is_quiet {
-        has_worked |= jobs::by_rule::check_due_jobs(session, &repo).await?;
+        has_worked |= jobs::check::check_due_jobs(session, &repo).await?;
     }
     // Last, after all answers.
     if is_quiet || !sync::has_due_work(session, &repo)? {

@@ -1,12 +1,18 @@
-//! The times for initiative: set civil times outside quiet hours. Pure.
+//! The decisions of initiative. Pure.
 //!
-//! A missed time is made up for within two hours, otherwise skipped. Each time is one slot, and its key is handled once.
+//! Its times are set civil times outside quiet hours. It runs after everything else, and a rule ends it without a model if no candidate is
+//! worth it. A missed time is made up for within two hours, otherwise skipped. Each time is one slot, and its key is handled once.
 
 use chrono::{DateTime, Days, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
 use reveille_base::{schedule, types::OwnWork, zone::Tz};
 use reveille_config::{InitiativeLevel, QuietHours};
 use reveille_memory::initiative::Weighed;
+
+use crate::decide::{
+    orient::is_own_work,
+    situation::{DueWork, Reason, Situation},
+};
 
 /// How late a missed slot may still run.
 const SLOT_GRACE: TimeDelta = TimeDelta::hours(2);
@@ -80,6 +86,39 @@ pub(crate) fn find_due_slot(
     (late < SLOT_GRACE).then(|| InitiativeSlot { civil: last.civil, is_ending: late >= WAITS_FOR_MODEL })
 }
 
+/// Beginnings of sentences that propose something without a question mark.
+const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
+
+/// Returns `true` if the model's last words propose something.
+pub(crate) fn is_proposal(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
+}
+
+/// The note for a slot without an available model.
+const NO_MODEL: &str = "no AI model was available, so this time is skipped";
+/// The note for a slot without a worthy candidate.
+const NOTHING: &str = "nothing was worth it";
+
+/// Returns the reason that the due slot gives, if any.
+pub(crate) fn find_reason(observed: &Situation) -> Option<Reason> {
+    let due = observed.initiative.as_ref()?;
+    let is_under_way = |work: &Option<OwnWork>| matches!(work, Some(OwnWork::Initiative { .. }));
+    // If no model is set up for it, no slot counts as missed.
+    let has_model = observed.model.is_thinking() || observed.model.reflect.is_some();
+    if !has_model || observed.open_cycles.iter().any(|row| is_own_work(&row.cycle) && is_under_way(&row.cycle.work)) {
+        return None;
+    }
+    let work = DueWork { work: due.slot.background_job(), what: due.describe() };
+    let passed =
+        |why: &str| Reason::InitiativePassed { told: format!("{why}: {}", due.weighed.describe()), key: work.key() };
+    match (due.weighed.worthwhile_candidates().is_empty(), observed.model.for_reflection()) {
+        (true, _) => Some(passed(NOTHING)),
+        (false, Some(_)) => Some(Reason::Own { due: work }),
+        (false, None) => due.slot.is_ending.then(|| passed(NO_MODEL)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +157,15 @@ mod tests {
         let low = |now| slot_at(InitiativeLevel::Low, Some(("22:00", "02:30")), now);
         assert_eq!(low("2026-03-29T01:30:00Z").as_deref(), Some("2026-03-29T02:30"));
         assert_eq!(low("2026-10-25T00:30:00Z").as_deref(), Some("2026-10-25T02:30"));
+    }
+
+    #[test]
+    fn a_report_is_no_proposal() {
+        for text in ["Shall I sort them?", "I could call the bank for you.", "The tax is due. Want me to start?"] {
+            assert!(is_proposal(text), "{text}");
+        }
+        for text in ["", "Nothing is worth their attention.", "I noted the next step."] {
+            assert!(!is_proposal(text), "{text}");
+        }
     }
 }

@@ -3,3 +3,4 @@
 pub(crate) mod decide;
 pub(crate) mod look;
 pub(crate) mod run;
+pub(crate) mod words;

@@ -1,9 +1,7 @@
-//! Initiative: a search for the one most useful unasked action. This module builds the model's input and the line for the log, and sends
-//! the proposal at the end.
+//! Initiative in its cycle: the start, the limits, and the proposal at the end.
 
 use reveille_base::words::{one_line, truncate_text};
 use reveille_git::Repo;
-use reveille_memory::initiative::InitiativeCandidate;
 use reveille_policy::Decision;
 use reveille_store::{Change, Entry};
 use reveille_tools::{Documents, Refusal};
@@ -12,7 +10,7 @@ use crate::run::record::effects::RuleEffects;
 use crate::{
     background::{begun::StartedJob, initiative},
     context::WakeError,
-    decide::{brief::escape, taint},
+    decide::taint,
     run::record,
     session::{Live, Session},
 };
@@ -27,38 +25,15 @@ const MAX_LOGGED_CHARS: usize = 300;
 /// The tool that sends a proposal.
 const TELL: &str = "tell";
 
-/// The question to the model.
-const ASKED: &str = "\
-Nobody has asked for anything. A written rule has weighed your person's tasks and projects; these are worth something, the best first. Do \
-one of these three:
-1. The one most useful thing that you may do unasked. What would have to ask is refused here: nobody is there to answer.
-2. Propose it in one message with `tell`: what you would do, and what for. They answer, and another wake does it. A question as your \
-last words is told, too.
-3. End without a word, if nothing is worth their attention.
-Take few steps. What you do is read in the log, so don't report it.";
-
 /// Builds the block for the opening message, and the line for the log.
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo) -> Result<StartedJob, WakeError> {
     let config = session.context.config;
     let documents = Documents::new(repo.root(), Vec::new());
     let weighed = initiative::look::weigh_candidates(&session.store, config, &documents, session.now())?;
     crate::context::check_readable(&documents)?;
-    let mut block = format!("<initiative>\n{ASKED}");
-    for candidate in weighed.worthwhile_candidates() {
-        block.push_str(&render_candidate(candidate));
-    }
-    block.push_str("\n</initiative>");
+    let block = initiative::words::render_opening(&weighed);
     let rule = RuleEffects::from_receipts(vec![format!("Weighed what to do unasked: {}", weighed.describe())]);
     Ok(StartedJob { block, rule, ..StartedJob::default() })
-}
-
-fn render_candidate(candidate: &InitiativeCandidate) -> String {
-    let next = match (&candidate.next, candidate.is_project) {
-        (Some(goal), true) => format!("\nIts goal: {}\nIt has no open task.", escape(goal)),
-        (Some(next), false) => format!("\nIts next step: {}", escape(next)),
-        (None, _) => String::new(),
-    };
-    format!("\n<candidate>\n{}{next}\n</candidate>", escape(&candidate.describe()))
 }
 
 /// Returns `true` if the turns or the budget are used up.
@@ -67,16 +42,13 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
 }
 
-/// Beginnings of sentences that propose something without a question mark.
-const PROPOSES: [&str; 6] = ["shall i", "should i", "i suggest", "i propose", "i could", "would you like"];
-
 /// Sends a proposal that the model made as plain text, as `tell` would. If the model neither did nor proposed anything, the same question
 /// isn't asked again until something changes.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let has_done =
         |live: &Live| live.state.receipts.iter().any(|receipt| !receipt.tool.is_empty() && receipt.what.is_some());
     let has_told = live.state.receipts.iter().any(|receipt| receipt.tool == TELL);
-    if !has_told && live.state.is_at_rest() && is_proposal(live.state.last_text()) {
+    if !has_told && live.state.is_at_rest() && initiative::decide::is_proposal(live.state.last_text()) {
         return send_proposal(session, live);
     }
     if !has_done(live) {
@@ -90,11 +62,6 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(),
             .apply_changes(&live.cycle.id, &[Change::Handled { key: initiative::look::ASKED.to_owned(), value }])?;
     }
     Ok(())
-}
-
-fn is_proposal(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
 }
 
 /// Sends the model's last words, if the policy allows it.
@@ -119,19 +86,4 @@ fn send_proposal(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeE
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
     let changes = record::fit_to_leave(session, changes);
     record::record_entry(session, live, &done, &changes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_no_proposal() {
-        for text in ["Shall I sort them?", "I could call the bank for you.", "The tax is due. Want me to start?"] {
-            assert!(is_proposal(text), "{text}");
-        }
-        for text in ["", "Nothing is worth their attention.", "I noted the next step."] {
-            assert!(!is_proposal(text), "{text}");
-        }
-    }
 }

@@ -1,32 +1,20 @@
 //! The comparison of a watched target with its last state: returns the news and the new state. Pure.
 //!
-//! The first look only records. For a feed new entries count, for a text the removed and added lines. Reports contain untrusted text, so it
-//! is shown as code.
+//! The first look only records. For a feed new entries count, for a text the removed and added lines.
 
 use serde::{Deserialize, Serialize};
 
-use reveille_base::{
-    approval_text::{escape_hidden, hash_action, render_code_block},
-    words::{first_bytes, format_count, one_line, truncate_text},
-};
-use reveille_memory::{
-    changes::diff_lines,
-    job::{Job, JobGate, JobNotify, WatchTarget},
-};
+use reveille_base::{approval_text::hash_action, words::first_bytes};
+use reveille_memory::job::JobNotify;
 use reveille_sandbox::web::FeedEntry;
 
-use crate::background::jobs::feed_news::{EntryMarks, compare_entries};
+use crate::background::jobs::{
+    feed_news::{EntryMarks, compare_entries},
+    words::{render_changes, render_entries},
+};
 
 /// The maximum size of a kept text, in bytes.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
-/// The maximum number of new entries listed in a report.
-const MAX_TOLD_ENTRIES: usize = 10;
-/// The maximum number of changed lines in a report.
-const MAX_TOLD_LINES: usize = 40;
-/// The maximum length of such a line, in characters.
-const MAX_LINE_CHARS: usize = 300;
-/// The maximum length of a reported output, in characters.
-const MAX_TOLD_CHARS: usize = 3_000;
 
 /// The content of a watched target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,58 +91,6 @@ impl Kept {
             Self::Text { entries, .. } => Some(entries).filter(|entries| !entries.is_empty()),
         }
     }
-}
-
-/// Renders new entries, with title and link on separate lines.
-fn render_entries(new: &[&FeedEntry]) -> String {
-    let entry = |entry: &&FeedEntry| {
-        let title = if entry.title.is_empty() { "(without a title)" } else { &entry.title };
-        entry.link.as_ref().map_or_else(|| title.to_owned(), |link| format!("{title}\n{link}"))
-    };
-    let mut text = new.iter().take(MAX_TOLD_ENTRIES).map(entry).collect::<Vec<_>>().join("\n\n");
-    if new.len() > MAX_TOLD_ENTRIES {
-        text.push_str(&format!("\n\n… and {} more", new.len() - MAX_TOLD_ENTRIES));
-    }
-    text
-}
-
-/// Renders the removed and added lines.
-fn render_changes(before: &str, now: &str) -> String {
-    let lines = diff_lines(before, now);
-    let shown = lines.iter().take(MAX_TOLD_LINES).map(|(is_added, line)| {
-        let sign = if *is_added { '+' } else { '-' };
-        format!("{sign} {}", truncate_text(line, MAX_LINE_CHARS))
-    });
-    let mut text = shown.collect::<Vec<_>>().join("\n");
-    match lines.len() {
-        0 => "(Only spaces changed, or something beyond the part that I keep.)".clone_into(&mut text),
-        n if n > MAX_TOLD_LINES => text.push_str(&format!("\n… and {} more", format_count(n - MAX_TOLD_LINES, "line"))),
-        _ => {}
-    }
-    text
-}
-
-/// Renders the report to a person about a gate's finding.
-pub(crate) fn render_report(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String {
-    let what = match &job.gate {
-        Some(JobGate::Watch(target)) if is_feed => format!("there is news in `{}`", format_target(target)),
-        Some(JobGate::Watch(target)) => format!("`{}` has changed", format_target(target)),
-        Some(JobGate::If(_)) | None => "it found something".to_owned(),
-    };
-    let late = late.map(|at| format!(" (It was due {at}.)")).unwrap_or_default();
-    format!("**{}**: {what}.{late}\n{}", job.name, quote_as_code(found))
-}
-
-/// Renders the target on one line, without anything that would end a code span.
-fn format_target(target: &WatchTarget) -> String {
-    truncate_text(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)
-}
-
-/// Renders untrusted text as code, so that clients make no links of it.
-pub(crate) fn quote_as_code(text: &str) -> String {
-    let text = text.trim_end();
-    let text = if text.trim().is_empty() { "(nothing was printed)" } else { text };
-    render_code_block(&escape_hidden(&truncate_text(text, MAX_TOLD_CHARS)))
 }
 
 /// Returns `true` if an output should be reported, given the output of the run before.
@@ -237,12 +173,6 @@ mod tests {
         let lines: String = (0..100).map(|n| format!("{n}\n")).collect();
         let news = compare(Some(&compare(None, &text("")).kept), &text(&lines)).news.unwrap();
         assert!(news.ends_with("\n+ 39\n… and 60 lines more"), "{news}");
-    }
-
-    #[test]
-    fn others_words_are_code_that_they_cant_leave() {
-        let told = quote_as_code("```\n[here](https://evil.example)\u{202e}");
-        assert_eq!(told, "````\n```\n[here](https://evil.example)\\u{202e}\n````");
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use chrono::{DateTime, Utc};
 
-use reveille_base::approval_text::hash_action;
+use reveille_base::{approval_text::hash_action, types::OwnWork};
 use reveille_config::Config;
 use reveille_memory::job::{JOBS_DIR, MAX_JOBS};
 use reveille_store::{MessageTime, Store, StoreError};
 
-use crate::{context::Context, lease};
+use crate::{context::Context, decide::situation::DueWork, lease};
 
 /// The key of the folder's signature at the last planning.
 pub(crate) const PLANNED: &str = "jobs/planned";
@@ -61,4 +61,13 @@ pub(crate) fn choose_message_time(config: &Config, now: DateTime<Utc>) -> Messag
 /// Returns `true` during quiet hours.
 pub(crate) fn is_quiet(config: &Config, now: DateTime<Utc>) -> bool {
     config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()))
+}
+
+/// Lists runs of standing jobs waiting for the model, in their order.
+pub(crate) fn list_due_jobs(store: &Store) -> Result<Vec<DueWork>, StoreError> {
+    let due = store.jobs().waiting_job_runs()?.into_iter().map(|run| DueWork {
+        what: format!("the job {}", run.name),
+        work: OwnWork::Job { name: run.name, run: run.id },
+    });
+    Ok(due.collect())
 }

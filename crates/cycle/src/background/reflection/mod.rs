@@ -1,4 +1,6 @@
 //! Reflection: summing up the day, nightly.
 
+pub(crate) mod decide;
 pub(crate) mod look;
 pub(crate) mod run;
+pub(crate) mod words;

@@ -4,14 +4,11 @@ use std::{collections::BTreeSet, ops::Range, path::Path};
 
 use chrono::{NaiveDate, TimeDelta};
 
-use reveille_base::{
-    types::ChatRef,
-    words::{format_local_time, one_line},
-};
+use reveille_base::{types::ChatRef, words::one_line};
 use reveille_git::{Repo, find_trailer};
 use reveille_memory as memory;
 use reveille_memory::{
-    ARCHIVE_DIR, SEMANTIC_MEMORY, others,
+    ARCHIVE_DIR, SEMANTIC_MEMORY,
     preferences::Preferences,
     reflect::{self, CONTRADICTION, HABIT, LookedBack, PastMessage, PersonMemoryEdits, ReflectionInput},
     view,
@@ -21,8 +18,8 @@ use reveille_tools::{Asking, Documents};
 
 use crate::run::record::effects::RuleEffects;
 use crate::{
+    background::reflection::words::{self, ReflectedDays},
     context::WakeError,
-    decide::brief::{clip, escape, escape_attribute},
     session::Session,
 };
 
@@ -36,24 +33,6 @@ const HABITS: TimeDelta = TimeDelta::days(30);
 const SAID_MAX: usize = 5_000;
 /// The maximum number of exchange entries read per chat.
 const EXCHANGES_MAX: usize = 400;
-/// The maximum length of a shown entry, in characters.
-const EXCHANGE_CHARS_MAX: usize = 600;
-/// The maximum length of all shown entries, in characters.
-const EXCHANGES_CHARS_MAX: usize = 40_000;
-/// The maximum length of the days' log, in characters.
-const LOG_CHARS_MAX: usize = 30_000;
-
-/// The request to the model.
-const ASKED: &str = "\
-Nobody has asked for anything: look back at these days, and write down what will matter. By rule it was done already what stands in \
-<done>. Now:
-1. Sum up each day with `day_summary`: what it was about, what came of it, its key facts. It takes the place of the rule's list.
-2. What was learnt and isn't known yet: `remember`. What you have seen three times or more is a pattern: remember it with its \
-sources (days or message numbers). Twice is a coincidence.
-3. What has changed: `forget` the old fact and `remember` the new one. What your person wrote by hand isn't yours to change.
-4. Facts that can't both be so: `contradiction`, which asks your person. Never choose for them.
-5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
-Don't write to your person. If there is nothing to add, end without a word.";
 
 /// Collects the facts added or removed by a person. An undo counts as a person's word.
 pub(crate) fn collect_hand_edits(repo: &Repo) -> Result<PersonMemoryEdits, WakeError> {
@@ -146,49 +125,23 @@ fn list_past_messages(session: &Session<'_>) -> Result<Vec<PastMessage>, WakeErr
         .collect())
 }
 
-/// Renders the block for the model. Untrusted text is left out.
-pub(crate) fn render_block(
+/// Builds the block for the model.
+pub(crate) fn build_block(
     session: &Session<'_>,
     repo: &Repo,
     days: &Range<NaiveDate>,
     found: &LookedBack,
 ) -> Result<String, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
-    let mut text = format!("<reflection>\n{ASKED}\n<done>");
-    for line in found.receipts.iter().chain(&found.health) {
-        text.push_str(&format!("\n- {}", escape(line)));
-    }
-    text.push_str("\n</done>\n<log>");
     let mut logs = read_archived_logs(&documents, days);
     logs.push(documents.text(memory::EPISODIC_MEMORY));
-    let mut entries = String::new();
-    for log in &logs {
-        let (log, _) = others::remove_untrusted(memory::EPISODIC_MEMORY, log, None);
-        for day in memory::episodic::Log::parse(&log).0.days.iter().filter(|day| days.contains(&day.date)) {
-            for entry in &day.entries {
-                let at = entry.time.map(|time| time.format(" %H:%M").to_string()).unwrap_or_default();
-                entries.push_str(&format!("\n{}{at} {}", day.date, escape(&entry.text)));
-            }
-        }
-    }
-    text.push_str(&clip(&entries, LOG_CHARS_MAX));
-    text.push_str("\n</log>\n<exchanges>");
-    let mut said = String::new();
     let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
-    let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
+    let local = session.store.chats().local_chats()?;
+    let mut exchanges = Vec::new();
     // Local chats are left out, because the results go to the memory, which all models see.
-    for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
-        for one in session.store.inbox().list_exchanges(chat, EXCHANGES_MAX)? {
-            let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };
-            if one.taint.is_none() {
-                let who = escape_attribute(one.from.as_deref().unwrap_or("you"));
-                let words = escape(&clip(&one.text, EXCHANGE_CHARS_MAX));
-                let (at, number) = (format_local_time(at, tz), one.format_number());
-                said.push_str(&format!("\n<said by=\"{who}\" at=\"{at}\" entry=\"{number}\">{words}</said>"));
-            }
-        }
+    for chat in chats.into_iter().filter(|chat| !local.contains(chat)) {
+        exchanges.extend(session.store.inbox().list_exchanges(chat, EXCHANGES_MAX)?);
     }
-    text.push_str(&clip(&said, EXCHANGES_CHARS_MAX));
-    text.push_str("\n</exchanges>\n</reflection>");
-    Ok(text)
+    let tz = session.context.config.timezone;
+    Ok(words::render_opening(&ReflectedDays { days, found, logs: &logs, exchanges: &exchanges, tz }))
 }

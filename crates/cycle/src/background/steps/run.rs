@@ -1,39 +1,31 @@
-//! A step of a long task: the start of its cycle, with a short account of the whole task, and its conclusion.
+//! A step of a long task in its cycle: the start, the allowed tools, the limits and the conclusion.
 
 use std::collections::BTreeSet;
 
 use reveille_base::types::OwnWork;
 use reveille_git::Repo;
-use reveille_memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path};
+use reveille_memory::steps::{StepReport, StepState, TaskSteps, steps_path};
 use reveille_store::{Entry, StoreError};
 use reveille_tools as tool;
 use reveille_tools::{Assignment, BUDGET_USD, Documents, StepInHand};
 
 use crate::run::record::{self, lasting::list_lasting_receipts};
 use crate::{
-    background::begun::StartedJob,
+    background::{
+        begun::StartedJob,
+        steps::{
+            decide::{StepStanding, Unreported},
+            words,
+        },
+    },
     context::WakeError,
-    decide::brief::escape,
     session::{Live, Session},
 };
 
-/// The number of shown results of earlier steps, the latest ones. Steps needed by this one come in addition.
-const BEFORE_MAX: usize = 12;
-/// The maximum length of shown lessons, in characters; the newest are shown.
-const LEARNED_CHARS_MAX: usize = 4_000;
-/// The number of later steps named.
-const AFTER_MAX: usize = 3;
 /// The number of effects of earlier tries named.
 const DONE_MAX: usize = 30;
 /// The tool that ends a step's cycle.
 const STEP_END: &str = "step_end";
-
-/// The request to the model.
-const ASKED: &str = "\
-Nobody waits for you: take this one step of a long task, and no other. The plan below is your own, made at your person's wish; each step \
-has a conversation of its own, and only what you give `step_end` reaches the next. Do the step with your tools, check it, and call \
-`step_end`: `done` with what is there now; `failed` with what to try instead; `stuck` with the question, if only your person can say how to go on. \
-Don't write to your person otherwise.";
 
 /// Builds the start of the step's cycle.
 pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32) -> Result<StartedJob, WakeError> {
@@ -43,7 +35,7 @@ pub(crate) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, number: u32)
     let steps = TaskSteps::parse(&text).0;
     let Some(step) = steps.find_step(number) else { return Ok(StartedJob::default()) };
     let before = list_earlier_effects(session, plan, number)?;
-    Ok(StartedJob { block: render_step(plan, &steps, step, &before), ..StartedJob::default() })
+    Ok(StartedJob { block: words::render_step(plan, &steps, step, &before), ..StartedJob::default() })
 }
 
 /// Lists the lasting effects of earlier runs of the step that weren't undone.
@@ -71,86 +63,6 @@ fn list_earlier_effects(session: &Session<'_>, plan: &str, number: u32) -> Resul
     Ok(done.split_off(first))
 }
 
-/// Renders the opening's block, whose length doesn't grow with the number of steps.
-fn render_step(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) -> String {
-    let all = steps.steps();
-    let mut text = format!(
-        "<long_task name=\"{plan}\" step=\"{}\" of=\"{}\">\n{ASKED}\n<goal>{}</goal>",
-        step.number,
-        all.len(),
-        escape(steps.goal().unwrap_or("(none is written down)"))
-    );
-    let at = all.iter().position(|one| one.number == step.number).unwrap_or(0);
-    let is_near = |index: usize| index < at && at - index <= BEFORE_MAX;
-    let over = all.iter().enumerate().filter(|(index, one)| {
-        matches!(one.state, StepState::Done | StepState::Skipped)
-            && (is_near(*index) || steps.is_needed_by(one.number, step))
-    });
-    let over: Vec<String> = over.map(|(_, one)| format_step(one)).collect();
-    if !over.is_empty() {
-        text.push_str(&format!("\n<done count=\"{}\">\n{}\n</done>", steps.n_over(), over.join("\n")));
-    }
-    let learned = render_lessons(all);
-    if !learned.is_empty() {
-        text.push_str(&format!("\n<learned>\n{learned}\n</learned>"));
-    }
-    text.push_str(&format!("\n<step n=\"{}\">{}", step.number, escape(&step.what)));
-    for (what, value) in [("Tool", &step.tool), ("Done when", &step.done_when), ("Your person says", &step.advice)] {
-        if let Some(value) = value {
-            text.push_str(&format!("\n{what}: {}", escape(value)));
-        }
-    }
-    if let Some(result) = step.result.as_deref() {
-        let result = if step.is_tainted { "it isn't shown here: others' words may be in it" } else { result };
-        let other = if step.failures > 0 { " Take another way." } else { "" };
-        text.push_str(&format!("\nTried before: {}.{other}", escape(result)));
-    }
-    for done in done_before {
-        text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
-    }
-    text.push_str("\n</step>");
-    let next: Vec<String> =
-        all.iter().skip(at + 1).take(AFTER_MAX).map(|one| format!("{}. {}", one.number, escape(&one.what))).collect();
-    if !next.is_empty() {
-        text.push_str(&format!("\n<later>\n{}\n</later>", next.join("\n")));
-    }
-    text.push_str("\n</long_task>");
-    text
-}
-
-fn format_step(step: &TaskStep) -> String {
-    let result = match &step.result {
-        Some(result) if step.is_tainted => {
-            format!(
-                "(others' words may be in what came of it, {} characters: `look_up` file shows them)",
-                result.chars().count()
-            )
-        }
-        Some(result) => escape(result),
-        None => step.state.name().to_owned(),
-    };
-    format!("{}. {}: {result}", step.number, escape(&step.what))
-}
-
-/// Renders the lessons so far, the newest if there are too many.
-fn render_lessons(steps: &[TaskStep]) -> String {
-    let own = steps
-        .iter()
-        .rev()
-        .filter(|step| !step.is_tainted)
-        .filter_map(|step| step.learned.as_deref().map(|text| (step.number, text)));
-    let (mut lines, mut chars) = (Vec::new(), 0);
-    for (number, text) in own {
-        chars += text.chars().count();
-        if chars > LEARNED_CHARS_MAX {
-            break;
-        }
-        lines.push(format!("{number}: {}", escape(text)));
-    }
-    lines.reverse();
-    lines.join("\n")
-}
-
 /// Returns the assignment for the step's tools.
 pub(crate) fn build_assignment(plan: &str, step: u32) -> Assignment {
     Assignment::Step(StepInHand { plan: plan.to_owned(), step, done: BTreeSet::new() })
@@ -160,9 +72,18 @@ fn has_ended(live: &Live) -> bool {
     live.state.receipts.iter().any(|receipt| receipt.tool == STEP_END)
 }
 
+/// Reads the facts about the step in progress.
+fn read_standing(session: &Session<'_>, live: &Live, plan: &str) -> Result<StepStanding, WakeError> {
+    Ok(StepStanding {
+        is_reported: has_ended(live),
+        is_in_hand: tool::is_in_hand(&live.world, plan),
+        spent: out_of_money(session, live, plan)?,
+    })
+}
+
 /// Returns `true` if the model has reported the step's result, the person has stopped the task, or the budget is spent.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<bool, WakeError> {
-    Ok(has_ended(live) || !tool::is_in_hand(&live.world, plan) || out_of_money(session, live, plan)?.is_some())
+    Ok(read_standing(session, live, plan)?.is_over())
 }
 
 /// Returns the spending and the budget, once the budget is spent.
@@ -175,27 +96,22 @@ fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option
 
 /// Returns the single request to a model that ends its turn without reporting a result.
 pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
-    (!has_ended(live) && !live.state.was_asked_for_more())
-        .then_some("(Say what came of the step with `step_end`. What isn't said there is lost.)")
+    (!has_ended(live) && !live.state.was_asked_for_more()).then_some(words::REPORT_MISSING)
 }
 
 /// Concludes a step without a report: a spent budget pauses the task, otherwise the person is asked.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, number: u32) -> Result<(), WakeError> {
-    if has_ended(live) {
-        return Ok(());
-    }
+    let Some(unreported) = read_standing(session, live, plan)?.find_unreported() else { return Ok(()) };
     let hand = StepInHand { plan: plan.to_owned(), step: number, done: BTreeSet::new() };
-    let spent = out_of_money(session, live, plan)?;
     live.world.clock.now = session.now();
-    let ended = match spent {
-        _ if !tool::is_in_hand(&live.world, plan) => tool::put_back(&live.world, &hand),
-        Some(spent) => tool::out_of_money(&live.world, &hand, spent),
-        None => {
+    let ended = match unreported {
+        Unreported::Stopped => tool::put_back(&live.world, &hand),
+        Unreported::OutOfMoney { spent, budget } => tool::out_of_money(&live.world, &hand, (spent, budget)),
+        Unreported::Silent => {
             let report = StepReport {
                 state: StepState::Stuck,
                 has_failed: true,
-                result: "my AI model ended without saying what came of it; what it did stands in the wake's log"
-                    .to_owned(),
+                result: words::UNREPORTED.to_owned(),
                 learned: None,
                 is_tainted: false,
             };

@@ -248,7 +248,8 @@ fn say_with_news(
     let now = session.now();
     let terminal = session.store.terminals().find_cycle_session(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
-    let mut new = orient::list_new_messages(&queued, &live.cycle, terminal, knows, &open_cycles, &session.models(), now);
+    let mut new =
+        orient::list_new_messages(&queued, &live.cycle, terminal, knows, &open_cycles, &session.models(), now);
     // A message after `/new` gets a cycle of its own, because this conversation belongs to the time before.
     if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
         && let Some(start) = session.store.inbox().fresh_start(chat, live.cycle.thread_id)?

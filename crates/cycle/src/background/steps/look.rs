@@ -1,5 +1,4 @@
-//! The due background jobs: runs of standing jobs with open gates, then steps of long tasks in the tasks' order. Nothing is read while no
-//! task has steps.
+//! The due steps of the owner's long tasks, in the tasks' order. Nothing is read while no task has steps.
 
 use reveille_base::types::{ChatRef, OwnWork};
 use reveille_git::RepoError;
@@ -53,13 +52,4 @@ pub(crate) fn remove_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<Due
         }
     }
     Ok(left)
-}
-
-/// Lists runs of standing jobs waiting for the model, in their order.
-pub(crate) fn list_due_jobs(store: &Store) -> Result<Vec<DueWork>, StoreError> {
-    let due = store.jobs().waiting_job_runs()?.into_iter().map(|run| DueWork {
-        what: format!("the job {}", run.name),
-        work: OwnWork::Job { name: run.name, run: run.id },
-    });
-    Ok(due.collect())
 }

@@ -3,35 +3,18 @@
 //!
 //! All this is upkeep: it runs when nothing else is due, each check has a time limit, and all of it gives way to new messages.
 
-use std::{path::Path, time::Duration};
-
-use reveille_base::{
-    schedule::{Missed, Slot, due::Passed},
-    types::Effect,
-    words::{day_and_time, first_bytes},
-    zone::Tz,
-};
-use reveille_config::Autonomy;
+use reveille_base::schedule::{Missed, Slot};
 use reveille_git::Repo;
-use reveille_media::content;
-use reveille_memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget};
+use reveille_memory::job::{JOBS_DIR, Job, JobGate, Jobs};
 use reveille_policy as policy;
-use reveille_policy::{Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What};
-use reveille_sandbox::{
-    exec::{
-        Exec,
-        beneath::{PathUse, Roots},
-        session::{End, describe_end},
-    },
-    web::{FetchLimits, WatchedPage},
-};
+use reveille_sandbox::{exec::Exec, web::FetchLimits};
 use reveille_store::{JobLook, JobPlan, JobRow, JobState, MessageTime, NewJobRun, NewOutgoing};
-use reveille_tools::EDITOR;
 
 use crate::{
     background::jobs::{
         self,
-        decide::{Compared, Sighting},
+        gate::{GATE_BOUND, Saw, check_gate},
+        words::{format_span, format_time, render_report},
     },
     context::WakeError,
     lease,
@@ -41,41 +24,10 @@ use crate::{
 
 /// The maximum number of jobs checked per round. The next round continues with the others.
 const LOOKS_MAX: usize = 10;
-/// The maximum duration of a gate's check.
-const GATE_BOUND: Duration = Duration::from_secs(10);
-/// How often a running check looks for people who wait.
-const ASK_EVERY: Duration = Duration::from_millis(300);
-/// The maximum size of a finding kept with its run, in bytes.
-const FOUND_BYTES_MAX: usize = 8 * 1024;
-/// The maximum size of a watched file, in bytes.
-const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// The number of consecutive failures before a person is told.
 const TELL_AFTER: u32 = 3;
 /// After the clock was set back, the history is read from this long before the present time. Time zones differ by less than this.
 const HISTORY: chrono::TimeDelta = chrono::TimeDelta::days(2);
-
-/// The result of a gate's check.
-enum Saw {
-    /// The gate is closed. The state that the check saw is kept.
-    Shut { why: String, seen: Option<String> },
-    /// The gate is open.
-    Open(Opened),
-    /// The check failed.
-    Failed(String),
-    /// A person waits, so the check is repeated later.
-    GivesWay,
-}
-
-/// The finding of a gate.
-#[derive(Default)]
-struct Opened {
-    /// Untrusted text. `None` without a gate.
-    found: Option<String>,
-    is_feed: bool,
-    seen: Option<String>,
-    /// The origin of that text.
-    origin: String,
-}
 
 /// Checks the due jobs. Returns `true` if there was anything to do.
 pub(crate) async fn check_due_jobs(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
@@ -258,7 +210,7 @@ async fn check_job(
             look.seen = opened.seen;
             look.ended = Some(Ok(()));
             if row.is_asked || jobs::decide::is_reportable(job.notify, &found, before.as_deref()) {
-                let text = jobs::decide::render_report(job, &found, opened.is_feed, late.as_deref());
+                let text = render_report(job, &found, opened.is_feed, late.as_deref());
                 look.message = Some(build_message(session, &text, Some(opened.origin), time));
             }
             look.runs.push(run(slot, JobState::Told, None, Some(found)));
@@ -283,157 +235,6 @@ fn build_message(
     (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, time)
 }
 
-fn format_time(slot: Slot, row: &JobRow, tz: Tz) -> String {
-    day_and_time(slot.wall_time(row.rule.as_ref(), row.zone(tz)))
-}
-
-fn format_span(passed: Passed, row: &JobRow, tz: Tz) -> String {
-    match passed.count {
-        1 => format_time(passed.first, row, tz),
-        count => format!(
-            "{count} times from {} to {}",
-            format_time(passed.first, row, tz),
-            format_time(passed.last, row, tz)
-        ),
-    }
-}
-
 fn is_without_sandbox(job: &Job, exec: &Exec) -> bool {
     job.gate.as_ref().is_some_and(|gate| gate.command().is_some()) && !exec.shelter().is_there()
-}
-
-/// Checks a job's gate, but gives way as soon as a person waits.
-async fn check_gate(
-    session: &Session<'_>,
-    repo: &Repo,
-    exec: &Exec,
-    job: &Job,
-    row: &JobRow,
-) -> Result<Saw, WakeError> {
-    let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
-    let looking = evaluate_gate(session, exec, &job.name, gate, row);
-    tokio::pin!(looking);
-    loop {
-        tokio::select! {
-            saw = &mut looking => return Ok(saw),
-            () = tokio::time::sleep(ASK_EVERY) => {
-                if sync::is_somebody_waiting(session, repo)? {
-                    return Ok(Saw::GivesWay);
-                }
-            }
-        }
-    }
-}
-
-async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
-    let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
-    let home = session.context.config.home.as_deref();
-    let sighting = match gate {
-        JobGate::If(command) => {
-            return match run_command(exec, command, home).await {
-                Ok((printed, 0)) => Saw::Open(Opened {
-                    found: Some(fit(&printed)),
-                    origin: format!("the command of the job {name}"),
-                    ..Opened::default()
-                }),
-                Ok((_, code)) => Saw::Shut { why: format!("its command ended with {code}"), seen: None },
-                Err(why) => Saw::Failed(why),
-            };
-        }
-        JobGate::Watch(WatchTarget::Command(command)) => run_command(exec, command, home)
-            .await
-            .map(|(printed, _)| (Sighting::Text(printed), format!("the command of the job {name}"))),
-        JobGate::Watch(WatchTarget::File(path)) => read_file(exec, path, home, &session.context.config.workspace_dir)
-            .map(|text| (Sighting::Text(text), format!("a file ({path})"))),
-        JobGate::Watch(WatchTarget::Page(url)) => fetch_page(exec, url).await,
-    };
-    let (sighting, origin) = match sighting {
-        Ok(seen) => seen,
-        Err(why) => return Saw::Failed(why),
-    };
-    let sighting = match sighting {
-        Sighting::Text(text) => Sighting::Text(session.context.redactor.redact(&text)),
-        feed @ Sighting::Feed(_) => feed,
-    };
-    let is_feed = matches!(sighting, Sighting::Feed(_));
-    let Compared { kept, news, is_first } = jobs::decide::compare(row.seen.as_deref(), &sighting);
-    match news {
-        Some(news) => Saw::Open(Opened { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
-        None if is_first => {
-            Saw::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
-        }
-        None => Saw::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
-    }
-}
-
-/// Runs a command and returns its output and exit code.
-async fn run_command(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
-    check_access(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
-    // A subshell, so that `exit` only ends the command.
-    let ran = exec
-        .run_in_fresh_shell(&format!("(\n{command}\n)"), home, GATE_BOUND)
-        .await
-        .map_err(|error| error.to_string())?;
-    match ran.end {
-        End::Code(code) => Ok((ran.printed, code)),
-        End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),
-        // The output is untrusted text, so it is left out.
-        end => Err(format!("its command couldn't be run: {}", describe_end(end, GATE_BOUND))),
-    }
-}
-
-fn read_file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Result<String, String> {
-    let path = match (path.strip_prefix("~/"), home) {
-        (Some(below), Some(home)) => home.join(below).display().to_string(),
-        _ => path.to_owned(),
-    };
-    if exec.rules().keeps_back(EDITOR, Path::new(&path)) {
-        return Err(format!("your rules don't let me read {path}"));
-    }
-    check_access(exec, EDITOR, What::Path { path: Path::new(&path), is_write: false })?;
-    let roots = Roots::new(exec.shelter().scratch(), workspace)
-        .with_granted_folders(&exec.rules().readable_folders(), &exec.rules().writable_folders())
-        .without_files(exec.key_files());
-    let read = roots.resolve(&path, PathUse::Read).and_then(|place| place.read(FILE_BYTES_MAX));
-    let (bytes, _) = read.map_err(|error| error.to_string())?;
-    if content::is_text(&bytes) || bytes.is_empty() {
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
-    let hash = reveille_base::random::format_hex(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
-    Ok(format!("a file of {} bytes that isn't text, SHA-256 {hash}", bytes.len()))
-}
-
-async fn fetch_page(exec: &Exec, url: &str) -> Result<(Sighting, String), String> {
-    const FETCH: &str = "web_fetch";
-    check_access(exec, FETCH, What::Url(url))?;
-    let came = exec.web().fetch_watched(url, &|to| exec.rules().refuse_redirect(FETCH, to.as_str(), url)).await;
-    Ok(match came.map_err(|error| error.to_string())? {
-        WatchedPage::Page(page) => (Sighting::Text(page.text), page.origin),
-        WatchedPage::Feed(origin, entries) => (Sighting::Feed(entries), origin),
-    })
-}
-
-/// Refuses an access that the person's rules deny, whoever wrote the job. An access that needs approval was approved with the job.
-fn check_access(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
-    if let Some(why) = exec.rules().refusal() {
-        return Err(why.to_owned());
-    }
-    let subject = Subject {
-        tool,
-        risk: Risk::Safe,
-        effect: Effect::Read,
-        is_free: false,
-        reach: Reach::Within,
-        what,
-        arguments: "{}",
-    };
-    let circumstances = Circumstances {
-        autonomy: Autonomy::Full,
-        taint: None,
-        is_sandboxed: true,
-        uncovered: None,
-        tainted_write: None,
-    };
-    let verdict = policy::judge(&subject, exec.rules(), &circumstances);
-    if verdict.decision == Decision::Deny { Err(verdict.reasons.join(" ")) } else { Ok(()) }
 }

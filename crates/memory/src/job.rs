@@ -17,7 +17,7 @@ use reveille_base::{
 
 use super::{
     Problem,
-    front_matter::{Field, check_name, front_matter, parse_fields},
+    front_matter::{Field, check_name, parse_fields, split_front_matter},
 };
 
 /// The folder of the jobs, one file per job.
@@ -155,8 +155,8 @@ impl Job {
             return Err(vec![Problem::new(1, what)]);
         }
         let text = text.trim_start_matches('\u{feff}');
-        let read =
-            front_matter(text, BEGINNING).and_then(|(front, body)| Ok((parse_fields(&front, &KEYS_AS_STRINGS)?, body)));
+        let read = split_front_matter(text, BEGINNING)
+            .and_then(|(front, body)| Ok((parse_fields(&front, &KEYS_AS_STRINGS)?, body)));
         let (fields, body) = read.map_err(|problem| vec![problem])?;
         let mut reader = Reader { fields: &fields, problems: Vec::new() };
         if let Err(what) = check_name(name) {
@@ -449,7 +449,7 @@ pub fn with_status(text: &str, status: JobStatus) -> Option<String> {
         JobStatus::Active => "active",
         JobStatus::Paused => "paused",
     };
-    let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
+    let (front, _) = split_front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
     let at = front.iter().position(|line| line.split_once(':').is_some_and(|(key, _)| key == "status"));
     let mut new = String::with_capacity(text.len() + word.len());
     for (nth, line) in super::text::split_lines(text).enumerate() {

@@ -109,7 +109,7 @@ pub(super) fn find_patterns(
     }
     let (known, _) = Facts::parse(facts);
     let known: Vec<Vec<String>> = known.iter().filter_map(|(_, fact)| parse_words(&fact.text)).collect();
-    let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| parse_folded_words(fact)).collect();
+    let gone: Vec<Vec<String>> = by_hand.removed.iter().filter_map(|fact| parse_folded_words(fact)).collect();
     let often = by_words.into_iter().filter(|(_, said)| said.len() >= OFTEN);
     let new = often.filter(|((_, words), _)| !known.contains(words) && !gone.contains(words));
     new.filter(|((chat, words), _)| !noted.contains(&build_key(*chat, words)))

@@ -169,8 +169,8 @@ fn task_health_names_quiet_and_waiting_tasks() {
     assert_eq!(
         looked.health,
         [
-            "Task health, 2 active: “Tax” is quiet for 11 days (challenge), “Tea” has no next step",
-            "Backlog, 3 waiting: “Attic” waits for 81 days, “Tax” stands among the active tasks, too",
+            "Task health, 2 active: “Tax” has been quiet for 11 days (challenge), “Tea” has no next step",
+            "Backlog, 3 waiting: “Attic” has waited for 81 days, “Tax” is also among the active tasks",
         ]
     );
 }

@@ -33,11 +33,11 @@ impl<S: ReadStore> Chats<S> {
 pub(crate) fn save_choice(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
     let ChosenSetting { name, value, instead_of } = setting;
     let chosen = (value.clone(), instead_of.clone());
-    put_back(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
+    restore_choice(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
 }
 
 /// Restores an earlier choice, as (value, configured value at that time); `None` deletes the row.
-pub(crate) fn put_back(
+pub(crate) fn restore_choice(
     tx: &Transaction<'_>,
     name: &str,
     was: Option<&(String, String)>,

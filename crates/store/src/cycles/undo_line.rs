@@ -98,17 +98,17 @@ pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<
             }
         }
         SettingBefore::Chosen { name, was } => {
-            chosen::put_back(tx, &name, was.as_ref(), now)?;
+            chosen::restore_choice(tx, &name, was.as_ref(), now)?;
             match was {
                 Some((value, _)) => format!("{name} is {value} again."),
                 None => format!("{name} is what the settings say again."),
             }
         }
         SettingBefore::Fresh { chat, thread_id, was } => {
-            fresh::put_back(tx, (chat, thread_id), was.as_ref())?;
+            fresh::restore_start(tx, (chat, thread_id), was.as_ref())?;
             "What was said in that chat before is included again.".to_owned()
         }
-        SettingBefore::Queued { message, was } => match queue::put_back(tx, message, was.as_deref())? {
+        SettingBefore::Queued { message, was } => match queue::undo_removal(tx, message, was.as_deref())? {
             true if was.is_some() => {
                 format!("Message {message} is on the list again, and I won't answer it until you retry it.")
             }

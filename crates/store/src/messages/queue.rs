@@ -442,7 +442,7 @@ pub(crate) fn insert(
 }
 
 /// Undoes the removal of a message from the queue: it waits again, or returns to its earlier outcome. `false` if the row is gone.
-pub(crate) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
+pub(crate) fn undo_removal(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
     let Some(was) = was else { return requeue_message(tx, id) };
     let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
     Ok(tx.execute(sql, (id, was))? == 1)

@@ -150,8 +150,8 @@ impl Settings {
 
     /// Parses `RUST_LOG`. It belongs to all programs, so a bad value must not fail the start.
     fn parse_log_targets(&mut self) -> Option<tracing_subscriber::filter::Targets> {
-        let said = self.0.rust_log.take()?;
-        let parsed = values::log_targets(&said);
+        let given = self.0.rust_log.take()?;
+        let parsed = values::log_targets(&given);
         if let Err(expected) = &parsed {
             self.0.notes.push(format!("RUST_LOG is ignored, because its value is wrong. Expected {expected}."));
         }
@@ -160,12 +160,12 @@ impl Settings {
 
     /// Parses a setting; `None` if the value is missing or wrong.
     fn parse_given<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let said = self.0.get(name)?;
-        match parse(&said.value) {
+        let given = self.0.get(name)?;
+        match parse(&given.value) {
             Ok(value) => Some(value),
             Err(expected) => {
-                let what = format!("expected {expected}; got {}", Raw::format_value(name, &said.value));
-                let source = Some(said.source.clone());
+                let what = format!("expected {expected}; got {}", Raw::format_value(name, &given.value));
+                let source = Some(given.source.clone());
                 self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
             }
@@ -206,7 +206,7 @@ impl Settings {
                 home => Ok(home),
             })?,
             reference: self.parse("LEASE_REF", lease::parse_reference)?,
-            name: self.parse_given("LEASE_NAME", lease::name),
+            name: self.parse_given("LEASE_NAME", lease::parse_name),
             term: self.parse("LEASE_TERM_S", lease::parse_term)?,
             duty: self.parse("LEASE_DUTY", lease::parse_duty)?,
         })

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use reveille_base::approval_text::is_hidden;
 
-use super::{Rules, RulesProblem, rules::ReadRule};
+use super::{Rules, RulesProblem, rules::DescribedRule};
 
 /// The longest rule, in characters: a message shows it whole beside its meaning.
 const RULE_CHARS_MAX: usize = 1_500;
@@ -114,7 +114,7 @@ pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, Am
     let from: String = from.chars().filter(|c| !c.is_control()).collect();
     new.push_str(&format!("{ADDED}{from}\n{rule}"));
     match Rules::parse(&new) {
-        Ok(after) if after.is_with_one_more(&before, &more) => Ok(Some(new)),
+        Ok(after) if after.adds_exactly(&before, &more) => Ok(Some(new)),
         Ok(_) => Err(AmendError::NotExact),
         Err(problems) => Err(AmendError::from_problems(problems)),
     }
@@ -134,7 +134,7 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
     let head = if head.ends_with("\n\n") { head.strip_suffix('\n').unwrap_or(head) } else { head };
     let new = format!("{head}{tail}");
     match Rules::parse(&new) {
-        Ok(after) if before.is_with_one_more(&after, &less) => Ok(new),
+        Ok(after) if before.adds_exactly(&after, &less) => Ok(new),
         _ => Err(AmendError::Gone),
     }
 }
@@ -145,7 +145,7 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
 /// The text isn't in use.
 pub fn list_rules(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     let rules = Rules::parse(text).map_err(AmendError::from_problems)?;
-    let listed = rules.list_rules().map(|ReadRule { line, exact, words }| {
+    let listed = rules.list_rules().map(|DescribedRule { line, exact, words }| {
         let added = exact.and_then(|(tool, arguments)| find_added(text, line, tool, arguments));
         let (added, text) = added.unzip();
         ListedRule { line, words, added, text }

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use reveille_base::{disk, types::VerbGroup};
 
-pub(crate) use self::exact::ReadRule;
+pub(crate) use self::exact::DescribedRule;
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
 
@@ -200,7 +200,7 @@ impl Rules {
                 || short.is_some_and(|rest| text.contains(&format!("~/{}", rest.display())))
         };
         let destroys = || {
-            granted.iter().any(is_named) && classify::classify_line(text).destroys.is_some_and(|found| found.is_files)
+            granted.iter().any(is_named) && classify::classify_text(text).destroys.is_some_and(|found| found.is_files)
         };
         Access {
             writes: !granted.is_empty() && (wanted.writes || destroys()),

@@ -163,7 +163,7 @@ pub struct Config {
     pub reflect_at: Option<NaiveTime>,
     /// How often the assistant looks for useful work that nobody asked for (`INITIATIVE`).
     pub initiative: InitiativeLevel,
-    /// The handling of messages that come during a cycle of their chat (`WHILE_WORKING`).
+    /// What to do with messages that arrive during a cycle of the same chat (`WHILE_WORKING`).
     pub while_working: WhileWorking,
     /// The maximum number of unasked messages a day (`TELL_PER_DAY`).
     pub tell_per_day: u32,

@@ -1,4 +1,4 @@
-//! Joins a memory begun while its remote was unreachable. The first successful fetch joins the two histories, which have no common
+//! Joins a memory that was created while its remote was unreachable. The first successful fetch joins the two histories, which have no common
 //! commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A merge
 //! commit keeps both histories in full.
 
@@ -105,8 +105,8 @@ impl Remote<'_> {
         }
     }
 
-    /// Renames our branch to the remote's branch before the first fetch. The repository must be reopened then: the function reports
-    /// this as an error, and the next attempt continues.
+    /// Renames our branch to the remote's branch before the first fetch. The caller must then reopen the repository. The function
+    /// reports that as an error, and the next attempt continues.
     pub(super) fn take_branch_of_remote(&self, patience: Patience<'_>) -> Result<(), RemoteError> {
         let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
         let mut config = self.0.git.config().and_then(|config| config.open_level(ConfigLevel::Local)).map_err(local)?;

@@ -18,7 +18,7 @@ pub(super) const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// The number of looks at a locked remote on this machine, [`PAUSE`] apart: together longer than a killed push may take to [tidy
 /// up](process::TIDYING).
 const REMOTE_LOOKS: usize = 40;
-/// The most lock files listed.
+/// The maximum number of lock files listed.
 const MAX_LOCKS: usize = 100;
 
 impl Housekeeping<'_> {

@@ -164,8 +164,8 @@ impl ParkedWork<'_> {
         Ok(self.list_parked_branches()?.into_iter().find(|(branch, _)| is_its(branch)))
     }
 
-    /// Lists the references that only a person can merge or drop: parked branches without a mark, and commits that the remote lost in a
-    /// rollback. Commits already in our branch are omitted.
+    /// Lists the references that only a person can merge or drop: parked branches without a mark, and commits that the remote lost when its
+    /// branch was reset. Commits already in our branch are omitted.
     pub fn left_to_a_person(&self) -> Result<Vec<String>, RepoError> {
         let (tip, parked) = (self.0.head()?, self.list_parked_branches()?);
         let mut left = Vec::new();

@@ -29,7 +29,7 @@ pub(super) const FILTERED: &str = "goes through a git filter, which isn't run fo
 /// The reason to leave an unreadable file alone.
 const UNREADABLE: &str = "can't be read";
 
-/// The most files named in a commit's message.
+/// The maximum number of files named in a commit's message.
 const MAX_LISTED: usize = 50;
 
 /// The outcome for a person's uncommitted changes.
@@ -140,7 +140,7 @@ impl Repo {
     }
 
     /// Decides if a file on disk can be committed for the person, and returns it as git would store it.
-    pub(super) fn take_persons(
+    pub(super) fn read_committable(
         &self,
         path: &str,
         file: Option<OnDisk>,
@@ -214,7 +214,7 @@ impl Repo {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(EditVerdict::Same);
         }
-        self.take_persons(path, file, is_secret)
+        self.read_committable(path, file, is_secret)
     }
 
     /// Reads a changed file; the inner error is the reason to leave it alone unread.
@@ -317,7 +317,7 @@ impl Repo {
     /// Returns the author's name and address from git. libgit2 misses some sources, such as `GIT_CONFIG_GLOBAL` and `author.name`, and is
     /// used only if git can't be run.
     fn gits_author(&self) -> Option<(String, String)> {
-        let Ok(output) = process::run(&remote::whose_commit(&self.root)) else {
+        let Ok(output) = process::run(&remote::find_commit_author(&self.root)) else {
             let config = self.git.config().ok()?;
             return Some((config.get_string("user.name").ok()?, config.get_string("user.email").ok()?));
         };

@@ -26,7 +26,7 @@ use super::{
 const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The depth to which directories are listed.
 const MAX_DEPTH: usize = 16;
-/// The most files in a listing.
+/// The maximum number of files in a listing.
 const MAX_LISTED: usize = 10_000;
 /// The temporary file in the git directory: it holds a file's new bytes, and for a moment its old ones until they are checked.
 pub(super) const TEMPORARY: &str = "write.tmp";
@@ -58,7 +58,7 @@ pub(super) struct WorkTree {
     private_path: PathBuf,
 }
 
-/// What becomes of a missing folder.
+/// What to do about a missing folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingFolder {
     Report,

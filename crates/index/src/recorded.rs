@@ -85,7 +85,7 @@ fn place_recording(recording: &Recording, zone: Tz) -> Vec<Placed> {
         chat: kept.chat,
         is_for_all: false,
         taint: kept.taint.clone(),
-        is_of_others_to_guest: kept.taint.is_some(),
+        is_untrusted_to_guest: kept.taint.is_some(),
     };
     chunks.into_iter().enumerate().map(place).collect()
 }

@@ -72,12 +72,12 @@ struct Known {
     mark: FileMark,
 }
 
-/// What becomes of the stored documents while others are searched in their place.
+/// Whether a search that puts other documents in place of stored ones still finds the remaining ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherDocuments {
-    /// They are searched too.
+    /// It finds them, too.
     Shown,
-    /// They are hidden.
+    /// It hides them.
     Hidden,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Candidate {
     pub(super) date: Option<NaiveDate>,
     pub(super) chat: Option<reveille_base::types::ChatRef>,
     pub(super) taint: Option<String>,
-    pub(super) is_of_others_to_guest: bool,
+    pub(super) is_untrusted_to_guest: bool,
     pub(super) speaker: String,
     pub(super) heading: String,
     pub(super) above: String,

@@ -228,7 +228,7 @@ fn place_message(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
             chat: Some(row.chat),
             is_for_all: false,
             taint: row.taint.clone(),
-            is_of_others_to_guest: row.taint.is_some(),
+            is_untrusted_to_guest: row.taint.is_some(),
         }
     };
     chunk::split_message(&row.text, kind).into_iter().map(place).collect()

@@ -1,4 +1,4 @@
-//! Finds facts that contradict each other, by their words. The guess is good enough to ask about and never to act on.
+//! Finds facts that contradict each other, by their words. The guess is good enough to ask about, but never to act on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const SINGLE_VALUE_VERBS: &[&[&str]] =
 const NEGATIONS: &[&str] = &["not", "dont", "doesnt", "isnt", "arent", "never", "no", "longer", "cant", "wont"];
 /// Words before a subject that are ignored: "the boiler" and "our boiler" are the same.
 const DETERMINERS: &[&str] = &["the", "my", "our"];
-/// The most words that a value may have and still count as a name.
+/// The maximum number of words of a value that counts as a name.
 const MAX_NAME_WORDS: usize = 3;
 /// Words that name nothing by themselves, with "doe" for "does" as folded by [`split_words`].
 const FUNCTION_WORDS: &[&str] =

@@ -49,7 +49,7 @@ pub struct Job {
     pub gate: Option<JobGate>,
     /// The task for the model. `None` reports the gate's findings by rule, without a model.
     pub body: Option<String>,
-    /// The tools a run may use, besides purely speaking ones. `None` leaves the choice to the policy.
+    /// The tools a run may use, besides those that only send messages. `None` leaves the choice to the policy.
     pub tools: Option<Vec<String>>,
     /// The budget of one run, in US dollars.
     pub budget_usd: f64,
@@ -184,7 +184,7 @@ impl Job {
             tools: reader.read_tools(),
             budget_usd: reader.read_budget(),
             notify: reader
-                .said_word(
+                .parse_choice(
                     "notify",
                     &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
                 )
@@ -333,11 +333,11 @@ impl Reader<'_> {
 
     /// Reads one of a few words, or the default if the key is missing.
     fn read_word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
-        self.said_word(key, words).unwrap_or_default()
+        self.parse_choice(key, words).unwrap_or_default()
     }
 
     /// Reads one of a few words. `None` if the key is missing or invalid.
-    fn said_word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
+    fn parse_choice<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let (text, line) = self.read_string(key)?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)).map(|(_, value)| *value);
         if found.is_none() {

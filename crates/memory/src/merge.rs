@@ -2,8 +2,8 @@
 //!
 //! The merge works section by section; a section changed by one side takes that side. If both sides changed it, tasks merge by key, facts
 //! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side
-//! stands. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
-//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions stand, each with
+//! is kept. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
+//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions are kept, each with
 //! a mark ([`super::unsettled`]).
 
 mod day;
@@ -85,7 +85,7 @@ pub fn merge_by_hand(kind: DocKind, base: &str, person: &str, ours: &str, by_han
     merge_texts(kind, ConflictStyle::Quoted, [base, person, ours], by_hand)
 }
 
-/// Merges without quotes: in a conflict the person's side stands alone.
+/// Merges without quotes: in a conflict only the person's side is kept.
 pub(super) fn merge_unmarked(kind: DocKind, base: &str, person: &str, ours: &str) -> String {
     merge_texts(kind, ConflictStyle::Unmarked, [base, person, ours], &ByHand::default()).text
 }
@@ -95,7 +95,7 @@ pub(super) fn merge_unmarked(kind: DocKind, base: &str, person: &str, ours: &str
 enum ConflictStyle {
     /// The losing version is quoted below the winning one.
     Quoted,
-    /// The winning version stands alone.
+    /// Only the winning version is kept.
     Unmarked,
 }
 

@@ -1,4 +1,4 @@
-//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists,
+//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks are only in the task lists,
 //! with `- project: <name>`, to keep each task in a single place.
 //!
 //! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a task's title, as

@@ -10,7 +10,7 @@ use reveille_base::approval_text::is_hidden;
 
 use super::{Rules, RulesProblem, rules::DescribedRule};
 
-/// The longest rule, in characters: a message shows it whole beside its meaning.
+/// The maximum length of a rule, in characters: a message shows it whole beside its meaning.
 const RULE_CHARS_MAX: usize = 1_500;
 /// The start of the comment above a rule of ours.
 const ADDED: &str = "# Added ";
@@ -36,7 +36,7 @@ pub enum AmendError {
     /// The call can't be written as a rule, or the rule would change more than this call.
     #[error("I can't write a rule that allows this call and nothing else")]
     NotExact,
-    /// The call would still ask.
+    /// The call would still need approval.
     #[error("it would still not run unasked: {0}")]
     NoEffect(String),
     /// The file is at its limit of size or of rules.
@@ -95,7 +95,7 @@ fn render_rule(tool: &str, arguments: &Value) -> Option<String> {
 /// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
 ///
 /// # Errors
-/// The text isn't in use, or the rule would change more than this call.
+/// The text has mistakes, or the rule would change more than this call.
 pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
     let before = Rules::parse(text).map_err(AmendError::from_problems)?;
     let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
@@ -142,7 +142,7 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
 /// Lists all rules of a text, in order.
 ///
 /// # Errors
-/// The text isn't in use.
+/// The text has mistakes.
 pub fn list_rules(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     let rules = Rules::parse(text).map_err(AmendError::from_problems)?;
     let listed = rules.list_rules().map(|DescribedRule { line, exact, words }| {

@@ -3,7 +3,7 @@
 
 use super::classify;
 
-/// The most words of one text.
+/// The maximum number of words of one text.
 const MAX_WORDS: usize = 512;
 
 /// The possible file names and programs of a shell text.

@@ -1,4 +1,4 @@
-//! Brings waits forward after the clock was set back. A machine whose clock ran hours ahead until it found a network would otherwise sit
+//! Brings waits forward after the clock was set back. A machine whose clock ran hours ahead until it found a network would otherwise wait
 //! out all these hours, even for its own back-offs of at most an hour.
 //!
 //! The rollback is the last written time of the lease and the waits, less the time now. Each wait moves by that amount, so a delay the

@@ -291,7 +291,7 @@ impl Store {
         self.conn.as_sqlite().is_none()
     }
 
-    /// Sets how long to wait for a shared database's server that has gone away, for example to restart.
+    /// Sets how long to wait for a shared database's server that can't be reached, for example because it restarts.
     pub fn wait_for_server(&self, patience: Duration) {
         self.conn.wait_for_server(patience);
     }

@@ -27,7 +27,7 @@ use crate::{
 /// The beginning of a summary of the owner's day.
 const OWN: &str = "With you";
 /// The maximum number of effects listed per day.
-const DEEDS_MAX: usize = 20;
+const EFFECTS_MAX: usize = 20;
 /// The maximum number of questions quoted per day.
 const ASKED_MAX: usize = 8;
 /// The maximum number of characters quoted per question.
@@ -109,7 +109,7 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[PastMessage], days:
         }
     }
     let (known, _) = Facts::parse(facts);
-    by_whom.into_iter().map(|(group, deeds)| summed_up(group, &deeds, &known, asked)).collect()
+    by_whom.into_iter().map(|(group, deeds)| summarize_day(group, &deeds, &known, asked)).collect()
 }
 
 /// Parses an entry's comment.
@@ -127,7 +127,7 @@ fn parse_comment(comment: &str) -> EntryOrigin<'_> {
     EntryOrigin { wake: Some(wake), chat, is_own }
 }
 
-fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[PastMessage]) -> ChatDay {
+fn summarize_day(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[PastMessage]) -> ChatDay {
     let SummaryGroup { date, chat, has_read_others } = group;
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
@@ -139,8 +139,8 @@ fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[Pa
     all.extend(
         (said.len() > ASKED_MAX).then(|| format!("- and {} more", format_count(said.len() - ASKED_MAX, "message"))),
     );
-    all.extend(deeds.told.iter().take(DEEDS_MAX).map(|line| format!("- {line}")));
-    let left_out = deeds.told.len().saturating_sub(DEEDS_MAX);
+    all.extend(deeds.told.iter().take(EFFECTS_MAX).map(|line| format!("- {line}")));
+    let left_out = deeds.told.len().saturating_sub(EFFECTS_MAX);
     all.extend((left_out > 0).then(|| format!("- and {left_out} more")));
     let is_of_day = |origin: &str| origin.split_whitespace().nth(1).is_some_and(|wake| deeds.wakes.contains(wake));
     let facts = known.iter().filter(|(_, fact)| fact.origin.as_deref().is_some_and(is_of_day));

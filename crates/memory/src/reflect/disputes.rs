@@ -16,7 +16,7 @@ const DISPUTES_MAX: usize = 3;
 /// Two facts that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispute {
-    /// The fact that stands first.
+    /// The fact that comes first in the document.
     pub one: String,
     /// The other fact.
     pub other: String,

@@ -51,7 +51,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Returns the key that limits noting to once, ever: the person may have had the fact forgotten.
+    /// Returns the key that limits noting to once, ever, because the person may have deleted the fact on purpose.
     pub(super) fn key(&self) -> String {
         build_key(self.chat, &sort_words(&self.text))
     }

@@ -12,7 +12,7 @@ pub(crate) struct Destruction {
     /// The damage, as a sentence.
     pub(crate) what: String,
     /// `true` if only files are damaged. Nothing is lost then if the command can write only to the scratch folder, or if a copy restores
-    /// the files. A command against the whole machine or home still asks, so that a person sees the attempt.
+    /// the files. A command against the whole machine or home still needs approval, so that a person sees the attempt.
     pub(crate) is_files: bool,
 }
 

@@ -113,7 +113,7 @@ impl Rules {
         read::parse_rules(text)
     }
 
-    /// Returns the rules of an unusable file: every call asks, except free ones.
+    /// Returns the rules of an unusable file: every call that isn't free needs approval.
     pub fn from_problems(problems: &[RulesProblem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
         let why = format!(

@@ -84,7 +84,7 @@ pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>
 }
 
 /// Restores what a person's own step changed; returns a sentence for people.
-pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
+pub(super) fn restore_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
     let Some(id) = PersonsStep::parse_undo_target(wake) else { return Ok(None) };
     let before: Option<Option<String>> =
         tx.prepare("SELECT before FROM undo_line WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?;

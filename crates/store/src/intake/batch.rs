@@ -20,7 +20,7 @@ use crate::{
     cycles::{approvals, rules, undo},
     messages::{
         overheard,
-        parts::{self, Taken},
+        parts::{self, UpdateEffect},
     },
     outbox::planned,
     people::pairing,
@@ -81,11 +81,11 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    fn count_message(&mut self, taken: Taken) {
-        match taken {
-            Taken::Stored(row) => self.stored.push(row),
-            Taken::Changed => self.edited += 1,
-            Taken::Nothing => {}
+    fn count_message(&mut self, effect: UpdateEffect) {
+        match effect {
+            UpdateEffect::Stored(row) => self.stored.push(row),
+            UpdateEffect::Changed => self.edited += 1,
+            UpdateEffect::Nothing => {}
         }
     }
 }

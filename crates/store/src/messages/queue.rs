@@ -247,7 +247,7 @@ impl<S: ReadStore> Inbox<S> {
         self.put_aside(MessageOutcome::Undone)
     }
 
-    /// The messages closed because their time is over, oldest first.
+    /// The messages put on hold because the time that they are about has passed, oldest first.
     pub fn stale_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Stale)
     }
@@ -513,7 +513,7 @@ pub(crate) fn fail_messages(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now:
 }
 
 /// Makes messages dead letters at once, because a retry is useless.
-pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn make_dead_letters(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
         count_failure(tx, *id, cycle, now)?;
     }

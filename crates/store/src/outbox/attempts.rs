@@ -442,8 +442,8 @@ fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: Dat
     Ok(claimed)
 }
 
-/// Marks a message's last part as arrived, as its person's reaction shows, so that it is never sent again.
-pub(crate) fn has_come(
+/// Marks a message's last part as arrived, because a person's press of its button proves it, so that it is never sent again.
+pub(crate) fn record_arrival(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     channel_message_id: i64,

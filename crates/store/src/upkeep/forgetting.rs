@@ -3,7 +3,7 @@
 //!
 //! | row that holds the words                                  | effect                                          |
 //! |-----------------------------------------------------------|-------------------------------------------------|
-//! | a finished message, its update, files, quotation          | its words are replaced; from on hold it is dropped |
+//! | a finished message, its update, files, quotation          | its words are replaced; if on hold, it is dropped |
 //! | the name of such a message's sender or first author       | deleted                                         |
 //! | a sent or withdrawn answer                                | its words are replaced                          |
 //! | a finished cycle's journal                                | deleted whole, as when it is old                |

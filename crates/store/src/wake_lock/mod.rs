@@ -31,8 +31,8 @@ use reveille_base::{
 
 /// The interval between a holder's signs of life.
 pub const BEAT_EVERY: Duration = Duration::from_secs(10);
-/// The time to retry before the lock counts as held, since a mere query holds it for an instant.
-const ASKING: Duration = Duration::from_millis(100);
+/// How long to retry before the lock counts as held, since a mere query holds it for an instant.
+const RETRY_FOR: Duration = Duration::from_millis(100);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The line is padded with blanks to this many bytes and always written in place, so that a longer line needs no more disk space.
@@ -181,7 +181,7 @@ impl WakeLock {
             match fs2::FileExt::try_lock_exclusive(&file) {
                 Ok(()) => break,
                 Err(error) if !is_contended(&error) => return Err(io(error)),
-                Err(_) if begun.elapsed() < ASKING => thread::sleep(PAUSE),
+                Err(_) if begun.elapsed() < RETRY_FOR => thread::sleep(PAUSE),
                 // fault: two-wakes-hold-lock
                 Err(_) => return Err(LockError::Held(read_holder(path).map(Box::new))),
             }
@@ -453,7 +453,7 @@ mod tests {
         let asking = File::open(&path).unwrap();
         fs2::FileExt::lock_shared(&asking).unwrap();
         let asker = thread::spawn(move || {
-            thread::sleep(ASKING / 4);
+            thread::sleep(RETRY_FOR / 4);
             drop(asking);
         });
         acquire(&path).unwrap();

@@ -18,7 +18,7 @@ use reveille_base::{
 
 use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
-/// The last watch over a silent holder: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed pause ends
+/// How long to wait for one more beat of a silent holder: if the whole machine was stopped, it is about to come. On Linux an elapsed pause ends
 /// at once; elsewhere the pause may start anew.
 const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
     Duration::from_secs(1)

@@ -38,8 +38,8 @@ pub struct LeaseSettings {
     pub reference: String,
     /// The name of this machine; `None` for its host name (`LEASE_NAME`).
     pub name: Option<String>,
-    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`). The machine renews it three times per term: by default,
-    /// with a push every 100 seconds while a bot polls.
+    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`). The machine renews it three times per term: by
+    /// default, with a push every 100 seconds while a bot polls.
     pub term: Duration,
     /// The machine that runs background jobs (`LEASE_DUTY`).
     pub duty: UnrequestedWork,

@@ -75,8 +75,8 @@ impl CommitHistory<'_> {
         self.walk_commits(None, limit)
     }
 
-    /// Returns the newest `limit` commits of people on our branch that aren't ancestors of `since`, newest first. Our own commits don't count
-    /// towards the limit. If `since` no longer exists, returns commits from the whole history.
+    /// Returns the newest `limit` commits of people on our branch that aren't ancestors of `since`, newest first. Our own commits don't
+    /// count towards the limit. If `since` no longer exists, returns commits from the whole history.
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
         // fault: persons-commit-hidden-committed
         let commits = self.walk_commits(Some(since), MAX_SEARCHED)?;

@@ -55,7 +55,8 @@ pub enum Integrated {
         /// The reference that keeps the lost commits.
         rescue_ref: String,
     },
-    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See [`Purge::old_line`](super::Purge::old_line).
+    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See
+    /// [`Purge::old_line`](super::Purge::old_line).
     PurgedElsewhere,
 }
 

@@ -1,6 +1,6 @@
-//! Joins a memory that was created while its remote was unreachable. The first successful fetch joins the two histories, which have no common
-//! commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A merge
-//! commit keeps both histories in full.
+//! Joins a memory that was created while its remote was unreachable. The first successful fetch joins the two histories, which have no
+//! common commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A
+//! merge commit keeps both histories in full.
 
 use chrono::{DateTime, Utc};
 use git2::ConfigLevel;

@@ -32,7 +32,8 @@ impl Housekeeping<'_> {
         stale
     }
 
-    /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
+    /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake
+    /// lock.
     pub fn remove_stale_locks(&self) -> Vec<PathBuf> {
         let mut removed = Vec::new();
         if index_lock::release_dead_lock(self.0.git.path(), &self.0.private) {

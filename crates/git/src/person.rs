@@ -317,7 +317,7 @@ impl Repo {
     /// Returns the author's name and address from git. libgit2 misses some sources, such as `GIT_CONFIG_GLOBAL` and `author.name`, and is
     /// used only if git can't be run.
     fn gits_author(&self) -> Option<(String, String)> {
-        let Ok(output) = process::run(&remote::find_commit_author(&self.root)) else {
+        let Ok(output) = process::run(&remote::build_author_command(&self.root)) else {
             let config = self.git.config().ok()?;
             return Some((config.get_string("user.name").ok()?, config.get_string("user.email").ok()?));
         };

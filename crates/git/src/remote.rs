@@ -319,8 +319,8 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Returns the reference to the commits that a remote lost when its branch was reset; `None` otherwise, or if a person has agreed since by
-    /// resetting our branch or merging the two.
+    /// Returns the reference to the commits that a remote lost when its branch was reset; `None` otherwise, or if a person has agreed since
+    /// by resetting our branch or merging the two.
     pub(super) fn find_lost_reference(&self) -> Result<Option<String>, RepoError> {
         let Some(seen) = self.0.find_reference_id(&self.accepted_ref())?.filter(|_| self.0.has_remote()) else {
             return Ok(None);
@@ -407,8 +407,9 @@ fn build_command_with_settings(dir: &Path, settings: Result<git2::Config, git2::
     spec.env("GIT_DEFAULT_REF_FORMAT", "files").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
 }
 
-/// Asks git for the author of a commit in a directory. Git doesn't guess, and fails if neither settings nor environment name an author.
-pub(super) fn find_commit_author(dir: &Path) -> Spec {
+/// Builds the command that prints the author of new commits in a directory. Git doesn't guess, and fails if neither settings nor
+/// environment name an author.
+pub(super) fn build_author_command(dir: &Path) -> Spec {
     let spec = Spec::new("git").current_dir(dir).without_env(&NOT_INHERITED).env("LC_ALL", "C");
     spec.args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
 }

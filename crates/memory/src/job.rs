@@ -1,7 +1,7 @@
 //! Standing jobs: `memory/jobs/<name>.md`. The front matter gives a job's schedule, its gate and its allowed tools.
 //!
-//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs. [`Job::resolve_schedule`]
-//! reads the schedule with a clock; `cycle/background/jobs/decide` evaluates the gate.
+//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs.
+//! [`Job::resolve_schedule`] reads the schedule with a clock; `cycle/background/jobs/decide` evaluates the gate.
 
 use std::fmt;
 

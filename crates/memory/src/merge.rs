@@ -1,10 +1,10 @@
 //! Three-way merge of a document changed by both a person and a wake since the same base.
 //!
 //! The merge works section by section; a section changed by one side takes that side. If both sides changed it, tasks merge by key, facts
-//! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side
-//! is kept. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
-//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions are kept, each with
-//! a mark ([`super::unsettled`]).
+//! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side is
+//! kept. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
+//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions are kept, each
+//! with a mark ([`super::unsettled`]).
 
 mod day;
 mod diff;

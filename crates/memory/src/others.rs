@@ -1,10 +1,10 @@
 //! Finds the untrusted parts of the memory: parts written by a tainted cycle and never confirmed by a person.
 //!
 //! Instructions from others could hide there for a later cycle unaware of their origin. A cycle therefore starts without these parts, and
-//! reading them later taints it. These parts are untrusted: facts in quarantine under [`UNCONFIRMED`], log entries without a mark that their wake was
-//! clean, imports from other programs ([`super::imported`]), and everything written for another chat than the reader's. The module
-//! reads by lines as well as by Markdown, so that damage makes more of a document count as untrusted, never less. Text a person writes or moves elsewhere
-//! is trusted.
+//! reading them later taints it. These parts are untrusted: facts in quarantine under [`UNCONFIRMED`], log entries without a mark that
+//! their wake was clean, imports from other programs ([`super::imported`]), and everything written for another chat than the reader's. The
+//! module reads by lines as well as by Markdown, so that damage makes more of a document count as untrusted, never less. Text a person
+//! writes or moves elsewhere is trusted.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks are only in the task lists,
 //! with `- project: <name>`, to keep each task in a single place.
 //!
-//! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a task's title, as
-//! whole words.
+//! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a
+//! task's title, as whole words.
 
 use chrono::NaiveDate;
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -42,7 +42,7 @@ pub enum ProjectError {
     #[error("“{0}” can't name a project: use letters, digits, - and _, at most {MAX_PROJECT_NAME_CHARS} characters")]
     BadName(String),
     /// The name is reserved: choose another.
-    #[error("“{0}” is kept for the memory's own documents: give the project another name")]
+    #[error("“{0}” is reserved for the memory's own documents: give the project another name")]
     Reserved(String),
 }
 
@@ -89,7 +89,9 @@ pub fn project_from_path(path: &str) -> Option<String> {
 pub fn project_problem(path: &str) -> Option<String> {
     let is_own = [CONTEXT, ACTIVE, BACKLOG].contains(&path);
     let name = find_stem(path).filter(|stem| !is_own && is_reserved(stem))?;
-    Some(format!("{path}: “{name}” is kept for the memory's own documents, so no project is read from it; rename it"))
+    Some(format!(
+        "{path}: “{name}” is reserved for the memory's own documents, so no project is read from it; rename it"
+    ))
 }
 
 /// A project's document.

@@ -151,7 +151,7 @@ pub fn look_back(input: &ReflectionInput<'_>) -> LookedBack {
     let (dated, stale) = stale::mark_stale_facts(&facts, input.today, input.by_hand);
     if stale > 0 {
         facts = dated;
-        done.receipts.push(format!("Added a date to {} that may be outdated", format_count(stale, "fact")));
+        done.receipts.push(format!("Dated {} that may be outdated", format_count(stale, "fact")));
     }
     let disputes = if input.disputes { disputes::find_disputes(&facts, input.noted) } else { Vec::new() };
     for found in disputes {

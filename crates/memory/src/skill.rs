@@ -136,7 +136,8 @@ impl Skill {
 
     /// Returns a problem if the skill's folder has another name, which the format forbids.
     pub fn check_folder(&self, folder: &str) -> Option<Problem> {
-        let what = || format!("the skill is called `{}`, but its folder `{folder}`; give both one name", self.name);
+        let what =
+            || format!("the skill is called `{}`, but its folder `{folder}`; give both the same name", self.name);
         (self.name != folder).then(|| Problem::new(1, what()))
     }
 }
@@ -219,7 +220,7 @@ mod tests {
             }
         );
         assert_eq!(skill.check_folder("weekly-review"), None);
-        assert_snapshot!(skill.check_folder("weekly").unwrap(), @"line 1: the skill is called `weekly-review`, but its folder `weekly`; give both one name");
+        assert_snapshot!(skill.check_folder("weekly").unwrap(), @"line 1: the skill is called `weekly-review`, but its folder `weekly`; give both the same name");
     }
 
     #[test]
@@ -305,7 +306,7 @@ mod tests {
         assert_snapshot!(skills.problems.join("\n"), @r"
         The skill skills/broken/SKILL.md is left out: line 1: a skill begins with a line `---`, then `name:` and `description:`, then `---`
         skills/empty has no SKILL.md, so it isn't a skill
-        The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both one name
+        The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both the same name
         The skill skills/twin/SKILL.md is left out: line 1: another skill is also called `tea`
         ");
     }

@@ -37,7 +37,7 @@ pub enum AmendError {
     #[error("I can't write a rule that allows this call and nothing else")]
     NotExact,
     /// The call would still need approval.
-    #[error("it would still not run unasked: {0}")]
+    #[error("it still wouldn't run without asking: {0}")]
     NoEffect(String),
     /// The file is at its limit of size or of rules.
     #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
@@ -92,7 +92,8 @@ fn render_rule(tool: &str, arguments: &Value) -> Option<String> {
     Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quote_text(tool)))
 }
 
-/// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
+/// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in
+/// [`ListedRule::added`].
 ///
 /// # Errors
 /// The text has mistakes, or the rule would change more than this call.
@@ -298,7 +299,10 @@ mod tests {
     fn what_a_person_has_changed_is_theirs() {
         let new = add_rule(THEIRS, &ls(), FROM).unwrap().unwrap();
         let ours = list_rules(&new).unwrap().remove(1);
-        assert_eq!(ours.words, "Runs unasked: exactly the command `ls \"a b\" | wc`, which may reach granted hosts");
+        assert_eq!(
+            ours.words,
+            "Runs without asking: exactly the command `ls \"a b\" | wc`, which may reach granted hosts"
+        );
         for edited in [
             new.replace("| wc", "| wc -l"),
             new.replace("\ntool =", "\nwhy = \"mine\"\ntool ="),

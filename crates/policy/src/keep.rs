@@ -22,8 +22,8 @@ const NEW: &str = ".policy.toml.new";
 /// The permissions of a newly created policy.
 const MODE: u32 = 0o600;
 
-/// Changes the policy file. `make` gets its text (empty if there is no file) and returns the new text, or `None` for no change. Returns `true`
-/// if the file was changed. `home` replaces `~/`.
+/// Changes the policy file. `make` gets its text (empty if there is no file) and returns the new text, or `None` for no change. Returns
+/// `true` if the file was changed. `home` replaces `~/`.
 ///
 /// # Errors
 /// The reason the file can't be changed; it stays as it was.

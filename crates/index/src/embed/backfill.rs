@@ -30,8 +30,8 @@ pub enum BackfillError {
     Index(#[from] IndexError),
 }
 
-/// Embeds the texts without a vector of this embedder, newest first. `may_continue` gets the progress before each batch and may stop. Once every
-/// text is done, the vectors of other models are deleted.
+/// Embeds the texts without a vector of this embedder, newest first. `may_continue` gets the progress before each batch and may stop. Once
+/// every text is done, the vectors of other models are deleted.
 ///
 /// # Errors
 /// The index's, or the embedder's.

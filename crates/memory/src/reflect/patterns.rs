@@ -59,8 +59,8 @@ impl Pattern {
     /// Describes the pattern for the log and the commit. Both belong to the owner, so no guest is quoted.
     pub(super) fn describe(&self) -> String {
         match self.chat {
-            Some(chat) => format!("Noted what is asked for often in chat {chat}"),
-            None => format!("Noted what is asked for often: “{}”", truncate_text(&self.text, 60)),
+            Some(chat) => format!("Noted a frequent request in chat {chat}"),
+            None => format!("Noted a frequent request: “{}”", truncate_text(&self.text, 60)),
         }
     }
 

@@ -114,7 +114,7 @@ fn a_guests_frequent_question_is_noted_for_that_guest_alone() {
     let guest = ChatRef::from_telegram(5555);
     let said: Vec<PastMessage> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
     let looked = look(&[], &said, &PersonMemoryEdits::default());
-    assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
+    assert_eq!(looked.receipts, ["Noted a frequent request in chat 5555"]);
     let facts = facts_of(&looked).unwrap();
     assert!(View::for_chat(guest).visible_text(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
     assert!(!others::remove_untrusted(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");

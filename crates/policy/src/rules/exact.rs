@@ -113,7 +113,7 @@ impl Rule {
             }
         };
         let decision = match self.decision {
-            Decision::Allow => "Runs unasked",
+            Decision::Allow => "Runs without asking",
             Decision::Ask => "Asks first",
             Decision::Deny => "Never runs",
         };

@@ -101,12 +101,12 @@ pub(super) fn restore_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Ut
             chosen::restore_choice(tx, &name, was.as_ref(), now)?;
             match was {
                 Some((value, _)) => format!("{name} is {value} again."),
-                None => format!("{name} is what the settings say again."),
+                None => format!("{name} follows the settings again."),
             }
         }
         SettingBefore::Fresh { chat, thread_id, was } => {
             fresh::restore_start(tx, (chat, thread_id), was.as_ref())?;
-            "What was said in that chat before is included again.".to_owned()
+            "The earlier conversation of that chat is included again.".to_owned()
         }
         SettingBefore::Queued { message, was } => match queue::undo_removal(tx, message, was.as_deref())? {
             true if was.is_some() => {

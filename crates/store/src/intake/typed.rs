@@ -146,8 +146,8 @@ fn is_for_all(text: &str) -> bool {
 
 impl<S: WriteStore> Terminals<S> {
     /// Processes a yes or no typed on this machine, at a terminal or on the page. It answers the open question there ("to all": all open
-    /// questions of one task), unless the assistant sent a message after it. Returns the reply and whether a question was decided; `None` if
-    /// the text is an ordinary message.
+    /// questions of one task), unless the assistant sent a message after it. Returns the reply and whether a question was decided; `None`
+    /// if the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
         let Some(answer) = parse_decision(text) else { return Ok(None) };
         self.0.write(|tx| {

@@ -242,7 +242,7 @@ impl Inside {
         if let Some(holder) = self.lock_line().as_mut() {
             holder.alive_at_s = Some(awake.as_secs());
             if let Err(error) = self.write_line(holder) {
-                tracing::warn!(%error, "the wake lock could not show life");
+                tracing::warn!(%error, "couldn't write a sign of life to the wake lock");
             }
         }
     }

@@ -37,13 +37,13 @@ impl Remote<'_> {
         stop: StopAt,
     ) -> Result<Option<Integrated>, RepoError> {
         let Some(templates) = self.0.find_reference_id(UNJOINED)? else { return Ok(None) };
-        let there = tree::Files::at_commit(&self.0.git, Some(theirs))?;
+        let their_files = tree::Files::at_commit(&self.0.git, Some(theirs))?;
         let (mut files, mut conflicts) = (Vec::new(), Vec::new());
         for file in self.list_file_moves(Some(templates), ours)? {
             let path = file.path;
             // Templates that we deleted are taken from the remote.
             let Some(own) = file.after else { continue };
-            match there.find_item(&path)? {
+            match their_files.find_item(&path)? {
                 None if self.is_free(theirs, &path)? => files.push((path, Some(own))),
                 None => files.push((self.find_free_path(theirs, &path.replace('/', "-"))?, Some(own))),
                 Some(item) if item == own => {}

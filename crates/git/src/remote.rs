@@ -445,8 +445,8 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
         return RemoteError::Moved;
     }
     let words = stderr_text(output);
-    let said: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
-    RemoteError::Refused { why: redact_message(&format!("{summary} {}", said.join(" "))) }
+    let messages: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
+    RemoteError::Refused { why: redact_message(&format!("{summary} {}", messages.join(" "))) }
 }
 
 /// Classifies a failed command by git's message.

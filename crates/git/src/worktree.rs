@@ -102,13 +102,13 @@ impl WorkTree {
     pub(super) fn is_one_file(&self, one: &str, other: &str) -> bool {
         match (self.stat(one), self.stat(other)) {
             (Some(one), Some(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-            (None, None) => self.folds_names(),
+            (None, None) => self.ignores_case(),
             _ => false,
         }
     }
 
     /// Returns `true` if the disk ignores the case of names.
-    fn folds_names(&self) -> bool {
+    fn ignores_case(&self) -> bool {
         let stat = |name: &str| fs::statat(&self.root, name, AtFlags::empty());
         matches!((stat(".git"), stat(".GIT")), (Ok(one), Ok(other)) if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
     }

@@ -16,7 +16,7 @@ use std::{cell::Cell, collections::BTreeSet};
 use chrono::NaiveDate;
 
 use self::{
-    diff::{ThreeWay, all_same, is_same_unit},
+    diff::{ThreeWay, are_same, is_same_unit},
     pieces::{Piece, Pieces, blank_end, trim_blank_units},
 };
 use super::{
@@ -196,10 +196,10 @@ impl Merger<'_> {
     fn merge_section(&mut self, base: Option<&Piece<'_>>, person: &Piece<'_>, ours: &Piece<'_>) -> String {
         let was = base.map(|base| trim_blank_units(&base.units)).unwrap_or_default();
         let (theirs, mine) = (trim_blank_units(&person.units), trim_blank_units(&ours.units));
-        if all_same(theirs, mine) || (base.is_some() && all_same(was, mine)) {
+        if are_same(theirs, mine) || (base.is_some() && are_same(was, mine)) {
             return person.text.to_owned();
         }
-        if base.is_some() && all_same(was, theirs) {
+        if base.is_some() && are_same(was, theirs) {
             return self.end_line(mine.concat()) + &blank_end(person);
         }
         let all = ThreeWay { base: was, person: theirs, ours: mine };
@@ -223,7 +223,7 @@ impl Merger<'_> {
     /// Merges a section that only our side deleted: keeps the person's changes.
     fn merge_our_deletion(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
         let (was, theirs) = (trim_blank_units(&was.units), trim_blank_units(&person.units));
-        if all_same(was, theirs) {
+        if are_same(was, theirs) {
             return String::new();
         }
         if self.style == ConflictStyle::Unmarked && matches!(self.kind, DocKind::Facts | DocKind::Text) {
@@ -254,7 +254,7 @@ impl Merger<'_> {
     /// Merges a section that only the person deleted: leaves it deleted, and quotes our changes.
     fn merge_persons_deletion(&mut self, was: &Piece<'_>, ours: &Piece<'_>) -> String {
         let (was, mine) = (trim_blank_units(&was.units), trim_blank_units(&ours.units));
-        if all_same(was, mine) {
+        if are_same(was, mine) {
             return String::new();
         }
         if self.kind == DocKind::Log && ours.date.is_some() {

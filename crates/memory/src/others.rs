@@ -222,8 +222,8 @@ fn is_own(words: &[&str], reader: Option<ChatRef>) -> bool {
 
 /// Returns whether the words before the origins, which others may have named, assign the line to a chat other than the reader's.
 fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
-    let mut said = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
-    said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
+    let mut chats = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
+    chats.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
 }
 
 fn is_tainted_line(line: &str) -> bool {

@@ -210,16 +210,16 @@ fn judge_shell(
 ) -> Risk {
     let ShellCall { tool, arguments, exact } = call;
     let classified = classify::classify_text(text);
-    let said = decide_commands(&classified, tool, rules);
+    let decisions = decide_commands(&classified, tool, rules);
     if let (true, Some((decision, rule))) = (classified.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.record_decision(decision, rule);
     }
-    let command_rule = find_allowing_rule(&classified, &said).map(|rule| (Decision::Allow, rule));
+    let command_rule = find_allowing_rule(&classified, &decisions).map(|rule| (Decision::Allow, rule));
     let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
     let had_any_rule = command_rule.is_some() || exact.is_some();
     let (command_rule, exact) = match tainted_write {
         Some(since) => (
-            command_rule.filter(|_| all_allowed_since(since, &classified, &said, tool, rules)),
+            command_rule.filter(|_| all_allowed_since(since, &classified, &decisions, tool, rules)),
             exact.filter(|_| rules.allows_exactly_since(since, tool, arguments)),
         ),
         None => (command_rule, exact),
@@ -229,7 +229,7 @@ fn judge_shell(
     }
     // Unlike a rule about commands, a rule about exactly this call needs copies: the person who made it may rely on them.
     let has_command_rule = command_rule.is_some();
-    for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
+    for (decision, rule) in decisions.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.record_decision(decision, rule);
     }
     let ClassifiedText { not_plain, destroys, .. } = classified;
@@ -269,25 +269,25 @@ fn decide_commands(classified: &ClassifiedText, tool: &str, rules: &Rules) -> Ve
 
 /// Finds the allowing rule of a text, if each command except `cd` is allowed by a rule. Guessed commands can be forbidden but never
 /// allowed.
-fn find_allowing_rule(classified: &ClassifiedText, said: &[Option<(Decision, String)>]) -> Option<String> {
-    let mut commands = classified.commands.iter().zip(said);
+fn find_allowing_rule(classified: &ClassifiedText, decisions: &[Option<(Decision, String)>]) -> Option<String> {
+    let mut commands = classified.commands.iter().zip(decisions);
     let is_allowed = classified.not_plain.is_none()
-        && commands.all(|(words, said)| match said {
+        && commands.all(|(words, decision)| match decision {
             Some((decision, _)) => *decision == Decision::Allow,
             None => words.first().is_some_and(|name| name == "cd"),
         });
-    said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
+    decisions.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
 }
 
 /// Returns `true` if the rules that allow a text were made after `since`, at least one for each command.
 fn all_allowed_since(
     since: DateTime<Utc>,
     classified: &ClassifiedText,
-    said: &[Option<(Decision, String)>],
+    decisions: &[Option<(Decision, String)>],
     tool: &str,
     rules: &Rules,
 ) -> bool {
-    let mut ruled = classified.commands.iter().zip(said).filter(|(_, said)| said.is_some());
+    let mut ruled = classified.commands.iter().zip(decisions).filter(|(_, decision)| decision.is_some());
     ruled.all(|(words, _)| rules.allows_since(since, tool, &RuleQuestion::Command { words, is_certain: true }))
 }
 

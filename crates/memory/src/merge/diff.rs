@@ -26,7 +26,7 @@ pub(super) fn is_same_unit(a: &str, b: &str) -> bool {
 }
 
 /// Returns whether two lists of units are equal.
-pub(super) fn all_same(a: &[&str], b: &[&str]) -> bool {
+pub(super) fn are_same(a: &[&str], b: &[&str]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_unit(a, b))
 }
 
@@ -59,9 +59,9 @@ fn slice_units<'r, 'a>(units: &'r [&'a str], from: usize, to: usize) -> &'r [&'a
 
 fn settle_run<'r, 'a>(run: ThreeWay<'r, 'a>) -> UnitRun<'r, 'a> {
     let ThreeWay { base, person, ours } = run;
-    if all_same(base, ours) || all_same(person, ours) {
+    if are_same(base, ours) || are_same(person, ours) {
         UnitRun::Settled(person)
-    } else if all_same(base, person) {
+    } else if are_same(base, person) {
         UnitRun::Settled(ours)
     } else {
         UnitRun::Conflict(run)

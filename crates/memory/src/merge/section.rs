@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use super::{
     ByHand, ConflictStyle, Merger, Outcome,
-    diff::{ThreeWay, UnitRun, all_same, diff3, is_same_unit},
+    diff::{ThreeWay, UnitRun, are_same, diff3, is_same_unit},
     pieces::{Piece, trim_blank_units},
 };
 use crate::{
@@ -24,7 +24,7 @@ impl Merger<'_> {
             (heading.to_vec(), rest.to_vec())
         };
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
-        let heading = if all_same(&was, &theirs) { mine } else { theirs };
+        let heading = if are_same(&was, &theirs) { mine } else { theirs };
         // Merging without quotes serves undo, for which neighbouring lines are as independent as facts.
         let resolve = if self.kind == DocKind::Facts || self.style == ConflictStyle::Unmarked {
             resolve_facts
@@ -82,21 +82,21 @@ impl Merger<'_> {
         };
         for key in &theirs.keys {
             let (before, other) = (find_key(was_keys, &key.name), find_key(&mine.keys, &key.name));
-            let untouched = before.is_some_and(|before| same_key(before, key));
+            let untouched = before.is_some_and(|before| is_same_key(before, key));
             match other {
                 None if untouched => continue,
                 None if before.is_some_and(|before| self.by_hand.has_removed(&[before.raw], &[])) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
                     continue;
                 }
-                Some(other) if untouched || later_touch(key, other) => {
+                Some(other) if untouched || is_later_touch(key, other) => {
                     text.push_str(&self.end_line(other.raw.to_owned()));
                     continue;
                 }
                 _ => {}
             }
-            let lost = other.filter(|other| !same_key(key, other) && key.name != "touched");
-            match lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost))) {
+            let lost = other.filter(|other| !is_same_key(key, other) && key.name != "touched");
+            match lost.filter(|lost| !before.is_some_and(|before| is_same_key(before, lost))) {
                 Some(lost) if by_hand(lost, before) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::A)), (lost.raw, Some(Version::B))]));
                 }
@@ -109,7 +109,7 @@ impl Merger<'_> {
         for key in mine.keys.iter().filter(|key| find_key(&theirs.keys, &key.name).is_none()) {
             match find_key(was_keys, &key.name) {
                 None => text.push_str(&self.end_line(key.raw.to_owned())),
-                Some(before) if same_key(before, key) => {}
+                Some(before) if is_same_key(before, key) => {}
                 before if by_hand(key, before) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
                 }
@@ -133,12 +133,12 @@ fn find_key<'k, 'a>(keys: &'k [RawKey<'a>], name: &str) -> Option<&'k RawKey<'a>
     keys.iter().find(|key| key.name == name)
 }
 
-fn same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
+fn is_same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
     a.raw.trim() == b.raw.trim()
 }
 
 /// Returns whether both keys are `touched` dates and the other one is later, because a touch on either side counts.
-fn later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
+fn is_later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
     let day = |key: &RawKey<'_>| key.value.parse::<NaiveDate>().ok();
     key.name == "touched" && day(other).is_some_and(|other| day(key).is_none_or(|day| other > day))
 }

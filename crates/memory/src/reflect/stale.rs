@@ -40,13 +40,13 @@ pub(super) fn mark_stale_facts(text: &str, today: NaiveDate, by_hand: &PersonMem
     let mut count = 0;
     let of_others = list_untrusted_lines(text);
     let dated = facts::edit_facts(text, |fact, item| {
-        let said = fact.date()?;
-        let is_stale = is_stale(&fact.text, today.signed_duration_since(said).num_days());
+        let stated_on = fact.date()?;
+        let is_stale = is_stale(&fact.text, today.signed_duration_since(stated_on).num_days());
         if !is_stale || fact.text.contains(MARK) || by_hand.has_written(fact) || of_others.contains(&fact.line) {
             return None;
         }
         count += 1;
-        Some(append_words(item, &format!("{MARK}{said})")))
+        Some(append_words(item, &format!("{MARK}{stated_on})")))
     });
     (dated, count)
 }

@@ -249,8 +249,8 @@ impl Rules {
     /// Decides for a tool that acts on several documents, or that names none.
     pub(super) fn decide_paths(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
         let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
-        let said = asked.filter_map(|asked| self.decide(tool, &asked));
-        said.reduce(|best, other| if other.0 > best.0 { other } else { best })
+        let decisions = asked.filter_map(|asked| self.decide(tool, &asked));
+        decisions.reduce(|best, other| if other.0 > best.0 { other } else { best })
     }
 
     /// Returns `true` if a rule about paths denies or asks about this document: a tool that goes through all documents skips it.

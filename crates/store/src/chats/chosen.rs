@@ -22,10 +22,10 @@ pub struct ChosenSetting {
 }
 
 impl<S: ReadStore> Chats<S> {
-    /// The choice in force for a setting whose configured value is now `said`.
-    pub fn find_chosen_value(&self, name: &str, said: &str) -> Result<Option<String>> {
+    /// The choice in force for a setting whose configured value is now `configured`.
+    pub fn find_chosen_value(&self, name: &str, configured: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
-        Ok(self.0.conn().prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
+        Ok(self.0.conn().prepare(sql)?.query_row((name, configured), |row| row.get(0)).optional()?)
     }
 }
 

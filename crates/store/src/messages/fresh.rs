@@ -66,8 +66,8 @@ impl<S: ReadStore> Inbox<S> {
             return Ok(old);
         }
         let rows = SpokenRows::These(&old);
-        let said = if is_ours { self.list_own_messages(rows)? } else { self.said_by_people(rows)? };
-        Ok(said.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
+        let messages = if is_ours { self.list_own_messages(rows)? } else { self.said_by_people(rows)? };
+        Ok(messages.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
     }
 }
 

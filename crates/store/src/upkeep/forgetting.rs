@@ -359,8 +359,8 @@ fn delete_held_words(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords
     for row in read_rows(tx, "SELECT key FROM handled")?.iter().filter(|row| names_words(row.text(0))) {
         tx.execute("DELETE FROM handled WHERE key = ?1", [row.text(0)])?;
     }
-    let told = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
-    for row in read_rows(tx, told)?.iter().filter(|row| names_words(row.text(1))) {
+    let sql = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
+    for row in read_rows(tx, sql)?.iter().filter(|row| names_words(row.text(1))) {
         let sql = "UPDATE outgoing_messages SET key = ?2 WHERE id = ?1";
         tx.execute(sql, (row.number(0), format!("{FORGOTTEN_ROW}/{}", row.number(0))))?;
     }

@@ -250,12 +250,12 @@ impl Inside {
     /// Overwrites the line in one write. Only an empty or a foreign file is shorter than the line.
     fn write_line(&self, holder: &Holder) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(holder)?;
-        let there = self.file.metadata()?.len();
-        if there > MAX_LINE_BYTES {
+        let length = self.file.metadata()?.len();
+        if length > MAX_LINE_BYTES {
             self.file.set_len(0)?;
         }
-        let there = usize::try_from(there.min(MAX_LINE_BYTES)).unwrap_or(0);
-        bytes.resize(bytes.len().max(there).max(LINE_BYTES), b' ');
+        let length = usize::try_from(length.min(MAX_LINE_BYTES)).unwrap_or(0);
+        bytes.resize(bytes.len().max(length).max(LINE_BYTES), b' ');
         self.file.write_all_at(&bytes, 0)
     }
 }

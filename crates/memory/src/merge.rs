@@ -75,7 +75,7 @@ impl ByHand {
     }
 }
 
-/// Merges the versions of a person (`person`) and a wake (`ours`) made from the same `base`.
+/// Merges a person's version (`person`) with a wake's (`ours`). Both were made from the same `base`.
 pub fn merge(kind: DocKind, base: &str, person: &str, ours: &str) -> Merged {
     merge_by_hand(kind, base, person, ours, &ByHand::default())
 }
